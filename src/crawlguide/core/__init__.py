@@ -1,0 +1,1 @@
+"""Words everybody uses. Imports nothing of ours."""

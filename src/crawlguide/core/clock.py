@@ -1,0 +1,46 @@
+"""Time comes in by the door: seconds since 1970, never running backwards."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> float: ...
+
+
+class SystemClock:
+    """now = max(last persisted instant, wall clock at the start) + monotonic time since.
+
+    A wall clock that is set back while we run, or was ahead before a restart, therefore never makes a host's
+    next fetch or a lease's end move.
+    """
+
+    def __init__(self, last_persisted: float = 0.0) -> None:
+        self._start = max(last_persisted, time.time())
+        self._monotonic = time.monotonic()
+
+    def now(self) -> float:
+        return self._start + time.monotonic() - self._monotonic
+
+
+class ManualClock:
+    """A clock that only moves when told to: for tests, the lab and simulations."""
+
+    def __init__(self, at: float = 1_700_000_000.0) -> None:
+        self._now = at
+
+    def now(self) -> float:
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        if seconds < 0:
+            raise ValueError(f"seconds: expected a number from 0, got {seconds}: time never runs backwards")
+        self._now += seconds
+
+
+def iso(at: float) -> str:
+    """1762179581.5 -> "2025-11-03T14:19:41.500Z"."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,163 @@
+"""Configuration: flags over environment over file, into frozen structs that refuse a typo.
+
+Precedence is flags > environment (`CRAWLGUIDE_SERVER_PORT=8080`) > `crawlguide.toml`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+import msgspec
+from msgspec import Meta
+
+from crawlguide.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PREFIX = "CRAWLGUIDE_"
+Positive = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(ge=0, le=3.2e9)]
+
+
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One `[section]` of the file."""
+
+
+class Server(Section):
+    """The HTTP door."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
+    max_message_bytes: Positive = 4 * 1024 * 1024
+    max_connections: Positive = 10_000
+    keep_alive_s: Annotated[int, Meta(ge=1, le=3_600)] = 60
+    drain_s: Annotated[int, Meta(ge=0, le=3_600)] = 10
+
+
+class StoreOptions(Section):
+    """Where the guide remembers, and how much."""
+
+    kind: str = "memory"
+    max_urls: Positive = 20_000_000
+    max_urls_per_host: Positive = 5_000_000
+    max_links: Positive = 100_000_000
+
+
+class Crawls(Section):
+    """What happens to a crawl nobody defined."""
+
+    auto_create: bool = True
+
+
+class GuideOptions(Section):
+    """The corridor."""
+
+    candidates: Annotated[int, Meta(ge=1, le=100_000)] = 200
+    filters: tuple[str, ...] = ("seen", "scope", "domains", "politeness", "diversity", "budget")
+    freshness_tau_s: Annotated[float, Meta(gt=0)] = 7 * 86_400.0
+    slow_ms: Annotated[float, Meta(gt=0)] = 5_000.0
+    heavy_bytes: Annotated[float, Meta(gt=0)] = 1_048_576.0
+    default_fetch_ms: Annotated[float, Meta(gt=0)] = 500.0
+    default_bytes: Annotated[float, Meta(gt=0)] = 65_536.0
+    upkeep_every_s: Annotated[float, Meta(gt=0)] = 1.0
+
+
+class Config(Section):
+    """Everything an operator can set."""
+
+    server: Server = Server()
+    store: StoreOptions = StoreOptions()
+    crawls: Crawls = Crawls()
+    guide: GuideOptions = GuideOptions()
+
+
+def load(
+    path: Path | None = None, environment: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
+) -> Config:
+    """Read the file if there is one, then the environment, then the flags (dotted keys; None means not given)."""
+    tree: dict[str, Any] = {}
+    for key, value in _file(path).items() if path else ():
+        _put(tree, key, value, str(path))
+    for key, value in _environment(environment or {}).items():
+        _put(tree, key, value, f"environment variable {_variable(key)}")
+    for key, value in (flags or {}).items():
+        if value is not None:
+            _put(tree, key, value, f"flag for {key}")
+    return _convert(tree, path)
+
+
+def keys() -> dict[str, tuple[Any, Any]]:
+    """Every dotted key with its type and default, for documentation and for finding the nearest one."""
+    return {
+        f"{section.name}.{option.name}": (option.type, option.default)
+        for section in msgspec.structs.fields(Config)
+        for option in msgspec.structs.fields(section.type)
+    }
+
+
+def _file(path: Path) -> dict[str, Any]:
+    try:
+        tree = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; `crawlguide config` says how to make one") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
+        raise ConfigError(f"{path}: not TOML: {wrong}") from None
+    return dict(_flat(tree, str(path)))
+
+
+def _flat(tree: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
+    for name, section in tree.items():
+        if not isinstance(section, dict):
+            raise ConfigError(_unknown(name, where))
+        for option, value in section.items():
+            yield f"{name}.{option}", value
+
+
+def _variable(key: str) -> str:
+    return PREFIX + key.replace(".", "_").upper()
+
+
+def _environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    known = {_variable(key): key for key in keys()}
+    found: dict[str, Any] = {}
+    for variable, value in environment.items():
+        if not variable.startswith(PREFIX) or variable == PREFIX + "CONFIG":
+            continue
+        if variable not in known:
+            raise ConfigError(_unknown(variable, "the environment", list(known)))
+        found[known[variable]] = value
+    return found
+
+
+def _put(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
+    if key not in keys():
+        raise ConfigError(_unknown(key, where))
+    kind, _ = keys()[key]
+    if isinstance(value, str) and _is_tuple(kind):
+        value = [part.strip() for part in value.split(",")]
+    try:
+        msgspec.convert(value, kind, strict=not isinstance(value, str))
+    except msgspec.ValidationError as wrong:
+        raise ConfigError(f"{where}: {key}: {wrong}, got {value!r}") from None
+    section, _, option = key.partition(".")
+    tree.setdefault(section, {})[option] = value
+
+
+def _is_tuple(kind: Any) -> bool:
+    return get_origin(kind) is tuple or (get_origin(kind) is Annotated and _is_tuple(get_args(kind)[0]))
+
+
+def _unknown(key: str, where: str, known: list[str] | None = None) -> str:
+    near = difflib.get_close_matches(key, known or [*keys(), *(k.partition(".")[0] for k in keys())], 1, 0.5)
+    return f"{where}: unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _convert(tree: Mapping[str, Any], path: Path | None) -> Config:
+    try:
+        return msgspec.convert(tree, Config, strict=False)
+    except msgspec.ValidationError as wrong:
+        raise ConfigError(f"{path or 'configuration'}: {wrong}") from None

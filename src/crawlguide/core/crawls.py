@@ -1,0 +1,110 @@
+"""The definition of a crawl: its goal, strategy, weights, policy and limits, as PROTOCOL names them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+Share = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
+Weight = Annotated[float, Meta(ge=-100, le=100, description="a number from -100 to 100")]
+Count = Annotated[int, Meta(ge=0, le=2**53, description="an integer from 0 (0 means no limit)")]
+Name = Annotated[str, Meta(min_length=1, max_length=253, description="a name of 1 to 253 characters")]
+Words = Annotated[str, Meta(max_length=100_000, description="text of at most 100000 characters")]
+Names = Annotated[tuple[Name, ...], Meta(max_length=100_000, description="a list of names")]
+
+
+class Fixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A part of a definition: unknown fields are refused by name."""
+
+
+class Reward(Fixed):
+    """How much each kind of gain is worth when the guide learns from a fetch."""
+
+    relevance: Weight = 1.0
+    novelty: Weight = 0.2
+    change: Weight = 0.2
+
+
+class Goal(Fixed):
+    """What the crawl is looking for. All of it helps, none of it is needed."""
+
+    topic: Words = ""
+    keywords: Annotated[tuple[Name, ...], Meta(max_length=1_000)] = ()
+    reference: Words = ""
+    anti_reference: Words = ""
+    reward: Reward = Reward()
+
+    def __bool__(self) -> bool:
+        return bool(self.topic or self.keywords or self.reference)
+
+
+class Weights(Fixed):
+    """score = a·relevance + b·freshness + c·authority − d·cost + e·politeness (+ f·focus)."""
+
+    relevance: Weight = 1.0
+    freshness: Weight = 0.5
+    authority: Weight = 0.3
+    cost: Weight = 0.2
+    politeness: Weight = 0.1
+    focus: Weight = 0.1
+
+
+class Reweigh(Fixed):
+    """Weights that replace the strategy's own; those left out stay as the strategy wants them."""
+
+    relevance: Weight | UnsetType = UNSET
+    freshness: Weight | UnsetType = UNSET
+    authority: Weight | UnsetType = UNSET
+    cost: Weight | UnsetType = UNSET
+    politeness: Weight | UnsetType = UNSET
+    focus: Weight | UnsetType = UNSET
+
+    def over(self, weights: Weights) -> Weights:
+        return msgspec.structs.replace(weights, **msgspec.to_builtins(self))
+
+
+CLASSIC = Weights(relevance=1.0, freshness=0.0, authority=0.0, cost=0.0, politeness=0.0, focus=0.0)
+
+
+class Policy(Fixed):
+    """What may be fetched, and how fast."""
+
+    robots: Annotated[
+        Literal["obey", "crawler", "ignore"], Meta(description="one of obey, crawler, ignore")
+    ] = "obey"
+    user_agent: Name = "crawlguide"
+    default_delay_s: Annotated[float, Meta(ge=0, le=86_400, description="a number from 0 to 86400")] = 1.0
+    strict: bool = False
+    horizon_s: Annotated[float, Meta(ge=0, le=3_600, description="a number from 0 to 3600")] = 5.0
+    max_per_host: Count = 5
+    domain_max_pages: Count = 0
+    unreliable_threshold: Share = 0.8
+    unreliable_after: Annotated[int, Meta(ge=1, le=1_000_000, description="an integer from 1")] = 10
+    max_retries: Annotated[int, Meta(ge=0, le=100, description="an integer from 0 to 100")] = 3
+    allow_domains: Names = ()
+    deny_domains: Names = ()
+    domain_weights: Annotated[dict[Name, Weight], Meta(max_length=100_000)] = {}
+    traps: bool = True
+    risk_threshold: Share = 0.8
+    recrawl: bool = False
+    recrawl_after_s: Annotated[float, Meta(ge=1, le=3.2e9, description="a number from 1")] = 7 * 86_400.0
+
+
+class Limits(Fixed):
+    """When the crawl is finished. 0 or null means never."""
+
+    max_pages: Count = 0
+    max_depth: Count = 0
+    until: Annotated[str, Meta(max_length=64, description="an ISO 8601 instant")] | None = None
+
+
+class Definition(Fixed):
+    """Everything a user says about one crawl."""
+
+    goal: Goal = Goal()
+    strategy: dict[str, Any] = msgspec.field(default_factory=lambda: {"kind": "layered"})
+    weights: Reweigh = Reweigh()
+    policy: Policy = Policy()
+    limits: Limits = Limits()

@@ -1,0 +1,200 @@
+"""The messages of the guide protocol, one struct each. Every transport carries these, whatever its encoding.
+
+Unknown fields of asks and tells are ignored, so that newer crawlers can talk to older guides; a definition of a
+crawl refuses them (`core.crawls`), because there a typo would silently change what is crawled.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+VERSION = "2025-11"
+MAX_URLS = 10_000
+MAX_OUTLINKS = 10_000
+MAX_METADATA_BYTES = 4_096
+ERRORS = ("timeout", "dns", "connect", "tls", "too_large", "blocked", "other", "released")
+
+Identifier = Annotated[str, Meta(min_length=1, max_length=200, description="text of 1 to 200 characters")]
+Text = Annotated[str, Meta(max_length=4 * 1024 * 1024, description="text")]
+Instant = Annotated[str, Meta(max_length=64, description="an ISO 8601 instant such as 2025-11-03T14:17:31Z")]
+Amount = Annotated[float, Meta(ge=0, le=1e15, description="a number from 0")]
+Share = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
+Metadata = dict[str, Any]
+
+
+class BudgetMessage(Struct, frozen=True):
+    max_urls: Annotated[int, Meta(ge=1, le=MAX_URLS, description=f"an integer from 1 to {MAX_URLS}")]
+    max_bytes: Annotated[int, Meta(ge=0, le=2**53, description="an integer from 0")] | None = None
+    timeout_ms: Annotated[int, Meta(ge=1, le=604_800_000, description="an integer from 1 to 604800000")] | None = None
+
+
+class Outlink(Struct, frozen=True):
+    url: Text
+    anchor: Text = ""
+    rel: Text = ""
+    position: Annotated[int, Meta(ge=0, le=2**31 - 1, description="an integer from 0")] | None = None
+    metadata: Metadata | None = None
+
+
+class Fetch(Struct, frozen=True):
+    url: Text
+    status: Annotated[int, Meta(ge=0, le=999, description="an HTTP status from 0 to 999")] | None = None
+    error: Annotated[Literal[ERRORS], Meta(description=f"one of {', '.join(ERRORS)}")] | None = None  # type: ignore[valid-type]
+    fetch_time: Instant | None = None
+    elapsed_ms: Amount | None = None
+    bytes: Amount | None = None
+    content_type: Text | None = None
+    content_hash: Text | None = None
+    redirected_to: Text | None = None
+    retry_after_s: Amount | None = None
+    title: Text | None = None
+    text: Text | None = None
+    language: Text | None = None
+    robots_meta: list[Text] | None = None
+    relevance: Share | None = None
+    reward: Annotated[float, Meta(ge=-1e6, le=1e6, description="a number")] | None = None
+    request_id: Text | None = None
+    model_version: Text | None = None
+    outlinks: list[Outlink] | None = None
+
+
+class Yield(Struct, frozen=True):
+    visited: Amount = 0
+    new_pages: Amount = 0
+
+
+class Context(Struct, frozen=True):
+    seed_urls: list[Text] | None = None
+    domain_hash: Annotated[str, Meta(pattern="^[0-9a-f]{16}$", description="16 hex digits")] | None = None
+    recent_history: list[Fetch] | None = None
+    historical_yield: Yield | None = None
+    external_features: dict[str, dict[str, float | str | None]] | None = None
+    metadata: Metadata | None = None
+
+
+class AskMessage(Struct, frozen=True):
+    mcp_version: Text
+    crawler_id: Identifier
+    budget: BudgetMessage
+    request_id: Identifier | None = None
+    crawl_id: Identifier = "default"
+    context: Context | None = None
+    request_timestamp: Instant | None = None
+
+
+class ReportMessage(Struct, frozen=True):
+    mcp_version: Text
+    crawler_id: Identifier
+    fetches: list[Fetch]
+    crawl_id: Identifier = "default"
+    report_id: Identifier | None = None
+
+
+class SeedMessage(Struct, frozen=True, forbid_unknown_fields=True):
+    url: Text
+    priority: Share | None = None
+    max_depth: Annotated[int, Meta(ge=0, le=2**31 - 1, description="an integer from 0")] | None = None
+    metadata: Metadata | None = None
+
+
+class SeedsMessage(Struct, frozen=True, forbid_unknown_fields=True):
+    urls: list[Text | SeedMessage]
+
+
+class Terms(Struct, frozen=True):
+    relevance: float
+    freshness: float
+    authority: float
+    cost: float
+    politeness: float
+    exploration: float
+    focus: float
+
+
+class Assigned(Struct, frozen=True):
+    url: str
+    kind: str
+    score: float
+    p: float
+    reason: str
+    estimated_fetch_ms: int
+    estimated_bytes: int
+    not_before_ms: int
+    lease_expires: str
+    terms: Terms
+    metadata: msgspec.Raw | UnsetType = UNSET
+
+
+class Deferred(Struct, frozen=True):
+    url: str
+    retry_after_ms: int
+    reason: str
+
+
+class AdviceMetadata(Struct, frozen=True):
+    request_id: str | None
+    crawl_state: str
+    num_queries_completed: int
+    last_model_version: str
+    strategy: str
+    filters_applied: list[str]
+    dropped: dict[str, int]
+    degraded: str | None
+
+
+class Advice(Struct, frozen=True):
+    assigned_urls: list[Assigned]
+    deferred: list[Deferred]
+    retry_after_ms: int
+    metadata: AdviceMetadata
+
+
+class ItemResult(Struct, frozen=True, omit_defaults=True):
+    url: str
+    status: str
+    reason: str | None = None
+
+
+class Ack(Struct, frozen=True):
+    accepted: int
+    discovered: int
+    truncated: int
+    results: list[ItemResult]
+
+
+class CrawlStats(Struct, frozen=True):
+    state: str
+    strategy: str
+    queued: int
+    leased: int
+    done: int
+    dropped: dict[str, int]
+    hosts: int
+    asks: int
+    assigned: int
+    fetches: int
+    failed: int
+    relevant: int
+    discovered: int
+    learner: dict[str, Any]
+
+
+class StatsMessage(Struct, frozen=True):
+    version: str
+    uptime_s: float
+    num_queries_completed: int
+    crawls: dict[str, CrawlStats]
+
+
+class ErrorBody(Struct, frozen=True):
+    code: str
+    message: str
+    field: str | None = None
+    retry_after_s: float | None = None
+
+
+class ErrorMessage(Struct, frozen=True):
+    error: ErrorBody

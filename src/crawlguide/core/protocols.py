@@ -1,0 +1,221 @@
+"""The plugs. A new part is one file that fits one of these.
+
+Stores and guides are async: memory never suspends, a disk suspends only for durability, a network for the network.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from crawlguide.core.crawls import Weights
+    from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage
+    from crawlguide.core.types import (
+        F64,
+        U64,
+        Ask,
+        Batch,
+        Crawl,
+        Discovery,
+        Fetches,
+        Grants,
+        Hosts,
+        LeaseTerms,
+        Links,
+        Mask,
+        Paths,
+        Recorded,
+        Sample,
+        UrlRecord,
+    )
+
+
+class Sampler(Protocol):
+    """Many to some: which rows are worth a model pass."""
+
+    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample: ...
+
+
+class Predictor(Protocol):
+    """Some to values: the worth of fetching each row, in 0…1.
+
+    The same function writes a row's priority at rest and its exact value in an answer, so it must depend on the
+    columns of the batch alone. `version` names it in answers and logs.
+    """
+
+    @property
+    def version(self) -> str: ...
+
+    def predict(self, batch: Batch) -> F64: ...
+
+
+class Filter(Protocol):
+    """Ranked rows to survivors. Rows arrive best first; a filter never revives a row and never reorders.
+
+    `name` is the file's name, the key in `dropped` and, with `_ok`, the word in `filters_applied`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def keep(self, batch: Batch, ask: Ask) -> Mask: ...
+
+
+@runtime_checkable
+class Forbids(Protocol):
+    """Second coat of a filter whose refusals are for good: the store remembers them as dropped."""
+
+    @property
+    def forbids(self) -> bool: ...
+
+
+@runtime_checkable
+class Defers(Protocol):
+    """Second coat of a filter whose refusals are for now: it says how long each row has to wait."""
+
+    def wait(self, batch: Batch, ask: Ask) -> F64: ...
+
+
+@runtime_checkable
+class Withholds(Protocol):
+    """Second coat of a filter that refuses whole hosts: it says until when, so that they are not gathered again."""
+
+    def until(self, hosts: Hosts, ask: Ask) -> F64: ...
+
+
+class Strategy(Protocol):
+    """A named composition of judges with the weights it wants unless the crawl says otherwise."""
+
+    @property
+    def sampler(self) -> Sampler: ...
+
+    @property
+    def predictor(self) -> Predictor: ...
+
+    @property
+    def weights(self) -> Weights: ...
+
+
+class Store(Protocol):
+    """What is known of URLs, hosts, links and leases. All in batches; O(batch), never O(frontier).
+
+    A URL of a crawl is in exactly one state: queued, leased, done or dropped (with a reason).
+    Times are seconds from the caller's clock; a store never looks at a clock of its own.
+    """
+
+    async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
+        """Create or replace a crawl's definition; True if it is new. Its frontier stays."""
+        ...
+
+    async def crawl_get(self, crawl: Crawl) -> bytes | None: ...
+
+    async def crawl_list(self, tenant: str) -> list[Crawl]: ...
+
+    async def crawl_delete(self, crawl: Crawl) -> bool:
+        """Forget a crawl and all it holds. What hosts are owed in politeness stays."""
+        ...
+
+    async def discover(self, crawl: Crawl, links: Links, parents: Fetches | None, at: float) -> Discovery:
+        """Add links. A known URL gains evidence and keeps its state; one with a `reason` is dropped on sight."""
+        ...
+
+    async def gather(self, crawl: Crawl, ask: Ask, limit: int, horizon_s: float, per_host: int) -> Batch:
+        """The best queued URLs of hosts that may be fetched within the horizon, best first, O(limit)."""
+        ...
+
+    async def reserve(self, crawl: Crawl, batch: Batch, terms: LeaseTerms) -> Grants:
+        """Take host slots and leases for all rows at once; atomic per partition, partial is normal."""
+        ...
+
+    async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int) -> Recorded:
+        """Fetched state, host profiles, retries and redirects. Returning means on stable storage."""
+        ...
+
+    async def rank(self, crawl: Crawl, ids: U64, priority: F64) -> None:
+        """Write the priority at rest of queued URLs; others are left alone."""
+        ...
+
+    async def look(self, crawl: Crawl, ids: U64) -> Batch:
+        """The rows of known URLs, in the order of `ids`, without touching them."""
+        ...
+
+    async def parents(self, crawl: Crawl, ids: U64) -> Paths: ...
+
+    async def children(self, crawl: Crawl, ids: U64) -> Paths: ...
+
+    async def withhold(self, crawl: Crawl, hosts: Sequence[str], until: float) -> None:
+        """Keep a crawl's hosts out of `gather` until then; an instant in the past lets them in again."""
+        ...
+
+    async def schedule(self, crawl: Crawl, ids: U64, due: F64) -> None:
+        """Queue done URLs again at the given instants (recrawl)."""
+        ...
+
+    async def drop(self, crawl: Crawl, ids: U64, reason: str) -> None:
+        """Queued URLs become dropped, and stay known so that they are not asked again."""
+        ...
+
+    async def revive(self, crawl: Crawl, ids: U64) -> None:
+        """Dropped URLs become queued again."""
+        ...
+
+    async def release(self, crawl: Crawl, crawler_id: str) -> int:
+        """Give back everything a crawler holds."""
+        ...
+
+    async def expire(self, crawl: Crawl, at: float) -> int:
+        """Leases that ended go back to the queue."""
+        ...
+
+    async def answer_get(self, crawl: Crawl, key: str, at: float) -> bytes | None: ...
+
+    async def answer_put(self, crawl: Crawl, key: str, answer: bytes, expires: float) -> None: ...
+
+    async def state_get(self, crawl: Crawl, name: str) -> tuple[bytes, int] | None: ...
+
+    async def state_put(self, crawl: Crawl, name: str, state: bytes, version: int) -> bool:
+        """Write if `version` is newer than what is there; True if it was."""
+        ...
+
+    async def find(self, crawl: Crawl, ids: U64) -> list[UrlRecord | None]: ...
+
+    async def scan(
+        self, crawl: Crawl, state: str | None, host: str | None, limit: int, cursor: str | None
+    ) -> tuple[list[UrlRecord], str | None]:
+        """A page of URLs and the cursor of the next; a URL that is there throughout is seen exactly once."""
+        ...
+
+    async def purge(self, crawl: Crawl, state: str | None, host: str | None) -> int:
+        """Forget the matching URLs, except leased ones."""
+        ...
+
+    async def control(
+        self,
+        queue: str,
+        *,
+        delay_s: float | None = None,
+        block_until: float | None = None,
+        limit: int | None = None,
+    ) -> None:
+        """Set a politeness queue's own delay, block it until an instant, or cap its leases at once (0 lifts)."""
+        ...
+
+    async def metadata(self, crawl: Crawl, ids: U64) -> list[bytes | None]: ...
+
+    async def wait(self, crawl: Crawl, at: float) -> float | None:
+        """Seconds until something may be given again; None if nothing is queued, leased or scheduled."""
+        ...
+
+    async def stats(self, crawl: Crawl) -> Mapping[str, Any]: ...
+
+    async def close(self) -> None: ...
+
+
+class Guide(Protocol):
+    """What answers ask and tell: in this process, at the edge or far away."""
+
+    async def ask(self, message: AskMessage, tenant: str = ...) -> Advice: ...
+
+    async def tell(self, message: ReportMessage, tenant: str = ...) -> Ack: ...

@@ -1,0 +1,289 @@
+"""The nouns of the guide: frozen sets of columns that walk the corridor, and the two questions and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+Text = npt.NDArray[np.object_]
+
+
+@lru_cache
+def column_names(table: type[Table]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(table) if f.metadata.get("column", True))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frozen set of equally long columns; `take` keeps the given rows of every column."""
+
+    def take(self, rows: Rows | Mask) -> Self:
+        mine = self.__dict__
+        taken = {name: mine[name][rows] for name in column_names(type(self))}
+        return replace(self, **taken)
+
+
+def beside() -> Any:
+    """A field that belongs to the whole table and not to a row."""
+    return field(metadata={"column": False})
+
+
+class Crawl(NamedTuple):
+    """Whose frontier: every call to a store carries it, so no tenant or crawl ever sees another."""
+
+    tenant: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one crawler can take until it asks again. `None` means no bound of that kind."""
+
+    max_urls: int
+    max_bytes: int | None = None
+    timeout_ms: int = 120_000
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One crawler's question: where should I go next?"""
+
+    crawl: Crawl
+    crawler_id: str
+    at: float
+    budget: Budget
+    request_id: str | None = None
+    digest: bytes = b""
+    seeds: tuple[Seed, ...] = ()
+    focus: frozenset[str] = frozenset()
+    domain_hash: str | None = None
+    history: Report | None = None
+    external: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    concurrency: int = 8
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A URL that a person or a crawler vouches for."""
+
+    url: str
+    priority: float | None = None
+    max_depth: int | None = None
+    metadata: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Hosts(Table):
+    """One row for each host that occurs in a batch: what the deployment and this crawl know of it.
+
+    NaN in `median_ms`, `median_bytes` or `crawl_delay` means not known; `next_fetch` is when the queue opens.
+    """
+
+    name: Text
+    pages: I64
+    failures: I64
+    domain_pages: I64
+    relevance: F64
+    judged: I64
+    median_ms: F64
+    median_bytes: F64
+    crawl_delay: F64
+    last_fetch: F64
+    next_fetch: F64
+    leases: I64
+    limit: I64
+
+
+@dataclass(frozen=True)
+class Batch(Table):
+    """Candidate URLs as columns, best first; `host` is a row number in `hosts`.
+
+    `fetched` is NaN for a URL that was never fetched, `given` is NaN where nobody set a priority by hand,
+    `sequence` numbers the URLs of a crawl in the order of their discovery.
+    """
+
+    url: Text
+    id: U64
+    host: I64
+    arm: I32
+    depth: I32
+    sequence: I64
+    discovered: F64
+    fetched: F64
+    parents: I32
+    parent_sum: F64
+    parent_best: F64
+    given: F64
+    priority: F64
+    estimated_ms: F64
+    estimated_bytes: F64
+    value: F64
+    score: F64
+    hosts: Hosts = beside()
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Chosen rows, the arm each stands for, and the chance with which it was chosen (for off-policy evaluation)."""
+
+    rows: Rows
+    arm: I32
+    chance: F32
+
+
+@dataclass(frozen=True)
+class Links(Table):
+    """Links as columns: the page they were found on (row of the fetch; -1 for a seed) and where they lead."""
+
+    parent: I64
+    url: Text
+    id: U64
+    host: Text
+    anchor: Text
+    position: I32
+    given: F64
+    max_depth: I32
+    metadata: Text
+    reason: Text
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+
+@dataclass(frozen=True)
+class Fetches(Table):
+    """What a tell carries, as columns. NaN or "" where the crawler did not say.
+
+    `relevance` is the crawler's judgement, or the guide's where the crawler gave none.
+    """
+
+    item: I64
+    url: Text
+    id: U64
+    host: Text
+    target_url: Text
+    target_id: U64
+    target_host: Text
+    status: I32
+    error: Text
+    elapsed_ms: F64
+    bytes: F64
+    relevance: F64
+    reward: F64
+    retry_after_s: F64
+    fetch_time: Text
+    content_hash: Text
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One crawler's story: the fetches it made and the links it found.
+
+    `urls` names every item as it came, `skips` says why some of them could not be used.
+    """
+
+    crawl: Crawl
+    at: float
+    fetches: Fetches
+    links: Links
+    urls: Sequence[str]
+    skips: Mapping[int, str]
+    truncated: int = 0
+    report_id: str | None = None
+    digest: bytes = b""
+
+
+@dataclass(frozen=True)
+class LeaseTerms:
+    """Under which conditions `reserve` hands out URLs: who, for how long, and how politely."""
+
+    crawler_id: str
+    request_id: str | None
+    at: float
+    lease_s: float
+    delay_s: float
+    horizon_s: float
+    strict: bool = False
+
+
+LEASED, DEFERRED, TAKEN = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Grants:
+    """One row for each row of the reserved batch: LEASED, DEFERRED or TAKEN, and when it may start."""
+
+    outcome: U8
+    start: F64
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What came of `discover`: how many URLs were new, and every known URL the links touched."""
+
+    new: int
+    touched: U64
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What came of `record`: per fetch "ok" or the reason for a skip, and the URLs whose evidence changed."""
+
+    skipped: Sequence[str | None]
+    changed: U64
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a judge of relevance may read of a fetched page."""
+
+    url: str
+    title: str = ""
+    text: str = ""
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class UrlRecord:
+    """One URL as `scan` and `find` show it."""
+
+    url: str
+    state: str
+    reason: str | None
+    priority: float
+    crawler_id: str | None
+    lease_expires: float | None
+    status: int | None
+    fetched: float | None
+
+
+@dataclass(frozen=True)
+class Paths(Table):
+    """Rows of the link table: from which page to which, with which words, at which place."""
+
+    parent: U64
+    child: U64
+    anchor: Text
+    position: I32
+
+    def __len__(self) -> int:
+        return len(self.parent)

@@ -1,0 +1,132 @@
+"""One canonical form for every URL (WHATWG, through ada), and what is read off it.
+
+The canonical form is the only one that is stored, compared, matched and sent out. Its parts are cut out of it by
+position: after ada has written it, `scheme://authority/path?query` has one shape, so nothing parses it again.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import ada_url
+import xxhash
+from publicsuffixlist import PublicSuffixList
+
+from crawlguide.core.errors import UrlError
+
+MAX_LENGTH = 8_192
+DEFAULT_PORTS = {"http": "80", "https": "443"}
+
+# What WHATWG strips or removes (blanks at the ends, tabs and line ends anywhere) never reaches the canonical form.
+# Any other control character (or half of a surrogate pair) could only be there to confuse a log, a header or another parser.
+_REMOVED = re.compile(r"[\t\n\r]")
+_SUSPECT = re.compile(r"[\x00-\x1f\ud800-\udfff]")
+_ENDS = "".join(map(chr, range(0x21)))
+_SUFFIXES = PublicSuffixList()
+
+
+class Parts(NamedTuple):
+    """A canonical URL, cut at its seams."""
+
+    scheme: str
+    host: str
+    port: str
+    path: str
+    query: str
+
+
+def canonical(url: str, base: str | None = None) -> str:
+    """The one form of `url`, fragment dropped; relative to `base` if given. Raises `UrlError` with the reason."""
+    _check(url)
+    try:
+        href: str = ada_url.join_url(base, url) if base is not None else ada_url.normalize_url(url)
+    except ValueError:
+        raise UrlError(f"not a URL: {_shown(url)}") from None
+    href = href.partition("#")[0]
+    if not href.startswith(("https://", "http://")):
+        raise UrlError(f"scheme: expected http or https, got {_shown(href.partition(':')[0])}")
+    if len(href) > MAX_LENGTH:
+        raise UrlError(f"length: expected at most {MAX_LENGTH} characters, got {len(href)}")
+    return href
+
+
+def identity(url: str) -> int:
+    """The 64-bit id of a canonical URL."""
+    return int(xxhash.xxh3_64_intdigest(url.encode()))
+
+
+def parts(url: str) -> Parts:
+    """Cut a canonical URL at its seams."""
+    scheme, _, rest = url.partition("://")
+    authority, slash, tail = rest.partition("/")
+    path, _, query = (slash + tail).partition("?")
+    host, port = _host_and_port(authority.rpartition("@")[2])
+    return Parts(scheme, host, port, path, query)
+
+
+def queue(url: str) -> str:
+    """The politeness queue of a canonical URL: its host, with the port where that is not the default one."""
+    start = url.index("://") + 3
+    end = url.index("/", start)
+    return url[start:end].rpartition("@")[2]
+
+
+def host_of(queue: str) -> str:
+    """The host of a politeness queue."""
+    return _host_and_port(queue)[0]
+
+
+def link_group(url: str, from_queue: str) -> str:
+    """feedstock's group of a link: "same" or "cross" host, and the first segment of its path."""
+    nearness = "same" if queue(url) == from_queue else "cross"
+    return f"{nearness}:{parts(url).path.split('/')[1] or '_root'}"
+
+
+@lru_cache(maxsize=65_536)
+def registrable_domain(host: str | None) -> str | None:
+    """The domain somebody registered: "a.b.example.co.uk" -> "example.co.uk"; None for a bare suffix."""
+    if not host or host.startswith("."):
+        return None
+    found: str | None = _SUFFIXES.privatesuffix(host.lower().rstrip("."))
+    return found
+
+
+@lru_cache(maxsize=65_536)
+def domain_of(queue: str) -> str:
+    """The registrable domain that a politeness queue belongs to; an address or a bare name is its own."""
+    host = host_of(queue)
+    if host.startswith("[") or host.replace(".", "").isdigit():
+        return host
+    return registrable_domain(host) or host
+
+
+def domain_hash(domain: str) -> str:
+    """How a crawler names its focus: hex xxh3-64 of the registrable domain."""
+    return str(xxhash.xxh3_64_hexdigest(domain.encode()))
+
+
+def _host_and_port(authority: str) -> tuple[str, str]:
+    host, colon, port = authority.rpartition(":")
+    if not colon or port.endswith("]"):  # no port, or the colon was inside an IPv6 address
+        return authority, ""
+    return host, port
+
+
+def _check(url: str) -> None:
+    if len(url) > 2 * MAX_LENGTH:
+        raise UrlError(f"length: expected at most {MAX_LENGTH} characters, got {len(url)}")
+    if _SUSPECT.search(url):
+        _check_controls(url)
+
+
+def _check_controls(url: str) -> None:
+    """Tabs, line ends and blanks at the ends are removed by ada; the fragment is dropped. The rest must be clean."""
+    kept = _REMOVED.sub("", url.strip(_ENDS)).partition("#")[0]
+    if found := _SUSPECT.search(kept):
+        raise UrlError(f"control character {found.group()!r} in {_shown(url)}")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 100 else text[:100] + "…")

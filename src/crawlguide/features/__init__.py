@@ -1,0 +1,1 @@
+"""One function is one column; the same code online and offline."""

@@ -1,0 +1,1 @@
+"""The corridor: a batch of candidates walks from the store to the answer."""

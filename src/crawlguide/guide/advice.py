@@ -1,0 +1,74 @@
+"""From the end of the corridor to the answer a crawler reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import UNSET, Raw
+
+from crawlguide import scoring
+from crawlguide.core.clock import iso
+from crawlguide.core.messages import Advice, AdviceMetadata, Assigned, Deferred, Terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.types import Ask
+    from crawlguide.guide.pipeline import Walked
+    from crawlguide.guide.running import Running
+
+MOST_DEFERRED = 100
+ROBOTS_UNCHECKED = "robots_unchecked"
+
+
+def assigned(walked: Walked, ask: Ask, expires: float, metadata: Sequence[bytes | None]) -> list[Assigned]:
+    """One entry for each granted URL, in the order of the batch: best first."""
+    batch = walked.batch
+    columns = zip(
+        batch.url.tolist(),
+        batch.score.tolist(),
+        np.clip(batch.value, 0.0, 1.0).tolist(),
+        scoring.reasons(walked.terms).tolist(),
+        batch.estimated_ms.astype(np.int64).tolist(),
+        batch.estimated_bytes.astype(np.int64).tolist(),
+        np.ceil((walked.start - ask.at) * 1_000).astype(np.int64).tolist(),
+        walked.terms.tolist(),
+        metadata,
+        strict=True,
+    )
+    until = iso(expires)
+    return [
+        Assigned(url, "page", score, p, reason, ms, size, wait, until, Terms(*terms), Raw(own) if own else UNSET)
+        for url, score, p, reason, ms, size, wait, terms, own in columns
+    ]
+
+
+def deferred(walked: Walked, ask: Ask) -> list[Deferred]:
+    """The best of what politeness holds back, with the time for which each has to wait."""
+    most = min(ask.budget.max_urls, MOST_DEFERRED)
+    return [Deferred(url, max(1, int(np.ceil(wait * 1_000))), "politeness") for url, wait in walked.deferred[:most]]
+
+
+def degraded(running: Running) -> str | None:
+    """Which part stood in for another. robots.txt is not read here yet: the crawler has to, and is told so."""
+    if getattr(running.strategy.predictor, "stood_in", False):
+        return "heuristic_fallback"
+    return None if running.definition.policy.robots == "ignore" else ROBOTS_UNCHECKED
+
+
+def advice(
+    running: Running, ask: Ask, urls: list[Assigned], held: list[Deferred], state: str, retry_after_ms: int, queries: int,
+    dropped: dict[str, int],
+) -> Advice:  # fmt: skip
+    about = AdviceMetadata(
+        request_id=ask.request_id,
+        crawl_state=state,
+        num_queries_completed=queries,
+        last_model_version=running.strategy.predictor.version,
+        strategy=running.kind,
+        filters_applied=[f"{rule.name}_ok" for rule in running.filters],
+        dropped=dropped,
+        degraded=degraded(running),
+    )
+    return Advice(urls, held, retry_after_ms, about)

@@ -1,0 +1,41 @@
+"""A strategy as a composition of judges, built from a crawl's definition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crawlguide import policy
+from crawlguide.core import plugs
+from crawlguide.core.errors import MalformedRequest
+from crawlguide.guide import strategies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.crawls import Definition, Weights
+    from crawlguide.core.protocols import Filter, Predictor, Sampler, Strategy
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Which rows, which value, and how much each term weighs unless the crawl says otherwise."""
+
+    sampler: Sampler
+    predictor: Predictor
+    weights: Weights
+
+
+def strategy(definition: Definition, seed: int) -> Strategy:
+    """Build the strategy that a definition names; its options stand beside its kind."""
+    kind = definition.strategy.get("kind", "layered")
+    if not isinstance(kind, str):
+        raise MalformedRequest(f"strategy.kind: expected a name, got {kind!r}", field="strategy.kind")
+    plug = plugs.module(strategies, kind, "strategy.kind")
+    built: Strategy = plug.build(plugs.options(plug, definition.strategy, "strategy"), seed)
+    return built
+
+
+def filters(names: Sequence[str], definition: Definition) -> tuple[Filter, ...]:
+    """Build the filters in their configured order."""
+    return tuple(plugs.module(policy, name, "guide.filters").build(definition) for name in names)

@@ -1,0 +1,145 @@
+"""The crawls that run here: definitions checked, judges built, state told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from crawlguide.core import urls
+from crawlguide.core.crawls import Definition
+from crawlguide.core.errors import NotFound
+from crawlguide.core.messages import CrawlStats
+from crawlguide.core.types import Crawl
+from crawlguide.guide.pipeline import valued
+from crawlguide.guide.running import Record, Running, running
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.protocols import Store
+
+RENEWED_AT_ONCE = 2_000
+
+
+class Crawls:
+    """Running crawls by name; one that nobody defined is created with defaults unless the operator says no."""
+
+    def __init__(self, store: Store, filters: Sequence[str], seed: int, auto_create: bool) -> None:
+        self._store = store
+        self._filters = filters
+        self._seed = seed
+        self._auto_create = auto_create
+        self._running: dict[Crawl, Running] = {}
+
+    async def get(self, crawl: Crawl, at: float, create: bool = True) -> Running:
+        found = self._running.get(crawl)
+        if found is not None:
+            return found
+        stored = await self._store.crawl_get(crawl)
+        if stored is not None:
+            return self._start(crawl, msgspec.json.decode(stored, type=Record))
+        if not (create and self._auto_create):
+            raise NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id")
+        await self._save(crawl, Record(), at)
+        return self._start(crawl, Record())
+
+    async def put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
+        """Create or replace; True if it is new. A known frontier is judged anew by the new definition."""
+        built = running(Record(definition), self._filters, self._seed)  # refuses what cannot be built
+        new = await self._store.crawl_get(crawl) is None
+        if new:
+            await self._save(crawl, Record(definition), at)
+            self._start(crawl, Record(definition))
+            return True
+        old = await self.get(crawl, at)
+        record = Record(definition, old.record.paused)
+        await self._save(crawl, record, at)
+        built.record, built.asks, built.assigned = record, old.asks, old.assigned
+        self._running[crawl] = built
+        if old.definition != definition:
+            await self._renew(crawl, old, built)
+        return False
+
+    async def pause(self, crawl: Crawl, paused: bool, at: float) -> None:
+        found = await self.get(crawl, at, create=False)
+        found.record.paused = paused
+        await self._save(crawl, found.record, at)
+
+    async def delete(self, crawl: Crawl) -> None:
+        self._running.pop(crawl, None)
+        if not await self._store.crawl_delete(crawl):
+            raise NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id")
+
+    async def names(self, tenant: str) -> list[Crawl]:
+        return await self._store.crawl_list(tenant)
+
+    async def state(self, crawl: Crawl, found: Running, at: float) -> str:
+        """running, waiting (something is leased or delayed), exhausted, paused or finished (a limit was reached)."""
+        if found.record.paused:
+            return "paused"
+        left = await self.pages_left(crawl, found)
+        wait = await self._store.wait(crawl, at)
+        if found.until is not None and at >= found.until:
+            return "finished"
+        if left == 0:
+            leased = (await self._store.stats(crawl))["leased"]
+            return "waiting" if leased else "finished"
+        if wait is None:
+            return "exhausted"
+        return "running" if wait == 0 else "waiting"
+
+    async def pages_left(self, crawl: Crawl, found: Running) -> int | None:
+        """How many more pages may be given out; None without a limit. What is on its way counts as fetched."""
+        most = found.definition.limits.max_pages
+        if not most:
+            return None
+        stats = await self._store.stats(crawl)
+        return max(0, most - (stats["fetches"] - stats["failed"]) - stats["leased"])
+
+    async def stats(self, crawl: Crawl, at: float) -> CrawlStats:
+        found = await self.get(crawl, at, create=False)
+        await self._store.expire(crawl, at)
+        numbers = await self._store.stats(crawl)
+        state = await self.state(crawl, found, at)
+        return CrawlStats(
+            state=state, strategy=found.kind, asks=found.asks, assigned=found.assigned, learner={}, **numbers
+        )
+
+    def _start(self, crawl: Crawl, record: Record) -> Running:
+        built = running(record, self._filters, self._seed)
+        self._running[crawl] = built
+        return built
+
+    async def _save(self, crawl: Crawl, record: Record, at: float) -> None:
+        await self._store.crawl_put(crawl, msgspec.json.encode(record), at)
+
+    async def _renew(self, crawl: Crawl, old: Running, new: Running) -> None:
+        """Hosts that were held back and URLs out of scope get a new hearing, and every waiting URL a new rank."""
+        await self._store.withhold(crawl, sorted(old.withheld), -np.inf)
+        await self._revive(crawl, new)
+        if old.definition.strategy != new.definition.strategy:
+            await self._rank(crawl, new)
+
+    async def _revive(self, crawl: Crawl, found: Running) -> None:
+        cursor = None
+        while True:
+            records, cursor = await self._store.scan(crawl, "dropped", None, RENEWED_AT_ONCE, cursor)
+            inside = [r.url for r in records if r.reason == "scope" and found.rules.verdict(urls.queue(r.url)) is None]
+            await self._store.revive(crawl, _ids(inside))
+            if cursor is None:
+                return
+
+    async def _rank(self, crawl: Crawl, found: Running) -> None:
+        cursor = None
+        while True:
+            records, cursor = await self._store.scan(crawl, "queued", None, RENEWED_AT_ONCE, cursor)
+            batch = await self._store.look(crawl, _ids([record.url for record in records]))
+            await self._store.rank(crawl, batch.id, valued(found, batch))
+            if cursor is None:
+                return
+
+
+def _ids(found: list[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    return np.array([urls.identity(url) for url in found], np.uint64)

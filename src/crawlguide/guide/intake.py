@@ -1,0 +1,260 @@
+"""Messages become columns: every URL is brought into its one form here, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import xxhash
+
+from crawlguide.core import urls
+from crawlguide.core.columns import texts
+from crawlguide.core.errors import MalformedRequest, UnsupportedVersion, UrlError
+from crawlguide.core.messages import MAX_METADATA_BYTES, MAX_OUTLINKS, VERSION, Outlink
+from crawlguide.core.types import Ask, Budget, Crawl, Fetches, Links, Report, Seed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from crawlguide.core.messages import AskMessage, Context, Fetch, SeedMessage
+
+DEFAULT_TIMEOUT_MS = 120_000
+DEFAULT_CONCURRENCY = 8
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the crawl's definition says about everything that comes in."""
+
+    judge: Callable[[Fetch], float]
+    verdict: Callable[[str], str | None]
+    max_depth: int = -1
+
+
+def check_version(version: str) -> None:
+    if version != VERSION:
+        raise UnsupportedVersion(f"mcp_version: expected {VERSION!r}, got {version[:40]!r}", field="mcp_version")
+
+
+def digest(message: Any) -> bytes:
+    """What makes two messages the same: all they say, whatever the order of their keys."""
+    return xxhash.xxh3_128_digest(msgspec.json.encode(message))
+
+
+def asked(message: AskMessage, tenant: str, at: float) -> Ask:
+    """An ask without its history, which is told first and apart."""
+    budget = message.budget
+    timeout_ms = DEFAULT_TIMEOUT_MS if budget.timeout_ms is None else budget.timeout_ms
+    ask = Ask(
+        crawl=Crawl(tenant, message.crawl_id),
+        crawler_id=message.crawler_id,
+        at=at,
+        budget=Budget(budget.max_urls, budget.max_bytes, timeout_ms),
+        request_id=message.request_id,
+    )
+    if message.request_id is not None:  # client timestamps are information: they do not make another request
+        ask = replace(ask, digest=digest(msgspec.structs.replace(message, request_timestamp=None)))
+    return _in_context(ask, message.context) if message.context else ask
+
+
+def _in_context(ask: Ask, context: Context) -> Ask:
+    """Seeds say what to add and where the focus lies. A bad one is passed over: no reason to give nothing."""
+    seeds = tuple(Seed(url) for url in _canonical(context.seed_urls or ()))
+    return replace(
+        ask,
+        seeds=seeds,
+        focus=frozenset(urls.queue(seed.url) for seed in seeds),
+        domain_hash=context.domain_hash,
+        external=_external(context.external_features or {}),
+        concurrency=_concurrency(context.metadata or {}),
+    )
+
+
+def _canonical(given: Sequence[str]) -> list[str]:
+    found = []
+    for url in given:
+        try:
+            found.append(urls.canonical(url))
+        except UrlError:
+            continue
+    return found
+
+
+def _external(features: Mapping[str, Mapping[str, float | str | None]]) -> dict[int, dict[str, float]]:
+    """Numbers that the crawler knows of URLs from elsewhere."""
+    found = {}
+    for url, signals in features.items():
+        numbers = {name: float(value) for name, value in signals.items() if isinstance(value, int | float)}
+        for canonical in _canonical([url]):
+            found[urls.identity(canonical)] = {name: min(max(value, 0.0), 1.0) for name, value in numbers.items()}
+    return found
+
+
+def _concurrency(metadata: Mapping[str, Any]) -> int:
+    wanted = metadata.get("concurrency", DEFAULT_CONCURRENCY)
+    if not isinstance(wanted, int) or isinstance(wanted, bool) or not 1 <= wanted <= 100_000:
+        where = "context.metadata.concurrency"
+        raise MalformedRequest(f"{where}: expected an integer from 1 to 100000, got {wanted!r}", field=where)
+    return wanted
+
+
+def reported(fetches: Sequence[Fetch], crawl: Crawl, at: float, rules: Rules) -> Report:
+    """The fetches and links of a tell as columns; what cannot be used is skipped with its reason."""
+    told, links, skips, truncated = FetchColumns(), LinkColumns(rules), {}, 0
+    for number, fetch in enumerate(fetches):
+        try:
+            _check(fetch)
+            url = urls.canonical(fetch.url)
+            target = urls.canonical(fetch.redirected_to, url) if fetch.redirected_to else url
+        except UrlError as wrong:
+            skips[number] = wrong.message
+            continue
+        outlinks = fetch.outlinks or ()
+        truncated += max(0, len(outlinks) - MAX_OUTLINKS)
+        links.add(outlinks[:MAX_OUTLINKS], len(told), target)
+        told.add(number, fetch, url, target, rules.judge(fetch))
+    return Report(
+        crawl=crawl,
+        at=at,
+        fetches=told.columns(),
+        links=links.columns(),
+        urls=[fetch.url for fetch in fetches],
+        skips=skips,
+        truncated=truncated,
+    )
+
+
+def _check(fetch: Fetch) -> None:
+    if fetch.status is None and fetch.error is None and fetch.reward is None:
+        raise UrlError("status: expected a status or an error (or a reward as late feedback), got none of them")
+
+
+def seeded(seeds: Sequence[Seed], rules: Rules) -> Links:
+    """Seeds as links that come from nowhere."""
+    links = LinkColumns(rules)
+    for seed in seeds:
+        links.seed(seed)
+    return links.columns()
+
+
+def seed(message: str | SeedMessage) -> Seed:
+    """A seed as a person wrote it; raises `UrlError` for one nobody can fetch."""
+    if isinstance(message, str):
+        return Seed(urls.canonical(message))
+    metadata = _packed(message.metadata) if message.metadata else None
+    return Seed(urls.canonical(message.url), message.priority, message.max_depth, metadata)
+
+
+def _packed(metadata: Mapping[str, Any]) -> bytes:
+    packed = msgspec.json.encode(metadata)
+    if len(packed) > MAX_METADATA_BYTES:
+        raise UrlError(f"metadata: expected at most {MAX_METADATA_BYTES} bytes, got {len(packed)}")
+    return packed
+
+
+@dataclass
+class LinkColumns:
+    """Collects links row by row and turns them into columns."""
+
+    rules: Rules
+    parent: list[int] = field(default_factory=list)
+    url: list[str] = field(default_factory=list)
+    anchor: list[str] = field(default_factory=list)
+    position: list[int] = field(default_factory=list)
+    given: list[float] = field(default_factory=list)
+    max_depth: list[int] = field(default_factory=list)
+    metadata: list[bytes | None] = field(default_factory=list)
+
+    def add(self, outlinks: Sequence[Outlink], parent: int, base: str) -> None:
+        """Links of one page in their order; one that nobody can fetch, or to the page itself, says nothing."""
+        for number, link in enumerate(outlinks):
+            try:
+                url = urls.canonical(link.url, base)
+                metadata = _packed(link.metadata) if link.metadata else None
+            except UrlError:
+                continue
+            if url != base:
+                position = number if link.position is None else link.position
+                self._row(parent, url, link.anchor, position, NAN, self.rules.max_depth, metadata)
+
+    def seed(self, seed: Seed) -> None:
+        bounds = [bound for bound in (seed.max_depth, self.rules.max_depth) if bound is not None and bound >= 0]
+        given = NAN if seed.priority is None else seed.priority
+        self._row(-1, seed.url, "", 0, given, min(bounds, default=-1), seed.metadata)
+
+    def _row(self, *values: Any) -> None:
+        columns = (self.parent, self.url, self.anchor, self.position, self.given, self.max_depth, self.metadata)
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
+
+    def columns(self) -> Links:
+        hosts = [urls.queue(url) for url in self.url]
+        return Links(
+            parent=np.array(self.parent, np.int64),
+            url=texts(self.url),
+            id=np.array([urls.identity(url) for url in self.url], np.uint64),
+            host=texts(hosts),
+            anchor=texts(self.anchor),
+            position=np.array(self.position, np.int32),
+            given=np.array(self.given, np.float64),
+            max_depth=np.array(self.max_depth, np.int32),
+            metadata=texts(self.metadata),
+            reason=texts(self.rules.verdict(host) for host in hosts),
+        )
+
+
+@dataclass
+class FetchColumns:
+    """Collects fetches row by row and turns them into columns."""
+
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def add(self, number: int, fetch: Fetch, url: str, target: str, relevance: float) -> None:
+        self.rows.append(
+            (
+                number,
+                url,
+                target,
+                -1 if fetch.status is None and fetch.error is None else fetch.status or 0,
+                fetch.error or "",
+                _number(fetch.elapsed_ms),
+                _number(fetch.bytes),
+                relevance,
+                _number(fetch.reward),
+                _number(fetch.retry_after_s),
+                fetch.fetch_time or "",
+                fetch.content_hash or "",
+            )
+        )
+
+    def columns(self) -> Fetches:
+        numbers: Sequence[Sequence[Any]] = list(zip(*self.rows, strict=True)) or [()] * 12
+        item, url, target, status, error, elapsed, size, relevance, reward, retry, time, content = numbers
+        return Fetches(
+            item=np.array(item, np.int64),
+            url=texts(url),
+            id=np.array([urls.identity(one) for one in url], np.uint64),
+            host=texts(urls.queue(one) for one in url),
+            target_url=texts(target),
+            target_id=np.array([urls.identity(one) for one in target], np.uint64),
+            target_host=texts(urls.queue(one) for one in target),
+            status=np.array(status, np.int32),
+            error=texts(error),
+            elapsed_ms=np.array(elapsed, np.float64),
+            bytes=np.array(size, np.float64),
+            relevance=np.array(relevance, np.float64),
+            reward=np.array(reward, np.float64),
+            retry_after_s=np.array(retry, np.float64),
+            fetch_time=texts(time),
+            content_hash=texts(content),
+        )
+
+
+def _number(value: float | None) -> float:
+    return NAN if value is None else float(value)

@@ -1,0 +1,174 @@
+"""The guide in this process: ask and tell over a store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from crawlguide.core.errors import Conflict, MalformedRequest, UrlError
+from crawlguide.core.messages import Ack, Advice, StatsMessage
+from crawlguide.core.telemetry import SILENT
+from crawlguide.core.types import Crawl
+from crawlguide.guide import advice as answers
+from crawlguide.guide import intake
+from crawlguide.guide.crawls import Crawls
+from crawlguide.guide.pipeline import Pipeline, Walked, lease_terms
+from crawlguide.guide.telling import Telling
+from crawlguide.version import __version__
+
+if TYPE_CHECKING:
+    from crawlguide.core.clock import Clock
+    from crawlguide.core.config import Config
+    from crawlguide.core.crawls import Definition
+    from crawlguide.core.messages import AskMessage, ReportMessage, SeedsMessage
+    from crawlguide.core.protocols import Store
+    from crawlguide.core.telemetry import Telemetry
+    from crawlguide.core.types import Ask
+    from crawlguide.guide.running import Running
+
+DEFAULT_TENANT = "default"
+ANSWER_KEPT_S = 600.0
+REPORT_KEPT_S = 86_400.0
+SOON_MS, LATER_MS = 1_000, 60_000
+Reply = TypeVar("Reply", Advice, Ack)
+
+
+class LocalGuide:
+    """Decides here. Time and chance come in as arguments: one seed and one clock give one history."""
+
+    def __init__(
+        self, store: Store, config: Config, clock: Clock, seed: int = 0, telemetry: Telemetry = SILENT
+    ) -> None:
+        self.clock = clock
+        self.store = store
+        self.crawls = Crawls(store, config.guide.filters, seed, config.crawls.auto_create)
+        self._pipeline = Pipeline(store, config.guide)
+        self._telling = Telling(store)
+        self._telemetry = telemetry
+        self._queries = 0
+        self._started = clock.now()
+
+    async def ask(self, message: AskMessage, tenant: str = DEFAULT_TENANT) -> Advice:
+        """What next? The same request id with the same body gives the same answer."""
+        intake.check_version(message.mcp_version)
+        ask = intake.asked(message, tenant, self.clock.now())
+        running = await self.crawls.get(ask.crawl, ask.at)
+        known = await self._replayed(ask.crawl, "ask", ask.request_id, ask.digest, Advice)
+        if known is not None:
+            return known
+        await self._hear(running, ask, message)
+        advice = await self._answer(running, ask)
+        ends = ask.at + lease_terms(running, ask).lease_s
+        await self._remember(ask.crawl, "ask", ask.request_id, ask.digest, advice, ends + ANSWER_KEPT_S)
+        return advice
+
+    async def tell(self, message: ReportMessage, tenant: str = DEFAULT_TENANT) -> Ack:
+        """What happened. The same report told twice counts once."""
+        intake.check_version(message.mcp_version)
+        at, crawl = self.clock.now(), Crawl(tenant, message.crawl_id)
+        running = await self.crawls.get(crawl, at)
+        digest = intake.digest(message) if message.report_id is not None else b""
+        known = await self._replayed(crawl, "tell", message.report_id, digest, Ack)
+        if known is not None:
+            return known
+        ack = await self._telling.tell(running, crawl, message.fetches, at)
+        await self._remember(crawl, "tell", message.report_id, digest, ack, at + REPORT_KEPT_S)
+        self._telemetry.count("fetches", ack.accepted)
+        self._telemetry.count("discovered", ack.discovered)
+        return ack
+
+    async def seed(self, crawl: Crawl, message: SeedsMessage) -> int:
+        """Add seeds; returns how many were new. A seed that nobody can fetch refuses them all, by name."""
+        seeds = []
+        for number, item in enumerate(message.urls):
+            try:
+                seeds.append(intake.seed(item))
+            except UrlError as wrong:
+                where = f"urls[{number}]"
+                raise MalformedRequest(f"{where}: {wrong.message}", field=where) from None
+        at = self.clock.now()
+        running = await self.crawls.get(crawl, at)
+        return await self._telling.seed(running, crawl, seeds, at)
+
+    async def define(self, crawl: Crawl, definition: Definition) -> bool:
+        """Create or replace a crawl; True if it is new."""
+        return await self.crawls.put(crawl, definition, self.clock.now())
+
+    async def stats(self, tenant: str = DEFAULT_TENANT, name: str | None = None) -> StatsMessage:
+        at = self.clock.now()
+        wanted = await self.crawls.names(tenant) if name is None else [Crawl(tenant, name)]
+        found = {crawl.name: await self.crawls.stats(crawl, at) for crawl in wanted}
+        return StatsMessage(__version__, at - self._started, self._queries, found)
+
+    async def close(self) -> None:
+        await self.store.close()
+
+    async def _hear(self, running: Running, ask: Ask, message: AskMessage) -> None:
+        """An ask may tell and seed on its way."""
+        history = message.context.recent_history if message.context else None
+        if history:
+            ack = await self._telling.tell(running, ask.crawl, history, ask.at)
+            self._telemetry.count("fetches", ack.accepted)
+        if ask.seeds:
+            await self._telling.seed(running, ask.crawl, ask.seeds, ask.at)
+
+    async def _answer(self, running: Running, ask: Ask) -> Advice:
+        running.asks += 1
+        self._queries += 1
+        walked = await self._walk(running, ask)
+        if walked is None:
+            return await self._nothing(running, ask, [], {})
+        held, dropped = answers.deferred(walked, ask), dict(walked.dropped)
+        if not len(walked.batch):
+            return await self._nothing(running, ask, held, dropped)
+        running.assigned += len(walked.batch)
+        self._telemetry.count("assigned", len(walked.batch))
+        expires = ask.at + lease_terms(running, ask).lease_s
+        metadata = await self.store.metadata(ask.crawl, walked.batch.id)
+        urls = answers.assigned(walked, ask, expires, metadata)
+        return answers.advice(running, ask, urls, held, "running", 0, self._queries, dropped)
+
+    async def _walk(self, running: Running, ask: Ask) -> Walked | None:
+        """None where the crawl rests: paused, past its end, or out of pages."""
+        if running.record.paused or (running.until is not None and ask.at >= running.until):
+            return None
+        left = await self.crawls.pages_left(ask.crawl, running)
+        if left == 0:
+            return None
+        if left is not None and left < ask.budget.max_urls:
+            ask = replace(ask, budget=replace(ask.budget, max_urls=left))
+        return await self._pipeline.walk(running, ask)
+
+    async def _nothing(
+        self, running: Running, ask: Ask, held: list[answers.Deferred], dropped: dict[str, int]
+    ) -> Advice:
+        """Nothing to give is not an error: say why, and when to come back."""
+        state = await self.crawls.state(ask.crawl, running, ask.at)
+        wait = await self.store.wait(ask.crawl, ask.at)
+        leased = (await self.store.stats(ask.crawl))["leased"]
+        state = "waiting" if state == "running" else state
+        longest = SOON_MS if leased or not wait else LATER_MS
+        retry_ms = longest if not wait else max(1, min(int(wait * 1_000) + 1, longest))
+        return answers.advice(running, ask, [], held, state, retry_ms, self._queries, dropped)
+
+    async def _replayed(
+        self, crawl: Crawl, verb: str, name: str | None, digest: bytes, kind: type[Reply]
+    ) -> Reply | None:
+        """The stored answer of an id that came before with the same body."""
+        if name is None:
+            return None
+        stored = await self.store.answer_get(crawl, f"{verb}:{name}", self.clock.now())
+        if stored is None:
+            return None
+        if not stored.startswith(digest):
+            field = "request_id" if verb == "ask" else "report_id"
+            raise Conflict(f"{field}: {name!r} came before with another body; use a new id", field=field)
+        return msgspec.json.decode(stored[len(digest) :], type=kind)
+
+    async def _remember(
+        self, crawl: Crawl, verb: str, name: str | None, digest: bytes, reply: Reply, expires: float
+    ) -> None:
+        if name is not None:
+            await self.store.answer_put(crawl, f"{verb}:{name}", digest + msgspec.json.encode(reply), expires)

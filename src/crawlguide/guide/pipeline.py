@@ -1,0 +1,142 @@
+"""The corridor: gather, sample, predict, score, filter, reserve. One batch of columns walks through it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide import scoring
+from crawlguide.core.protocols import Defers, Forbids, Withholds
+from crawlguide.core.types import LEASED, LeaseTerms
+
+if TYPE_CHECKING:
+    from crawlguide.core.config import GuideOptions
+    from crawlguide.core.protocols import Filter, Store
+    from crawlguide.core.types import F64, Ask, Batch, Mask
+    from crawlguide.guide.running import Running
+
+LEASE_GRACE = 1.25
+WIDER = (1, 4, 16)
+CANDIDATES_PER_HOST = 3
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What came out at the end: granted rows, the terms of their scores and their starts; and what fell by the way."""
+
+    batch: Batch
+    terms: F64
+    start: F64
+    dropped: Counter[str] = field(default_factory=Counter)
+    deferred: list[tuple[str, float]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    store: Store
+    options: GuideOptions
+
+    async def walk(self, running: Running, ask: Ask) -> Walked:
+        """Look at more candidates only while filters leave the answer short and there are more."""
+        wanted = ask.budget.max_urls
+        usual = max(self.options.candidates, wanted + wanted // 4)
+        for limit in (usual * wider for wider in WIDER):
+            batch = await self._gathered(running, ask, limit)
+            walked = await self._judged(running, ask, batch, limit)
+            if len(walked.batch) >= wanted or len(batch) < limit:
+                break
+        if len(walked.batch) >= wanted:
+            walked.dropped.pop("budget", None)  # the answer is full: what did not fit was not refused
+        return await self._reserved(running, ask, walked)
+
+    async def _gathered(self, running: Running, ask: Ask, limit: int) -> Batch:
+        policy = running.definition.policy
+        per_host = min(CANDIDATES_PER_HOST * policy.max_per_host or limit, limit)
+        return await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host)
+
+    async def _judged(self, running: Running, ask: Ask, batch: Batch, limit: int) -> Walked:
+        sample = running.strategy.sampler.sample(batch, ask, limit)
+        batch = replace(batch.take(sample.rows), arm=sample.arm) if len(sample.rows) < len(batch) else batch
+        batch, terms = self.ranked(running, ask, batch)
+        walked = Walked(batch, terms, np.zeros(len(batch)))
+        for rule in running.filters:
+            walked = await self._filtered(running, ask, walked, rule)
+        return walked
+
+    def ranked(self, running: Running, ask: Ask, batch: Batch) -> tuple[Batch, F64]:
+        """Attach estimates, value and score, best row first; with the terms of each row's score."""
+        options = self.options
+        batch = replace(
+            batch,
+            value=valued(running, batch),
+            estimated_ms=_estimated(batch.estimated_ms, options.default_fetch_ms),
+            estimated_bytes=_estimated(batch.estimated_bytes, options.default_bytes),
+        )
+        scales = scoring.Scales(options.freshness_tau_s, options.slow_ms, options.heavy_bytes)
+        terms = scoring.terms(batch, ask, running.weights, scales)
+        score = terms.sum(axis=1)
+        order = np.argsort(-score, kind="stable")
+        return replace(batch, score=score).take(order), terms[order]
+
+    async def _filtered(self, running: Running, ask: Ask, walked: Walked, rule: Filter) -> Walked:
+        """Each filter sees only the survivors of the one before."""
+        keep = rule.keep(walked.batch, ask)
+        if keep.all():
+            return walked
+        await self._refused(running, ask, walked, rule, ~keep)
+        return replace(walked, batch=walked.batch.take(keep), terms=walked.terms[keep], start=walked.start[keep])
+
+    async def _refused(self, running: Running, ask: Ask, walked: Walked, rule: Filter, gone: Mask) -> None:
+        """A refusal may be for now, for as long as a host misbehaves or is full, or for good."""
+        batch = walked.batch
+        if isinstance(rule, Defers):
+            wait = rule.wait(batch, ask)[gone]
+            walked.deferred.extend(zip(batch.url[gone].tolist(), wait.tolist(), strict=True))
+            return
+        walked.dropped[rule.name] += int(gone.sum())
+        if isinstance(rule, Forbids):
+            await self.store.drop(ask.crawl, batch.id[gone], rule.name)
+        if isinstance(rule, Withholds):
+            until = rule.until(batch.hosts, ask)
+            for host in np.unique(batch.host[gone]).tolist():
+                name = str(batch.hosts.name[host])
+                running.withheld.add(name)
+                await self.store.withhold(ask.crawl, [name], float(until[host]))
+
+    async def _reserved(self, running: Running, ask: Ask, walked: Walked) -> Walked:
+        """The promise: leases and host slots in one step; rows that another crawler got first drop out."""
+        grants = await self.store.reserve(ask.crawl, walked.batch, lease_terms(running, ask))
+        granted = grants.outcome == LEASED
+        if granted.all():
+            return replace(walked, start=grants.start)
+        start = grants.start[granted]
+        return replace(walked, batch=walked.batch.take(granted), terms=walked.terms[granted], start=start)
+
+
+def valued(running: Running, batch: Batch) -> F64:
+    """The predictor's value, except where a person set the priority by hand."""
+    value = running.strategy.predictor.predict(batch)
+    by_hand = ~np.isnan(batch.given)
+    return np.where(by_hand, batch.given, value) if by_hand.any() else value
+
+
+def lease_terms(running: Running, ask: Ask) -> LeaseTerms:
+    policy = running.definition.policy
+    timeout_s = ask.budget.timeout_ms / 1_000
+    return LeaseTerms(
+        crawler_id=ask.crawler_id,
+        request_id=ask.request_id,
+        at=ask.at,
+        lease_s=timeout_s * LEASE_GRACE,
+        delay_s=policy.default_delay_s,
+        horizon_s=min(policy.horizon_s, timeout_s),
+        strict=policy.strict,
+    )
+
+
+def _estimated(known: F64, default: float) -> F64:
+    """Whole units, rounded up, so that what is promised on the wire adds up to no more than what was budgeted."""
+    return np.ceil(np.where(np.isnan(known), default, known))

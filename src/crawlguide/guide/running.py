@@ -1,0 +1,95 @@
+"""One crawl as it runs: its definition with the judges built from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from crawlguide.core.crawls import Definition
+from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.types import Page
+from crawlguide.features import relevance
+from crawlguide.guide import composition
+from crawlguide.guide.intake import NAN, Rules
+from crawlguide.policy import scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.crawls import Weights
+    from crawlguide.core.messages import Fetch
+    from crawlguide.core.protocols import Filter, Strategy
+
+
+class Record(msgspec.Struct):
+    """What the store keeps of a crawl besides its frontier."""
+
+    definition: Definition = msgspec.field(default_factory=Definition)
+    paused: bool = False
+
+
+@dataclass
+class Running:
+    record: Record
+    strategy: Strategy
+    weights: Weights
+    filters: tuple[Filter, ...]
+    rules: Rules
+    until: float | None
+    asks: int = 0
+    assigned: int = 0
+    withheld: set[str] = field(default_factory=set)
+
+    @property
+    def definition(self) -> Definition:
+        return self.record.definition
+
+    @property
+    def kind(self) -> str:
+        return str(self.definition.strategy.get("kind", "layered"))
+
+
+def running(record: Record, filters: Sequence[str], seed: int) -> Running:
+    """Build everything a definition asks for; raises `MalformedRequest` for what cannot be built."""
+    definition = record.definition
+    strategy = composition.strategy(definition, seed)
+    inside = scope.build(definition)
+    return Running(
+        record=record,
+        strategy=strategy,
+        weights=definition.weights.over(strategy.weights),
+        filters=composition.filters(filters, definition),
+        rules=Rules(
+            judge=lambda fetch: judged(fetch, definition),
+            verdict=lambda host: None if inside.covers(host) else inside.name,
+            max_depth=definition.limits.max_depth or -1,
+        ),
+        until=instant(definition.limits.until),
+    )
+
+
+def judged(fetch: Fetch, definition: Definition) -> float:
+    """A downstream reward, else what the crawler says, else what the goal says; NaN where nobody says anything."""
+    if fetch.reward is not None:
+        return min(max(fetch.reward, 0.0), 1.0)
+    if fetch.relevance is not None:
+        return fetch.relevance
+    if not definition.goal or fetch.error:
+        return NAN
+    page = Page(fetch.url, fetch.title or "", fetch.text or "", fetch.status or 0)
+    return relevance.judge(page, definition.goal)
+
+
+def instant(text: str | None) -> float | None:
+    """ISO 8601 to seconds since 1970; without a zone it means UTC."""
+    if text is None:
+        return None
+    try:
+        when = datetime.fromisoformat(text)
+        return (when if when.tzinfo else when.replace(tzinfo=None).astimezone()).timestamp()
+    except (ValueError, OverflowError):
+        where = "limits.until"
+        raise MalformedRequest(f"{where}: expected an ISO 8601 instant, got {text[:64]!r}", field=where) from None

@@ -1,0 +1,21 @@
+"""In no order at all, but the same one for the same seed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawlguide.core.crawls import CLASSIC, Fixed
+from crawlguide.guide.composition import Composition
+from crawlguide.predictors.arrival import Shuffled
+from crawlguide.sampling.top import Top
+
+if TYPE_CHECKING:
+    from crawlguide.core.protocols import Strategy
+
+
+class Options(Fixed):
+    kind: str = "random"
+
+
+def build(options: Options, seed: int) -> Strategy:  # noqa: ARG001 - every strategy has options
+    return Composition(Top(), Shuffled(seed), CLASSIC)

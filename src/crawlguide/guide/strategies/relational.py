@@ -1,0 +1,21 @@
+"""Links with the largest share of relevant pages among all that lead to them first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawlguide.core.crawls import CLASSIC, Fixed
+from crawlguide.guide.composition import Composition
+from crawlguide.predictors.relational import Relational
+from crawlguide.sampling.top import Top
+
+if TYPE_CHECKING:
+    from crawlguide.core.protocols import Strategy
+
+
+class Options(Fixed):
+    kind: str = "relational"
+
+
+def build(options: Options, seed: int) -> Strategy:  # noqa: ARG001 - every strategy is built so
+    return Composition(Top(), Relational(), CLASSIC)

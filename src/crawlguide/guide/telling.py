@@ -1,0 +1,72 @@
+"""A tell: what was fetched becomes state, evidence and new candidates; then it is acknowledged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.messages import Ack, ItemResult
+from crawlguide.guide import intake
+from crawlguide.guide.pipeline import valued
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.messages import Fetch
+    from crawlguide.core.protocols import Store
+    from crawlguide.core.types import U64, Crawl, Recorded, Report, Seed
+    from crawlguide.guide.running import Running
+
+
+@dataclass(frozen=True)
+class Telling:
+    store: Store
+
+    async def tell(self, running: Running, crawl: Crawl, fetches: Sequence[Fetch], at: float) -> Ack:
+        report = intake.reported(fetches, crawl, at, running.rules)
+        policy = running.definition.policy
+        recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries)
+        discovered = await self._discovered(running, report, recorded)
+        if policy.recrawl:
+            due = np.full(len(report.fetches), at + policy.recrawl_after_s)
+            await self.store.schedule(crawl, report.fetches.target_id, due)
+        results = _results(report, recorded)
+        accepted = sum(result.status == "ok" for result in results)
+        return Ack(accepted, discovered, report.truncated, results)
+
+    async def seed(self, running: Running, crawl: Crawl, seeds: Sequence[Seed], at: float) -> int:
+        """Add seeds; returns how many were new."""
+        links = intake.seeded(seeds, running.rules)
+        discovery = await self.store.discover(crawl, links, None, at)
+        await self.rank(running, crawl, discovery.touched)
+        return discovery.new
+
+    async def rank(self, running: Running, crawl: Crawl, ids: U64) -> None:
+        """Write the priority at rest of the URLs whose evidence changed."""
+        if len(ids):
+            batch = await self.store.look(crawl, np.unique(ids))
+            await self.store.rank(crawl, batch.id, valued(running, batch))
+
+    async def _discovered(self, running: Running, report: Report, recorded: Recorded) -> int:
+        """Links of accepted fetches join the frontier; everything they touch is ranked anew."""
+        links = report.links
+        used = np.array([reason is None for reason in recorded.skipped], np.bool_)
+        if not used.all():
+            links = links.take(used[links.parent])
+        discovery = await self.store.discover(report.crawl, links, report.fetches, report.at)
+        await self.rank(running, report.crawl, np.concatenate([discovery.touched, recorded.changed]))
+        return discovery.new
+
+
+def _results(report: Report, recorded: Recorded) -> list[ItemResult]:
+    """The fate of every item, in the order in which they came."""
+    skips = dict(report.skips)
+    for item, reason in zip(report.fetches.item.tolist(), recorded.skipped, strict=True):
+        if reason is not None:
+            skips[item] = reason
+    return [
+        ItemResult(url, "skip", skips[number]) if number in skips else ItemResult(url, "ok")
+        for number, url in enumerate(report.urls)
+    ]

@@ -1,0 +1,1 @@
+"""Ranked to survivors: one file per rule, named as the rule is named in every answer."""

@@ -1,0 +1,29 @@
+"""At most so many URLs of one host in one answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.columns import rank_within
+
+if TYPE_CHECKING:
+    from crawlguide.core.crawls import Definition
+    from crawlguide.core.types import Ask, Batch, Mask
+
+
+@dataclass(frozen=True)
+class Diversity:
+    max_per_host: int
+    name: str = "diversity"
+
+    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
+        if not self.max_per_host:
+            return np.ones(len(batch), np.bool_)
+        return rank_within(batch.host) < self.max_per_host
+
+
+def build(definition: Definition) -> Diversity:
+    return Diversity(definition.policy.max_per_host)

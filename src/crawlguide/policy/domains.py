@@ -1,0 +1,45 @@
+"""Not more pages of a domain than wanted, and nothing of hosts that keep failing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crawlguide.core.crawls import Definition
+    from crawlguide.core.types import F64, Ask, Batch, Hosts, Mask
+
+
+@dataclass(frozen=True)
+class Domains:
+    max_pages: int
+    unreliable_threshold: float
+    unreliable_after: int
+    probe_after_s: float = 600.0
+    name: str = "domains"
+
+    def keep(self, batch: Batch, ask: Ask) -> Mask:
+        return ~(self.full(batch.hosts) | self.unreliable(batch.hosts, ask.at))[batch.host]
+
+    def until(self, hosts: Hosts, ask: Ask) -> F64:
+        """A full domain stays out until its cap is changed, an unreliable host until its next probe."""
+        return np.where(self.full(hosts), np.inf, hosts.last_fetch + self.probe_after_s)
+
+    def full(self, hosts: Hosts) -> Mask:
+        """The registrable domain has given, or is about to give, as many pages as it may."""
+        if not self.max_pages:
+            return np.zeros(len(hosts.name), np.bool_)
+        return hosts.domain_pages >= self.max_pages
+
+    def unreliable(self, hosts: Hosts, at: float) -> Mask:
+        """Most fetches fail, there were enough of them to say so, and the last was not long ago: probe now and then."""
+        tries = hosts.pages + hosts.failures
+        failing = hosts.failures > self.unreliable_threshold * tries
+        return failing & (tries >= self.unreliable_after) & (hosts.last_fetch > at - self.probe_after_s)
+
+
+def build(definition: Definition) -> Domains:
+    policy = definition.policy
+    return Domains(policy.domain_max_pages, policy.unreliable_threshold, policy.unreliable_after)

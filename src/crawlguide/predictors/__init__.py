@@ -1,0 +1,1 @@
+"""Some to values: what is it worth to fetch each candidate?"""

@@ -1,0 +1,53 @@
+"""Orders that look only at when a URL was discovered: first, last, or in no order at all.
+
+All values lie in 0…1, so that a priority set by hand (0…1) means the same under every strategy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crawlguide.core.types import F64, U64, Batch
+
+
+@dataclass(frozen=True)
+class First:
+    """Earlier is better: 1 / (1 + n) for the n-th URL discovered."""
+
+    version: str = "first-1"
+
+    def predict(self, batch: Batch) -> F64:
+        return 1.0 / (1.0 + batch.sequence)
+
+
+@dataclass(frozen=True)
+class Last:
+    """Later is better: 1 − 1 / (1 + n); distinct for the first 90 million."""
+
+    version: str = "last-1"
+
+    def predict(self, batch: Batch) -> F64:
+        return 1.0 - 1.0 / (1.0 + batch.sequence)
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """A number drawn once per URL: the same for the same seed, whoever asks and however often."""
+
+    seed: int = 0
+    version: str = "shuffled-1"
+
+    def predict(self, batch: Batch) -> F64:
+        return mixed(batch.id ^ np.uint64(self.seed)) / 2.0**64
+
+
+def mixed(bits: U64) -> U64:
+    """splitmix64: every input bit changes about half of the output bits."""
+    with np.errstate(over="ignore"):
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))

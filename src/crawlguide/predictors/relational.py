@@ -1,0 +1,21 @@
+"""The share of relevant pages among all pages known to link here, drawn towards 1/4 while few are known.
+
+    value = (Σ relevance of parents + 1/2) / (parents + 2)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crawlguide.core.types import F64, Batch
+
+
+@dataclass(frozen=True)
+class Relational:
+    version: str = "relational-1"
+
+    def predict(self, batch: Batch) -> F64:
+        value: F64 = (batch.parent_sum + 0.5) / (batch.parents + 2.0)
+        return value

@@ -1,0 +1,1 @@
+"""Many to some: which candidates are worth a model pass."""

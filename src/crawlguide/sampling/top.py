@@ -1,0 +1,20 @@
+"""Take the first rows as they come: gather has put the best first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.types import Sample
+
+if TYPE_CHECKING:
+    from crawlguide.core.types import Ask, Batch
+
+
+@dataclass(frozen=True)
+class Top:
+    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:  # noqa: ARG002 - a sampler may look at the ask
+        rows = np.arange(min(len(batch), limit))
+        return Sample(rows, batch.arm[rows], np.ones(len(rows), np.float32))

@@ -1,0 +1,1 @@
+"""What is known of URLs, hosts, links and leases."""

@@ -1,0 +1,216 @@
+"""All that is known of one crawl's URLs: their rows, queues, leases and links. A row is in exactly one state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.types import LEASED as GRANTED
+from crawlguide.core.types import TAKEN, Grants
+from crawlguide.store.columns import grown
+from crawlguide.store.hosts import CrawlHosts
+from crawlguide.store.index import Index
+from crawlguide.store.leases import Lease, Leases
+from crawlguide.store.links import LinkTable
+from crawlguide.store.queues import Queues
+from crawlguide.store.rows import DONE, DROPPED, FREE, LEASED, QUEUED, ROW
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.types import F64, I64, U64, LeaseTerms, Text
+    from crawlguide.store.pace import Pace
+
+
+@dataclass(frozen=True)
+class Quota:
+    """How much one crawl may remember."""
+
+    urls: int
+    urls_per_host: int
+    links: int
+
+
+class Frontier:
+    """The tables of one crawl, and the moves a row can make between its states."""
+
+    def __init__(self, pace: Pace, quota: Quota) -> None:
+        self.pace = pace
+        self.quota = quota
+        self.table = np.zeros(0, ROW)
+        self.urls: list[str] = []
+        self.metadata: dict[int, bytes] = {}
+        self.index = Index()
+        self.hosts = CrawlHosts(pace)
+        self.queues = Queues()
+        self.leases = Leases()
+        self.links = LinkTable(quota.links)
+        self.reasons: list[str] = []
+        self.states = np.zeros(FREE + 1, np.int64)  # how many rows are in each state
+        self.dropped: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self.stamp = 0  # of the last page whose links were counted
+        self._sequence = 0
+
+    def claim(self, ids: U64, urls: Text, hosts: Text, at: float) -> tuple[I64, I64]:
+        """The row of each id, and 1 for those that are new. A new row is FREE: it belongs to no state yet."""
+        rows, fresh = self.index.claim(ids)
+        new = fresh.astype(np.bool_)
+        if new.any():
+            self._add(rows[new], urls[new], hosts[new], at)
+        return rows, fresh
+
+    def _add(self, rows: I64, urls: Text, hosts: Text, at: float) -> None:
+        self.table = grown(self.table, self.index.rows)
+        self.urls.extend([""] * (self.index.rows - len(self.urls)))
+        for row, url in zip(rows.tolist(), urls, strict=True):
+            self.urls[row] = url
+        blank = np.zeros(len(rows), ROW)
+        blank["sequence"] = self._sequence + np.arange(len(rows))
+        blank["discovered"], blank["depth"], blank["state"] = at, np.iinfo(np.int32).max, FREE
+        for name in ("first_in", "first_out", "arm", "max_depth", "stamp"):
+            blank[name] = -1
+        for name in ("fetched", "relevance", "given"):
+            blank[name] = np.nan
+        blank["host"] = self.hosts.rows_of(hosts)
+        self.table[rows] = blank
+        self._sequence += len(rows)
+        self.states[FREE] += len(rows)
+        self.queues.fit(len(self.table), len(self.hosts.rows))
+
+    def move(self, rows: I64, state: int) -> None:
+        """Count and mark; the caller sees to queues and leases."""
+        np.subtract.at(self.states, self.table["state"][rows], 1)
+        self.states[state] += len(rows)
+        self.table["state"][rows] = state
+
+    def enqueue(self, rows: I64) -> None:
+        """Rows wait for their turn, with the priority in their row."""
+        self.move(rows, QUEUED)
+        taken = self.table[rows]
+        self.queues.push(
+            rows.astype(np.int32), taken["host"].copy(), taken["priority"].copy(), taken["sequence"].copy()
+        )
+
+    def drop(self, rows: I64, reason: str) -> None:
+        """Rows that wait, or are new, stay known but are never given out."""
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        self.queues.remove(rows.astype(np.int32))
+        self.table["reason"][rows] = self.reasons.index(reason)
+        self.dropped[reason] += len(rows)
+        self.move(rows, DROPPED)
+
+    def revive(self, rows: I64) -> None:
+        """Dropped rows wait again, with the priority they had."""
+        self._undrop(rows)
+        self.enqueue(rows)
+
+    def _undrop(self, rows: I64) -> None:
+        for reason in self.table["reason"][rows]:
+            self.dropped[self.reasons[reason]] -= 1
+
+    def finish(self, row: int) -> None:
+        """One row is done, wherever it was."""
+        here = np.array([row])
+        if self.table["state"][row] == DROPPED:
+            self._undrop(here)
+        self.end_leases([row])
+        self.queues.remove(here.astype(np.int32))
+        self.move(here, DONE)
+
+    def forget(self, rows: I64) -> None:
+        """Unknown from now on. Leased rows must not be among them."""
+        self.queues.remove(rows.astype(np.int32))
+        np.subtract.at(self.states, self.table["state"][rows], 1)
+        self.table["state"][rows] = FREE
+        for row in rows.tolist():
+            self.urls[row] = ""
+            self.metadata.pop(row, None)
+        self.index.forget(rows)
+
+    def evict(self) -> None:
+        """Over quota the lowest-ranked waiting rows go, never one in flight."""
+        over = int(self.states[QUEUED]) - self.quota.urls
+        if over > 0:
+            gone = self.queues.worst(over).astype(np.int64)
+            self.dropped["quota"] += len(gone)
+            self.forget(gone)
+
+    def evict_from(self, hosts: Sequence[int]) -> None:
+        """The same for hosts that are over their own quota."""
+        for host in hosts:
+            while self.queues.waiting(host) > self.quota.urls_per_host:
+                self.dropped["quota"] += 1
+                self.forget(np.array([self.queues.worst_of_host(host)]))
+
+    def wake(self, at: float) -> None:
+        """Ended leases and rows whose hour has come wait for their turn again."""
+        ended = self.leases.expired(at)
+        if ended:
+            self._back(ended)
+        while len(due := self.queues.due(at)):
+            self.enqueue(due.astype(np.int64))
+
+    def reserve(self, ids: U64, terms: LeaseTerms) -> Grants:
+        """Lease what is still waiting and polite to fetch; the host's slots are taken in the order of the rows."""
+        rows = self.index.find(ids)
+        waiting = (rows >= 0) & (self.table["state"][rows] == QUEUED)
+        outcome, start = np.full(len(ids), TAKEN, np.uint8), np.full(len(ids), terms.at)
+        hosts = self.table["host"][rows[waiting]]
+        queues = self.hosts.pace_row[hosts].astype(np.int64)
+        outcome[waiting], start[waiting] = self.pace.slots(queues, terms)
+        granted = rows[outcome == GRANTED]
+        if len(granted):
+            self._lease(granted, terms)
+        return Grants(outcome, start)
+
+    def _lease(self, rows: I64, terms: LeaseTerms) -> None:
+        self.queues.remove(rows.astype(np.int32))
+        self.move(rows, LEASED)
+        expires = terms.at + terms.lease_s
+        self.leases.add(Lease(terms.crawler_id, terms.request_id, expires, tuple(rows.tolist())))
+        hosts = self.table["host"][rows]
+        np.add.at(self.hosts.domain_pages, self.hosts.rows["domain"][hosts], 1)
+        if terms.strict:
+            self.queues.shut(hosts, np.full(len(hosts), expires))
+
+    def release(self, crawler_id: str) -> int:
+        rows = self.leases.held_by(crawler_id)
+        if rows:
+            self._back(rows)
+        return len(rows)
+
+    def give_back(self, row: int) -> bool:
+        """A crawler returns one lease unjudged."""
+        if self.table["state"][row] != LEASED:
+            return False
+        self.leases.end([row])
+        self._back([row])
+        return True
+
+    def end_leases(self, rows: Sequence[int]) -> None:
+        """Leases end because the fetch was told; the caller decides what becomes of the rows."""
+        ended = self.leases.end(rows)
+        if ended:
+            self._leave(np.array(ended))
+
+    def _back(self, rows: Sequence[int]) -> None:
+        back = np.array(rows)
+        self._leave(back)
+        self.enqueue(back)
+
+    def _leave(self, rows: I64) -> None:
+        hosts = self.table["host"][rows]
+        self.pace.leave(self.hosts.pace_row[hosts].astype(np.int64))
+        np.subtract.at(self.hosts.domain_pages, self.hosts.rows["domain"][hosts], 1)
+        self.queues.open(hosts)
+
+    def rank(self, rows: I64, priority: F64) -> None:
+        known = rows >= 0
+        rows, priority = rows[known], priority[known]
+        self.table["priority"][rows] = priority
+        self.queues.rank(rows.astype(np.int32), priority)

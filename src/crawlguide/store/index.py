@@ -1,0 +1,73 @@
+"""From a URL's id to its row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.store.columns import grown
+from crawlguide.store.kernels import index as kernels
+from crawlguide.store.kernels.runs import ORDERS
+
+if TYPE_CHECKING:
+    from crawlguide.core.types import I64, U64
+
+
+class Index:
+    """A growing hash index; rows of forgotten URLs are used again."""
+
+    def __init__(self) -> None:
+        self.ids: U64 = np.zeros(0, np.uint64)
+        self._slots = np.zeros(0, np.int32)
+        self._starts = np.zeros(kernels.PARTS, np.int64)
+        self._orders = np.full(kernels.PARTS, -1, np.int32)
+        self._filled = np.zeros(kernels.PARTS, np.int32)
+        self._free = np.full(ORDERS, -1, np.int64)
+        self._used = np.zeros(1, np.int64)
+        self._spare: list[int] = []
+        self.rows = 0  # every row in use has a smaller number
+
+    def find(self, ids: U64) -> I64:
+        """The row of each id, -1 where it is unknown."""
+        rows = np.empty(len(ids), np.int64)
+        kernels.find_all(ids, rows, self.ids, self._slots, self._starts, self._orders)
+        return rows
+
+    def claim(self, ids: U64) -> tuple[I64, I64]:
+        """The row of each id, new rows for unknown ones; and which of them are new (1) or were known (0)."""
+        rows, fresh = np.empty(len(ids), np.int64), np.zeros(len(ids), np.int64)
+        spare = self._spares(len(ids))
+        self.ids = grown(self.ids, self.rows + len(ids), 0)
+        done = 0
+        while done < len(ids):
+            done = kernels.claim_all(
+                ids, rows, fresh, done, spare, self.ids, self._slots, self._starts, self._orders,
+                self._filled, self._free, self._used,
+            )  # fmt: skip
+            if done < len(ids):
+                self._slots = grown(self._slots, self._room_for(ids[done]))
+        self._take(spare)
+        return rows, fresh
+
+    def forget(self, rows: I64) -> None:
+        """Unknown from now on; the rows will serve new ids."""
+        kernels.forget_all(self.ids[rows], self.ids, self._slots, self._starts, self._orders)
+        self._spare.extend(rows.tolist())
+
+    def _spares(self, wanted: int) -> I64:
+        """A count of rows used so far (none), then rows that are free, used ones first."""
+        again = self._spare[-wanted:][::-1]
+        fresh = range(self.rows, self.rows + wanted - len(again))
+        return np.array([0, *again, *fresh], np.int64)
+
+    def _take(self, spare: I64) -> None:
+        taken = spare[1 : 1 + int(spare[0])]
+        again = int((taken < self.rows).sum())
+        if again:
+            del self._spare[-again:]
+        self.rows += len(taken) - again
+
+    def _room_for(self, key: np.uint64) -> int:
+        part = int(key >> np.uint64(56))
+        return int(self._used[0]) + (16 << max(0, int(self._orders[part])))

@@ -1,0 +1,167 @@
+"""How told fetches change rows and hosts: done, retried, redirected, corrected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.types import Recorded
+from crawlguide.store.discovery import UNKNOWN_RELEVANCE
+from crawlguide.store.rows import QUEUED
+
+if TYPE_CHECKING:
+    from crawlguide.core.types import U64, Fetches, Text
+    from crawlguide.store.expiring import Expiring
+    from crawlguide.store.frontier import Frontier
+
+RETRIED_ERRORS = frozenset({"timeout", "dns", "connect"})
+FIRST_RETRY_S = 10.0
+LONGEST_RETRY_S = 3_600.0
+REMEMBERED_S = 86_400.0
+RELEVANT = 0.5
+
+
+@dataclass
+class Outcomes:
+    """Applies the fetches of one tell to a frontier, one by one."""
+
+    frontier: Frontier
+    told: Expiring[str, bool]
+    at: float
+    max_retries: int
+
+    def record(self, fetches: Fetches) -> Recorded:
+        skipped = [self._apply(fetches, number) for number in range(len(fetches))]
+        return Recorded(skipped, self._changed(fetches))
+
+    def _apply(self, fetches: Fetches, number: int) -> str | None:
+        """Apply one fetch; returns why it was skipped, or None."""
+        row = int(self.frontier.index.find(fetches.id[number : number + 1])[0])
+        if fetches.status[number] < 0 and not fetches.error[number]:
+            return self._late(row, float(fetches.reward[number]))
+        if fetches.error[number] == "released":
+            return None if row >= 0 and self.frontier.give_back(row) else "not_leased"
+        if self._told_before(fetches, number):
+            return "duplicate"
+        self._fetched(fetches, number)
+        return None
+
+    def _claim(self, ids: U64, urls: Text, hosts: Text) -> int:
+        """The row of a fetched page; one that was never assigned or even discovered is recorded too."""
+        rows, _ = self.frontier.claim(ids, urls, hosts, self.at)
+        row = int(rows[0])
+        if self.frontier.table["depth"][row] == np.iinfo(np.int32).max:
+            self.frontier.table["depth"][row] = 0
+        return row
+
+    def _told_before(self, fetches: Fetches, number: int) -> bool:
+        if not fetches.fetch_time[number]:
+            return False
+        key = f"{fetches.id[number]} {fetches.fetch_time[number]}"
+        if self.told.get(key, self.at):
+            return True
+        self.told.put(key, True, self.at + REMEMBERED_S)
+        return False
+
+    def _fetched(self, fetches: Fetches, number: int) -> None:
+        one = fetches.take(np.array([number]))
+        row = self._claim(one.id, one.url, one.host)
+        status, error = int(one.status[0]), str(one.error[0])
+        failed = bool(error) or status >= 400
+        self._host(row, one, failed)
+        self.frontier.counts["fetches"] += 1
+        self.frontier.counts["failed"] += failed
+        self._note(row, status)
+        if failed and self._retry(row, status, error):
+            return
+        self.frontier.finish(row)
+        self.frontier.table["tries"][row] = 0
+        self._judged(self._target(row, one), 0.0 if failed else float(one.relevance[0]))
+
+    def _target(self, row: int, one: Fetches) -> int:
+        """The page the content belongs to: after a redirect both URLs are done."""
+        if one.target_id[0] == one.id[0]:
+            return row
+        target = self._claim(one.target_id, one.target_url, one.target_host)
+        self._note(target, int(one.status[0]))
+        self.frontier.finish(target)
+        return target
+
+    def _note(self, row: int, status: int) -> None:
+        self.frontier.table["status"][row] = max(status, 0)
+        self.frontier.table["fetched"][row] = self.at
+
+    def _retry(self, row: int, status: int, error: str) -> bool:
+        """Queue a passing failure again, later each time; False once it has been tried often enough."""
+        frontier, table = self.frontier, self.frontier.table
+        passing = error in RETRIED_ERRORS or (not error and (status == 429 or status >= 500))
+        if not passing or table["tries"][row] >= self.max_retries:
+            return False
+        table["tries"][row] += 1
+        wait = min(FIRST_RETRY_S * 2.0 ** (int(table["tries"][row]) - 1), LONGEST_RETRY_S)
+        here = np.array([row])
+        frontier.end_leases([row])
+        frontier.queues.remove(here.astype(np.int32))
+        frontier.move(here, QUEUED)
+        frontier.queues.postpone(here.astype(np.int32), np.array([self.at + wait]))
+        return True
+
+    def _host(self, row: int, one: Fetches, failed: bool) -> None:
+        """The deployment learns pace, latency and failures, the crawl pages and failures."""
+        hosts, pace = self.frontier.hosts, self.frontier.pace
+        host = int(self.frontier.table["host"][row])
+        queue = int(hosts.pace_row[host])
+        pace.told(queue, failed, float(one.elapsed_ms[0]), float(one.bytes[0]))
+        pace.slow_down(queue, int(one.status[0]), float(one.retry_after_s[0]), self.at)
+        hosts.rows["failures" if failed else "pages"][host] += 1
+        before = int(self.frontier.table["status"][row])
+        if not failed and not 0 < before < 400:
+            hosts.domain_pages[hosts.rows["domain"][host]] += 1
+
+    def _judged(self, row: int, relevance: float) -> None:
+        """The page's relevance is known: its host's mean and its children's evidence follow."""
+        frontier, table = self.frontier, self.frontier.table
+        before = float(table["relevance"][row])
+        table["relevance"][row] = relevance
+        frontier.counts["relevant"] += int(relevance >= RELEVANT) - int(before >= RELEVANT)
+        host = frontier.hosts.rows[int(table["host"][row])]
+        if not np.isnan(relevance):
+            host["relevance_sum"] += relevance - (0.0 if np.isnan(before) else before)
+            host["judged"] += np.isnan(before)
+        shift = _known(relevance) - _known(before)
+        if table["outs"][row] and shift:
+            self._shift_children(row, shift)
+
+    def _shift_children(self, row: int, shift: float) -> None:
+        frontier = self.frontier
+        first, count = int(frontier.table["first_out"][row]), int(frontier.table["outs"][row])
+        children = frontier.index.find(frontier.links.child_ids(first, count))
+        children = np.unique(children[children >= 0])
+        frontier.table["parent_sum"][children] += shift
+        best = frontier.table["parent_best"][children]
+        frontier.table["parent_best"][children] = np.maximum(best, _known(float(frontier.table["relevance"][row])))
+
+    def _late(self, row: int, reward: float) -> str | None:
+        """A downstream signal about a page that was fetched before."""
+        if row < 0 or np.isnan(self.frontier.table["fetched"][row]):
+            return "never_fetched"
+        self._judged(row, min(max(reward, 0.0), 1.0))
+        return None
+
+    def _changed(self, fetches: Fetches) -> U64:
+        """Waiting URLs that are linked from pages whose relevance these fetches told or corrected."""
+        frontier = self.frontier
+        rows = frontier.index.find(fetches.target_id)
+        rows = rows[rows >= 0]
+        rows = rows[frontier.table["outs"][rows] > 0]
+        if not len(rows):
+            return np.zeros(0, np.uint64)
+        out = frontier.table[rows]
+        ids = [frontier.links.child_ids(int(f), int(n)) for f, n in zip(out["first_out"], out["outs"], strict=True)]
+        return np.unique(np.concatenate(ids))
+
+
+def _known(relevance: float) -> float:
+    return UNKNOWN_RELEVANCE if np.isnan(relevance) else relevance

@@ -1,0 +1,71 @@
+"""What is kept of one URL, as one record of a column, and the words for its state."""
+
+from __future__ import annotations
+
+import numpy as np
+
+QUEUED, LEASED, DONE, DROPPED, FREE = 0, 1, 2, 3, 4
+STATES = ("queued", "leased", "done", "dropped")
+
+ROW = np.dtype(
+    [
+        ("sequence", np.int64),  # number of its discovery within the crawl
+        ("discovered", np.float64),
+        ("fetched", np.float64),  # NaN: never
+        ("priority", np.float64),  # at rest
+        ("parent_sum", np.float64),  # of the relevance of all pages known to link here
+        ("first_in", np.int64),  # newest link that leads here, -1: none
+        ("first_out", np.int64),  # first of its own links
+        ("outs", np.int32),
+        ("parents", np.int32),
+        ("host", np.int32),  # row in the crawl's hosts
+        ("arm", np.int32),
+        ("stamp", np.int32),  # the last page that was counted as a parent
+        ("depth", np.int32),
+        ("max_depth", np.int32),  # -1: no bound of its own
+        ("parent_best", np.float32),
+        ("given", np.float32),  # priority set by hand, NaN: none
+        ("relevance", np.float32),  # of its last fetch, NaN: unknown
+        ("status", np.int16),  # of its last fetch, 0: none
+        ("tries", np.uint8),  # failed tries since its last success
+        ("state", np.uint8),
+        ("reason", np.uint8),  # why dropped: a number in the crawl's list of reasons
+    ],
+    align=True,
+)
+
+RECENT = 15
+
+PACE = np.dtype(
+    [
+        ("last", np.float64),  # instant of the newest slot given out
+        ("next_fetch", np.float64),
+        ("blocked", np.float64),  # Retry-After, back-off or an operator's block ends then
+        ("delay", np.float64),  # its own delay, NaN: the crawl's default
+        ("backoff", np.float64),  # seconds; doubles on 429 and 503, halves on success
+        ("median_ms", np.float64),
+        ("median_bytes", np.float64),
+        ("fetches", np.int64),
+        ("failures", np.int64),
+        ("leases", np.int32),
+        ("limit", np.int32),  # leases at once, 0: no limit
+        ("recent_ms", np.float32, (RECENT,)),
+        ("recent_bytes", np.float32, (RECENT,)),
+        ("timed", np.int32),
+        ("weighed", np.int32),
+    ],
+    align=True,
+)
+
+HOST = np.dtype(
+    [
+        ("pace", np.int32),  # row in the deployment's queues
+        ("domain", np.int32),  # row in the crawl's domains
+        ("pages", np.int64),  # fetched well
+        ("failures", np.int64),
+        ("judged", np.int64),
+        ("relevance_sum", np.float64),
+        ("withheld", np.float64),  # kept out until then
+    ],
+    align=True,
+)
