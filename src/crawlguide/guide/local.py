@@ -102,6 +102,16 @@ class LocalGuide:
         found = {crawl.name: await self.crawls.stats(crawl, at) for crawl in wanted}
         return StatsMessage(__version__, at - self._started, self._queries, found)
 
+    def listen(self, telemetry: Telemetry) -> None:
+        """From now on say what happens to `telemetry`."""
+        self._telemetry = telemetry
+
+    async def upkeep(self) -> None:
+        """What ends by itself, in every crawl: leases, answers, waits."""
+        at = self.clock.now()
+        for crawl in await self.crawls.names(DEFAULT_TENANT):
+            await self.store.expire(crawl, at)
+
     async def close(self) -> None:
         await self.store.close()
 

@@ -40,7 +40,7 @@ class Frontier:
     def __init__(self, pace: Pace, quota: Quota) -> None:
         self.pace = pace
         self.quota = quota
-        self.table = np.zeros(0, ROW)
+        self.table = grown(np.zeros(0, ROW), 1)
         self.urls: list[str] = []
         self.metadata: dict[int, bytes] = {}
         self.index = Index()

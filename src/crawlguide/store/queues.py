@@ -26,6 +26,7 @@ class Queues:
         self._later = Heaps()
         self._given: I32 = np.zeros(0, np.int32)  # zeros: scratch of a walk
         self._anywhere: I32 = np.zeros(0, np.int32)  # zeros: every host opens as the first one does
+        self.fit(0, 1)
 
     def fit(self, rows: int, hosts: int) -> None:
         self._best.fit(rows, hosts)

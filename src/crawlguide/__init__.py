@@ -1,0 +1,30 @@
+"""crawlguide: which URL should a crawler fetch next?
+
+    from crawlguide import Guide
+
+    with Guide.open(":memory:") as guide:
+        guide.seed("default", ["https://example.com/"])
+        advice = guide.ask({"mcp_version": "2025-11", "crawler_id": "me", "budget": {"max_urls": 10}})
+
+Importing this package loads nothing heavy; opening a guide does.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from crawlguide.version import __version__
+
+if TYPE_CHECKING:
+    from crawlguide.gateway.library import Guide
+
+__all__ = ["Guide", "__version__"]
+
+_HOMES = {"Guide": "crawlguide.gateway.library"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'crawlguide' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,1 @@
+"""The doors: each decodes, asks the guide, and encodes. None of them decides anything."""

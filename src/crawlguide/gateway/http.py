@@ -1,0 +1,161 @@
+"""The HTTP door: Starlette routes over the table of endpoints, one error shape, all limits enforced."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route as Path
+
+from crawlguide.core.errors import CrawlGuideError, Draining, MalformedRequest, NotFound, TooLarge
+from crawlguide.gateway import openapi, wire
+from crawlguide.gateway.metrics import Metrics
+from crawlguide.gateway.routes import ROUTES, Call, Route
+from crawlguide.guide.local import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+
+    from crawlguide.core.config import Server
+    from crawlguide.guide.local import LocalGuide
+
+STATUS = {
+    "malformed_request": 400, "unsupported_version": 400, "unauthenticated": 401, "forbidden": 403,
+    "not_found": 404, "method_not_allowed": 405, "conflict": 409, "too_large": 413, "rate_limited": 429,
+    "internal": 500, "unavailable": 503, "storage_full": 507,
+}  # fmt: skip
+JSON = "application/json"
+BODY_TIMEOUT_S = 30.0
+
+
+@dataclass
+class Door:
+    """One guide behind HTTP."""
+
+    guide: LocalGuide
+    options: Server
+    metrics: Metrics = field(default_factory=Metrics)
+    draining: bool = False
+    ready: bool = True
+
+    def app(self) -> Starlette:
+        paths = [
+            Path(path, self._dispatch(path, {r.method: r for r in ROUTES if r.path == path}), methods=methods)
+            for path, methods in _methods().items()
+        ]
+        plain = {
+            "/healthz": self._healthz,
+            "/readyz": self._readyz,
+            "/metrics": self._metrics,
+            "/openapi.json": self._openapi,
+        }
+        paths += [Path(path, endpoint, methods=["GET"]) for path, endpoint in plain.items()]
+        handlers: dict[Any, Any] = {HTTPException: self._refused, CrawlGuideError: self._failed}
+        return Starlette(routes=paths, exception_handlers=handlers)
+
+    def _dispatch(self, path: str, routes: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]:
+        """One endpoint for all methods of a path."""
+
+        async def endpoint(request: Request) -> Response:
+            began = time.perf_counter()
+            route = routes["GET" if request.method == "HEAD" else request.method]
+            try:
+                response = await self._served(route, request)
+            except CrawlGuideError as problem:
+                response = problem_response(problem)
+            self.metrics.count("requests", route=path, status=str(response.status_code))
+            self.metrics.observe("request_seconds", time.perf_counter() - began, route=path)
+            return response
+
+        return endpoint
+
+    async def _served(self, route: Route, request: Request) -> Response:
+        if self.draining:
+            raise Draining("the server is shutting down; ask again, another may answer", retry_after_s=1.0)
+        body = await self._body(request)
+        message = wire.decode(body, route.takes) if route.takes is not None else None
+        call = Call(self.guide, DEFAULT_TENANT, _checked(request.path_params), request.query_params, message)
+        result = await route.serve(call)
+        reply, created = result if isinstance(result, tuple) else (result, False)
+        return Response(wire.encode(reply), 201 if created else 200, media_type=JSON)
+
+    async def _body(self, request: Request) -> bytes:
+        """The body, but never more of it than the limit, and not for ever."""
+        most, pieces, size = self.options.max_message_bytes, [], 0
+        declared = request.headers.get("content-length", "0")
+        if declared.isdecimal() and int(declared) > most:
+            raise TooLarge(f"body: expected at most {most} bytes, got {declared}")
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                async for piece in request.stream():
+                    size += len(piece)
+                    if size > most:
+                        raise TooLarge(f"body: expected at most {most} bytes, got more")
+                    pieces.append(piece)
+        except TimeoutError:
+            raise MalformedRequest(f"body: expected it within {BODY_TIMEOUT_S:.0f} s") from None
+        return b"".join(pieces)
+
+    async def _healthz(self, _: Request) -> Response:
+        return Response(b'{"status":"alive"}', media_type=JSON)
+
+    async def _readyz(self, _: Request) -> Response:
+        if self.draining or not self.ready:
+            return problem_response(Draining("not ready", retry_after_s=1.0))
+        return Response(b'{"status":"ready"}', media_type=JSON)
+
+    async def _metrics(self, _: Request) -> Response:
+        page = self.metrics.page(await self.guide.stats())
+        return Response(page, headers={"content-type": self.metrics.content_type})
+
+    async def _openapi(self, _: Request) -> Response:
+        return Response(msgspec.json.encode(openapi.document()), media_type=JSON)
+
+    async def _refused(self, request: Request, problem: Exception) -> Response:
+        """What the router refuses: unknown paths and methods."""
+        status = getattr(problem, "status_code", 500)
+        headers = dict(getattr(problem, "headers", None) or {})
+        path = request.url.path[:200]
+        if status == 405:
+            allowed = headers.get("Allow") or headers.get("allow") or ""
+            text = f"{request.method} is not a method of {path}; expected {allowed}"
+            return _shaped(405, "method_not_allowed", text, headers)
+        return problem_response(NotFound(f"no such page: {path}; /openapi.json lists all there are"))
+
+    async def _failed(self, _: Request, problem: Exception) -> Response:
+        assert isinstance(problem, CrawlGuideError)  # noqa: S101 - registered for this class alone
+        return problem_response(problem)
+
+
+def problem_response(problem: CrawlGuideError) -> Response:
+    headers = {} if problem.retry_after_s is None else {"retry-after": str(max(1, round(problem.retry_after_s)))}
+    return Response(wire.error(problem), STATUS[problem.code], headers=headers, media_type=JSON)
+
+
+def _shaped(status: int, code: str, message: str, headers: dict[str, str]) -> Response:
+    problem = MalformedRequest(message)
+    problem.code = code
+    return Response(wire.error(problem), status, headers=headers, media_type=JSON)
+
+
+def _checked(path: dict[str, Any]) -> dict[str, str]:
+    """Names in paths obey the same rule as in messages."""
+    for name, value in path.items():
+        if not 1 <= len(value) <= 200:
+            raise MalformedRequest(f"{name}: expected text of 1 to 200 characters, got {len(value)}", field=name)
+    return path
+
+
+def _methods() -> dict[str, list[str]]:
+    paths: dict[str, list[str]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, []).append(route.method)
+    return paths

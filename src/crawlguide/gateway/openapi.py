@@ -1,0 +1,73 @@
+"""The OpenAPI document, made from the same types that decode requests and encode answers."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from crawlguide.core.messages import ErrorMessage
+from crawlguide.gateway.routes import ROUTES, Route
+from crawlguide.version import __version__
+
+REFERENCE = "#/components/schemas/{name}"
+PROBLEMS = {
+    400: "The request is malformed, or of a version we do not speak.",
+    404: "No such crawl.",
+    409: "The id came before with another body.",
+    413: "The message is too large.",
+    503: "Not available now; try again.",
+}
+PLAIN = {
+    "/healthz": "Alive?",
+    "/readyz": "Able to answer?",
+    "/openapi.json": "This document.",
+}
+
+
+@lru_cache(maxsize=1)
+def document() -> dict[str, Any]:
+    kinds = [kind for route in ROUTES for kind in (route.takes, route.gives) if kind is not None]
+    schemas, components = msgspec.json.schema_components([*kinds, ErrorMessage], ref_template=REFERENCE)
+    named = {kind: schema for kind, schema in zip([*kinds, ErrorMessage], schemas, strict=True)}
+    paths: dict[str, Any] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, named)
+    for path, summary in PLAIN.items():
+        paths[path] = {"get": {"summary": summary, "responses": _responses({"type": "object"}, named, (503,))}}
+    paths["/metrics"] = {"get": {"summary": "Prometheus metrics.", "responses": {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}}}
+    about = {"title": "crawlguide", "version": __version__, "description": "Which URL should a crawler fetch next?"}
+    return {"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": components}}
+
+
+def _operation(route: Route, named: dict[Any, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "summary": route.summary,
+        "operationId": route.serve.__name__,
+        "responses": _responses(named[route.gives], named, tuple(PROBLEMS)),
+    }
+    if route.method == "PUT":
+        operation["responses"]["201"] = operation["responses"]["200"] | {"description": "Created."}
+    if route.takes is not None:
+        operation["requestBody"] = {"required": True, "content": _json(named[route.takes])}
+    if parameters := _parameters(route):
+        operation["parameters"] = parameters
+    return operation
+
+
+def _parameters(route: Route) -> list[dict[str, Any]]:
+    name = {"type": "string", "minLength": 1, "maxLength": 200}
+    found = [{"name": "crawl_id", "in": "path", "required": True, "schema": name}] if "{crawl_id}" in route.path else []
+    return found + [{"name": key, "in": "query", "required": False, "schema": name} for key in route.query]
+
+
+def _responses(gives: Any, named: dict[Any, Any], problems: tuple[int, ...]) -> dict[str, Any]:
+    found = {"200": {"description": "Done.", "content": _json(gives)}}
+    for status in problems:
+        found[str(status)] = {"description": PROBLEMS[status], "content": _json(named[ErrorMessage])}
+    return found
+
+
+def _json(schema: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}

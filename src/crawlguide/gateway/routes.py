@@ -1,0 +1,148 @@
+"""What each HTTP endpoint takes, does and gives: the table from which both the server and OpenAPI are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from crawlguide.core.crawls import Definition
+from crawlguide.core.messages import (
+    Ack,
+    Advice,
+    AskMessage,
+    ReportMessage,
+    SeedsMessage,
+    StatsMessage,
+)
+from crawlguide.core.types import Crawl
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from crawlguide.guide.local import LocalGuide
+
+
+class CrawlMessage(msgspec.Struct, frozen=True):
+    crawl_id: str
+    state: str
+    definition: Definition
+
+
+class CrawlsMessage(msgspec.Struct, frozen=True):
+    crawls: list[CrawlMessage]
+
+
+class SeedsAdded(msgspec.Struct, frozen=True):
+    accepted: int
+    discovered: int
+
+
+class CrawlState(msgspec.Struct, frozen=True):
+    crawl_id: str
+    state: str
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    deleted: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request, decoded: whose it is, what its path and query say, and its message."""
+
+    guide: LocalGuide
+    tenant: str
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    message: Any
+
+    @property
+    def crawl(self) -> Crawl:
+        return Crawl(self.tenant, self.path["crawl_id"])
+
+
+@dataclass(frozen=True)
+class Route:
+    """An endpoint. `takes` is the message in its body (None: no body), `gives` the one in its answer."""
+
+    method: str
+    path: str
+    summary: str
+    takes: Any
+    gives: Any
+    serve: Callable[[Call], Awaitable[Any]]
+    status: Callable[[Any], int] = lambda _: 200
+    query: tuple[str, ...] = ()
+
+
+async def ask(call: Call) -> Advice:
+    return await call.guide.ask(call.message, call.tenant)
+
+
+async def tell(call: Call) -> Ack:
+    return await call.guide.tell(call.message, call.tenant)
+
+
+async def put_crawl(call: Call) -> tuple[CrawlMessage, bool]:
+    new = await call.guide.define(call.crawl, call.message)
+    return await get_crawl(call), new
+
+
+async def get_crawl(call: Call) -> CrawlMessage:
+    return await _shown(call, call.crawl)
+
+
+async def list_crawls(call: Call) -> CrawlsMessage:
+    names = await call.guide.crawls.names(call.tenant)
+    return CrawlsMessage([await _shown(call, crawl) for crawl in names])
+
+
+async def delete_crawl(call: Call) -> Deleted:
+    await call.guide.crawls.delete(call.crawl)
+    return Deleted(call.crawl.name)
+
+
+async def add_seeds(call: Call) -> SeedsAdded:
+    discovered = await call.guide.seed(call.crawl, call.message)
+    return SeedsAdded(len(call.message.urls), discovered)
+
+
+async def pause(call: Call) -> CrawlState:
+    return await _paused(call, paused=True)
+
+
+async def resume(call: Call) -> CrawlState:
+    return await _paused(call, paused=False)
+
+
+async def stats(call: Call) -> StatsMessage:
+    return await call.guide.stats(call.tenant, call.query.get("crawl_id"))
+
+
+async def _paused(call: Call, paused: bool) -> CrawlState:
+    await call.guide.crawls.pause(call.crawl, paused, call.guide.clock.now())
+    return CrawlState(call.crawl.name, (await _shown(call, call.crawl)).state)
+
+
+async def _shown(call: Call, crawl: Crawl) -> CrawlMessage:
+    at = call.guide.clock.now()
+    running = await call.guide.crawls.get(crawl, at, create=False)
+    state = await call.guide.crawls.state(crawl, running, at)
+    return CrawlMessage(crawl.name, state, running.definition)
+
+
+CRAWL = "/v1/crawls/{crawl_id}"
+ROUTES = (
+    Route("POST", "/v1/next", "Ask: what should this crawler fetch next?", AskMessage, Advice, ask),
+    Route("POST", "/v1/report", "Tell: what was fetched, and what was found there.", ReportMessage, Ack, tell),
+    Route("GET", "/v1/crawls", "All crawls.", None, CrawlsMessage, list_crawls),
+    Route("PUT", CRAWL, "Create a crawl, or replace its definition.", Definition, CrawlMessage, put_crawl),
+    Route("GET", CRAWL, "One crawl's definition and state.", None, CrawlMessage, get_crawl),
+    Route("DELETE", CRAWL, "Forget a crawl and all it holds.", None, Deleted, delete_crawl),
+    Route("POST", CRAWL + "/seeds", "Add seeds.", SeedsMessage, SeedsAdded, add_seeds),
+    Route("POST", CRAWL + "/pause", "Give nothing out until resumed.", None, CrawlState, pause),
+    Route("POST", CRAWL + "/resume", "Go on.", None, CrawlState, resume),
+    Route("GET", "/v1/stats", "Numbers of all crawls, or of one.", None, StatsMessage, stats, query=("crawl_id",)),
+)

@@ -1,0 +1,109 @@
+"""Run the HTTP door until a signal: ready file, graceful drain, clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from crawlguide.core.errors import ConfigError
+from crawlguide.gateway.http import Door
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from crawlguide.core.config import Config
+    from crawlguide.guide.local import LocalGuide
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said: Callable[[str], None]) -> None:
+    """Answer until SIGTERM or SIGINT, then let running requests end."""
+    listener = bound(config.server.host, config.server.port)
+    port = listener.getsockname()[1]
+    door = Door(guide, config.server)
+    guide.listen(door.metrics)
+    server = Server(_uvicorn(door, config), door)
+    stop = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    answering = asyncio.create_task(server.serve([listener]))
+    upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s))
+    while not server.started and not answering.done():
+        await asyncio.sleep(0.01)
+    if ready_file is not None:
+        ready_file.write_text(json.dumps({"host": config.server.host, "port": port, "http": port}))
+    said(f"crawlguide answers on http://{config.server.host}:{port}")
+    await stop.wait()
+    said("stopping: requests that came in are answered, new ones are sent elsewhere")
+    door.draining = True
+    upkeep.cancel()
+    server.should_exit = True
+    await answering
+    with contextlib.suppress(asyncio.CancelledError):
+        await upkeep
+    await guide.close()
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A listening socket, so that port 0 is known before anything starts."""
+    if host not in LOOPBACK:
+        raise ConfigError(
+            f"server.host: expected a loopback address ({', '.join(LOOPBACK)}), got {host!r}:"
+            " without credentials the guide answers this machine alone"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as problem:
+        listener.close()
+        raise ConfigError(f"server.port: cannot listen on {host}:{port}: {problem.strerror}") from None
+    listener.listen(2_048)
+    listener.setblocking(False)
+    return listener
+
+
+class Server(uvicorn.Server):
+    """uvicorn without its own signal handling: the guide drains first."""
+
+    def __init__(self, config: uvicorn.Config, door: Door) -> None:
+        super().__init__(config)
+        self.door = door
+
+    @contextlib.contextmanager
+    def capture_signals(self):  # type: ignore[no-untyped-def]
+        yield
+
+
+def _uvicorn(door: Door, config: Config) -> uvicorn.Config:
+    options = config.server
+    return uvicorn.Config(
+        door.app(),
+        loop="none",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=options.keep_alive_s,
+        timeout_graceful_shutdown=options.drain_s,
+        limit_concurrency=options.max_connections,
+    )
+
+
+async def _upkeep(guide: LocalGuide, every_s: float) -> None:
+    """What ends by itself: leases, answers, waits."""
+    while True:
+        await asyncio.sleep(every_s)
+        await guide.upkeep()

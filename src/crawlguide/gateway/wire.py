@@ -1,0 +1,124 @@
+"""Bytes to messages and back, with errors that name the field, what was expected and what came."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+import orjson
+
+from crawlguide.core.errors import CrawlGuideError, MalformedRequest
+from crawlguide.core.messages import ErrorBody, ErrorMessage
+from crawlguide.gateway import strict
+
+Message = TypeVar("Message")
+encode = msgspec.json.Encoder().encode
+_PLACE = re.compile(r" - at `(?:key in )?\$?(?P<path>[^`]*)`$")
+_MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
+_UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
+
+
+def decode(body: bytes, kind: type[Message]) -> Message:
+    """The message in a body, or `MalformedRequest`."""
+    if not body:
+        raise MalformedRequest("body: expected a JSON object, got nothing")
+    strict.check(body)
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as wrong:
+        raise _explained(str(wrong), body, kind) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+        raise MalformedRequest(f"body: not JSON: {wrong}") from None
+
+
+def convert(given: Any, kind: type[Message]) -> Message:
+    """The message in a plain dictionary, checked as strictly as one that came over the wire."""
+    if isinstance(given, kind):
+        return given
+    try:
+        body = orjson.dumps(given)
+    except orjson.JSONEncodeError as wrong:
+        raise MalformedRequest(f"expected what JSON can say, got something else: {wrong}") from None
+    return decode(body, kind)
+
+
+def error(problem: CrawlGuideError) -> bytes:
+    """The one shape of an error on every transport."""
+    return encode(ErrorMessage(ErrorBody(problem.code, problem.message, problem.field, problem.retry_after_s)))
+
+
+def _explained(message: str, body: bytes, kind: Any) -> MalformedRequest:
+    """msgspec says what is wrong and where; we add what was expected in words, and what came."""
+    place = _PLACE.search(message)
+    path = place["path"].lstrip(".") if place else ""
+    text = message[: place.start()] if place else message
+    if named := _MISSING.search(text):
+        field = _joined(path, named["name"])
+        return MalformedRequest(f"{field}: required, but missing", field=field)
+    if named := _UNKNOWN.search(text):
+        field = _joined(path, named["name"])
+        known = ", ".join(_fields(_type_at(kind, path)))
+        return MalformedRequest(f"{field}: unknown field; expected one of {known}", field=field)
+    expected = _description(kind, path) or text.removeprefix("Expected ").replace("`", "")
+    came = _shown(_value_at(orjson.loads(body), path))
+    return MalformedRequest(f"{path or 'body'}: expected {expected}, got {came}", field=path or None)
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _steps(path: str) -> list[str]:
+    return [step for step in re.split(r"\.|(?=\[)", path) if step]
+
+
+def _value_at(value: Any, path: str) -> Any:
+    for step in _steps(path):
+        if step == "[...]":
+            value = next(iter(value.values() if isinstance(value, dict) else value), None)
+        elif step.startswith("["):
+            value = value[int(step[1:-1])]
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _type_at(kind: Any, path: str) -> Any:
+    for step in _steps(path):
+        kind = _plain(kind)
+        kind = get_args(kind)[-1] if step.startswith("[") else _hints(kind).get(step, Any)
+    return kind
+
+
+def _description(kind: Any, path: str) -> str | None:
+    """The words in which the type says what it expects."""
+    found = _type_at(kind, path)
+    options = (found, *get_args(found)) if get_origin(found) is not Annotated else (found,)
+    for option in options:
+        for meta in getattr(option, "__metadata__", ()):
+            if isinstance(meta, msgspec.Meta) and meta.description:
+                return meta.description
+    return None
+
+
+def _plain(kind: Any) -> Any:
+    """A type without its annotations and without `None`."""
+    while get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    options = [option for option in get_args(kind) if option is not type(None)]
+    is_optional = len(options) < len(get_args(kind))
+    return _plain(options[0]) if is_optional and options else kind
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True) if isinstance(kind, type) else {}
+
+
+def _fields(kind: Any) -> list[str]:
+    return sorted(_hints(_plain(kind)))
+
+
+def _shown(value: Any) -> str:
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= 80 else text[:80] + "…"
