@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crawlguide.core import urls
+from crawlguide.core.kernels import F64 as FLOATS
+from crawlguide.core.kernels import I64 as NUMBERS
+from crawlguide.core.kernels import kernel, matrix, nothing, one_f64, part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,69 +24,97 @@ TERMS = ("relevance", "freshness", "authority", "cost", "politeness", "explorati
 REASONS = ("high_relevance", "recency", "authority", "low_cost", "polite_now", "exploration", "in_focus")
 
 
-@dataclass(frozen=True)
-class Scales:
-    """Where each term begins to count: a week, a slow answer, a heavy page."""
+class Scales(NamedTuple):
+    """Where each term begins to count: a week, a slow answer, a heavy page, a handful of parents."""
 
     freshness_tau_s: float = 7 * 86_400.0
     slow_ms: float = 5_000.0
     heavy_bytes: float = 1_048_576.0
+    parents: float = 10.0
+
+
+@part
+def freshness(age_s, tau_s):  # type: ignore[no-untyped-def]
+    """1 − exp(−Δt/τ): 0 for a page fetched just now, towards 1 as it ages, 1 if it was never fetched (NaN)."""
+    return 1.0 if np.isnan(age_s) else -np.expm1(-age_s / tau_s)
+
+
+@part
+def authority(told, parents, half):  # type: ignore[no-untyped-def]
+    """What the crawler was told from outside, else n / (n + half) for n pages known to link here."""
+    return parents / (parents + half) if np.isnan(told) else told
+
+
+@part
+def cost(slowness, weight):  # type: ignore[no-untyped-def]
+    """The mean of how slow and how heavy a fetch will be, each at most 1."""
+    return (min(slowness, 1.0) + min(weight, 1.0)) / 2.0
+
+
+@part
+def politeness(wait_s):  # type: ignore[no-untyped-def]
+    """1 for a host that may be fetched now, less the longer it has to be left alone."""
+    return 1.0 / (1.0 + max(wait_s, 0.0))
+
+
+@kernel(
+    nothing(
+        FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64, matrix
+    )
+)
+def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, weights, scales, at, terms):  # type: ignore[no-untyped-def]
+    """One row per candidate, one column per term; a row sums to the candidate's score."""
+    tau_s, slow_ms, heavy_bytes, half = scales
+    for row in range(len(value)):
+        terms[row, 0] = weights[0] * value[row]
+        terms[row, 1] = weights[1] * freshness(at - fetched[row], tau_s)
+        terms[row, 2] = weights[2] * authority(told[row], parents[row], half)
+        terms[row, 3] = -weights[3] * cost(ms[row] / slow_ms, size[row] / heavy_bytes)
+        terms[row, 4] = weights[4] * politeness(next_fetch[host[row]] - at)
+        terms[row, 5] = 0.0
+        terms[row, 6] = weights[5] * focus[host[row]]
 
 
 def terms(batch: Batch, ask: Ask, weights: Weights, scales: Scales) -> F64:
-    """One row per candidate, one column per term, weighted: a row sums to the candidate's score."""
-    columns = np.zeros((len(TERMS), len(batch)))
-    columns[0] = weights.relevance * batch.value
-    if weights.freshness:
-        columns[1] = weights.freshness * freshness(ask.at - batch.fetched, scales.freshness_tau_s)
-    if weights.authority:
-        columns[2] = weights.authority * authority(batch, ask.external)
-    if weights.cost:
-        slowness, weight = batch.estimated_ms / scales.slow_ms, batch.estimated_bytes / scales.heavy_bytes
-        columns[3] = -weights.cost * cost(slowness, weight)
-    if weights.politeness:
-        columns[4] = weights.politeness * politeness(batch.hosts.next_fetch - ask.at)[batch.host]
-    if weights.focus and (ask.focus or ask.domain_hash):
-        columns[6] = weights.focus * in_focus(batch.hosts, ask)[batch.host]
-    return columns.T
-
-
-def freshness(age_s: F64, tau_s: float) -> F64:
-    """1 − exp(−Δt/τ): 0 for a page fetched just now, towards 1 as it ages, 1 if it was never fetched (NaN)."""
-    return np.where(np.isnan(age_s), 1.0, -np.expm1(-age_s / tau_s))
-
-
-def authority(batch: Batch, external: Mapping[int, Mapping[str, float]]) -> F64:
-    """What the crawler was told from outside (pagerank, else popularity), else n / (n + 10) for n known parents."""
-    own = batch.parents / (batch.parents + 10.0)
-    if not external:
-        return own
-    told = (external.get(int(key), {}) for key in batch.id)
-    outside = np.array([signals.get("pagerank", signals.get("popularity", np.nan)) for signals in told])
-    return np.where(np.isnan(outside), own, outside)
-
-
-def cost(slowness: F64, weight: F64) -> F64:
-    """The mean of how slow and how heavy a fetch will be, each at most 1."""
-    return (np.minimum(slowness, 1.0) + np.minimum(weight, 1.0)) / 2.0
-
-
-def politeness(wait_s: F64) -> F64:
-    """1 for a host that may be fetched now, less the longer it has to be left alone."""
-    return 1.0 / (1.0 + np.maximum(wait_s, 0.0))
+    """The weighted terms of every candidate."""
+    hosts, columns = batch.hosts, np.empty((len(batch), len(TERMS)))
+    weigh(
+        np.ascontiguousarray(batch.value), batch.fetched.copy(), batch.parents.astype(np.float64), _told(batch, ask.external),
+        batch.estimated_ms, batch.estimated_bytes, batch.host, hosts.next_fetch, in_focus(hosts, ask),
+        _numbers(weights), np.array(scales), ask.at, columns,
+    )  # fmt: skip
+    return columns
 
 
 def in_focus(hosts: Hosts, ask: Ask) -> F64:
     """1 for the hosts the crawler says it is working on."""
-    wanted = ask.domain_hash
-    return np.array(
-        [name in ask.focus or (wanted is not None and urls.domain_hash(urls.domain_of(name)) == wanted) for name in hosts.name],
-        np.float64,
-    )
+    focus = np.zeros(len(hosts.name))
+    if not ask.focus and ask.domain_hash is None:
+        return focus
+    for row, name in enumerate(hosts.name):
+        focus[row] = name in ask.focus or urls.domain_hash(urls.domain_of(name)) == ask.domain_hash
+    return focus
 
 
 def reasons(columns: F64) -> Text:
     """The two terms that contributed most to each row, the larger first."""
     best = np.argsort(-columns, axis=1, kind="stable")[:, :2]
-    words = np.array(REASONS, object)[best]
-    return words[:, 0] + "+" + words[:, 1]
+    return _PAIRS[best[:, 0], best[:, 1]]
+
+
+def _told(batch: Batch, external: Mapping[int, Mapping[str, float]]) -> F64:
+    """The authority that came with the ask (pagerank, else popularity), NaN where none did."""
+    told = np.full(len(batch), np.nan)
+    if external:
+        for row, key in enumerate(batch.id.tolist()):
+            signals = external.get(key, {})
+            told[row] = signals.get("pagerank", signals.get("popularity", np.nan))
+    return told
+
+
+def _numbers(weights: Weights) -> F64:
+    w = weights
+    return np.array((w.relevance, w.freshness, w.authority, w.cost, w.politeness, w.focus))
+
+
+_PAIRS = np.array([[f"{first}+{second}" for second in REASONS] for first in REASONS], object)

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crawlguide.core.kernels import I64 as NUMBERS
+from crawlguide.core.kernels import MASK, kernel, nothing
+from crawlguide.core.kernels import U64 as IDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from crawlguide.core.types import I64, Text
+    from crawlguide.core.types import I64, U64, Mask, Text
 
 
 def texts(values: Iterable[Any]) -> Text:
@@ -21,13 +25,41 @@ def texts(values: Iterable[Any]) -> Text:
 
 
 def rank_within(groups: I64) -> I64:
-    """Place of each row among the earlier rows of its group: [7, 7, 9, 7] -> [0, 1, 0, 2]."""
-    order = np.argsort(groups, kind="stable")
-    ordered = groups[order]
-    first = np.empty(len(groups), np.bool_)
-    first[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    starts = np.flatnonzero(first)
+    """Place of each row among the earlier rows of its group: [7, 7, 9, 7] -> [0, 1, 0, 2]. Groups are small numbers."""
     ranks = np.empty(len(groups), np.int64)
-    ranks[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(starts, append=len(groups)))
+    count_within(groups, ranks)
     return ranks
+
+
+@kernel(nothing(NUMBERS, NUMBERS))
+def count_within(groups, ranks):  # type: ignore[no-untyped-def]
+    most = 0
+    for group in groups:
+        most = max(most, group)
+    seen = np.zeros(most + 1, np.int64)
+    for row in range(len(groups)):
+        ranks[row] = seen[groups[row]]
+        seen[groups[row]] += 1
+
+
+def first_of_each(ids: U64) -> Mask:
+    """True for the first row of each id."""
+    first = np.empty(len(ids), np.bool_)
+    mark_first(ids, first)
+    return first
+
+
+@kernel(nothing(IDS, MASK))
+def mark_first(ids, first):  # type: ignore[no-untyped-def]
+    """A throw-away hash table, never more than half full."""
+    room = 16
+    while room < 2 * len(ids):
+        room *= 2
+    table = np.full(room, -1, np.int64)
+    for row in range(len(ids)):
+        at = ids[row] & np.uint64(room - 1)
+        while table[at] >= 0 and ids[table[at]] != ids[row]:
+            at = (at + np.uint64(1)) & np.uint64(room - 1)
+        first[row] = table[at] < 0
+        if first[row]:
+            table[at] = row

@@ -5,7 +5,7 @@ Stores and guides are async: memory never suspends, a disk suspends only for dur
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,32 +55,27 @@ class Filter(Protocol):
     """Ranked rows to survivors. Rows arrive best first; a filter never revives a row and never reorders.
 
     `name` is the file's name, the key in `dropped` and, with `_ok`, the word in `filters_applied`.
+    `refusal` says what a refusal means: "pass" (not in this answer), "defer" (not now), "withhold" (not this host for
+    a while) or "forbid" (never: the store remembers it as dropped).
     """
 
     @property
     def name(self) -> str: ...
 
+    @property
+    def refusal(self) -> str: ...
+
     def keep(self, batch: Batch, ask: Ask) -> Mask: ...
 
 
-@runtime_checkable
-class Forbids(Protocol):
-    """Second coat of a filter whose refusals are for good: the store remembers them as dropped."""
-
-    @property
-    def forbids(self) -> bool: ...
-
-
-@runtime_checkable
-class Defers(Protocol):
-    """Second coat of a filter whose refusals are for now: it says how long each row has to wait."""
+class Defers(Filter, Protocol):
+    """A filter whose refusals are for now (`refusal` is "defer"): it says how long each row has to wait."""
 
     def wait(self, batch: Batch, ask: Ask) -> F64: ...
 
 
-@runtime_checkable
-class Withholds(Protocol):
-    """Second coat of a filter that refuses whole hosts: it says until when, so that they are not gathered again."""
+class Withholds(Filter, Protocol):
+    """A filter that refuses whole hosts (`refusal` is "withhold"): it says until when, so that they stay away."""
 
     def until(self, hosts: Hosts, ask: Ask) -> F64: ...
 

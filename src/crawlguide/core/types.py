@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ U64 = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 Text = npt.NDArray[np.object_]
+Records = np.ndarray[Any, np.dtype[np.void]]
+Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 
 @lru_cache
@@ -28,17 +30,48 @@ def column_names(table: type[Table]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Table:
-    """A frozen set of equally long columns; `take` keeps the given rows of every column."""
+    """A frozen set of equally long columns; a column of records counts as one."""
 
     def take(self, rows: Rows | Mask) -> Self:
+        """The given rows of every column."""
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
         mine = self.__dict__
-        taken = {name: mine[name][rows] for name in column_names(type(self))}
-        return replace(self, **taken)
+        return self.attach(**{name: rows_of(mine[name], rows) for name in column_names(type(self))})
+
+    def attach(self, **columns: Any) -> Self:
+        """The same table with some columns replaced."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, **columns)
+        return new
+
+
+def rows_of(column: Array, rows: Rows) -> Array:
+    """The given rows of a column. Records are copied whole: several times faster than numpy's field by field."""
+    if column.dtype.names is None:
+        return column.take(rows)  # type: ignore[return-value]
+    size = column.dtype.itemsize
+    taken = column.view(np.uint8).reshape(-1, size).take(rows, axis=0)
+    return taken.reshape(-1).view(column.dtype)  # type: ignore[return-value]
 
 
 def beside() -> Any:
     """A field that belongs to the whole table and not to a row."""
     return field(metadata={"column": False})
+
+
+Column = TypeVar("Column")
+
+
+class Fact(Generic[Column]):
+    """A column that lies inside a table's records."""
+
+    def __init__(self, name: str, meaning: str, records: str = "facts") -> None:
+        self.name, self.records, self.__doc__ = name, records, meaning
+
+    def __get__(self, table: Any, owner: Any = None) -> Column:
+        column: Column = table.__dict__[self.records][self.name]
+        return column
 
 
 class Crawl(NamedTuple):
@@ -87,52 +120,55 @@ class Seed:
 
 @dataclass(frozen=True)
 class Hosts(Table):
-    """One row for each host that occurs in a batch: what the deployment and this crawl know of it.
-
-    NaN in `median_ms`, `median_bytes` or `crawl_delay` means not known; `next_fetch` is when the queue opens.
-    """
+    """One row for each host that occurs in a batch: what the deployment (`pace`) and this crawl (`facts`) know of it."""
 
     name: Text
-    pages: I64
-    failures: I64
-    domain_pages: I64
-    relevance: F64
-    judged: I64
-    median_ms: F64
-    median_bytes: F64
-    crawl_delay: F64
-    last_fetch: F64
-    next_fetch: F64
-    leases: I64
-    limit: I64
+    facts: Records
+    pace: Records
+    next_fetch: F64  # when the politeness queue opens
+    domain_pages: I64  # of its registrable domain, fetched or on their way
+
+    pages = Fact[I64]("pages", "fetched well")
+    failures = Fact[I64]("failures", "fetches that failed")
+    judged = Fact[I64]("judged", "pages whose relevance is known")
+    relevance_sum = Fact[F64]("relevance_sum", "of those pages")
+
+    median_ms = Fact[F64]("median_ms", "of the newest fetches; NaN: none yet", "pace")
+    median_bytes = Fact[F64]("median_bytes", "of the newest good fetches; NaN: none yet", "pace")
+    crawl_delay = Fact[F64]("delay", "the queue's own delay; NaN: the crawl's default holds", "pace")
+    last_fetch = Fact[F64]("last", "the newest slot given out", "pace")
+    leases = Fact[I32]("leases", "held by all crawlers", "pace")
+    limit = Fact[I32]("limit", "leases at once; 0: no limit", "pace")
 
 
 @dataclass(frozen=True)
 class Batch(Table):
     """Candidate URLs as columns, best first; `host` is a row number in `hosts`.
 
-    `fetched` is NaN for a URL that was never fetched, `given` is NaN where nobody set a priority by hand,
-    `sequence` numbers the URLs of a crawl in the order of their discovery.
+    What the store knows of a URL lies side by side in `facts`, one record a row, so that taking rows copies it in
+    one go; each fact is a column all the same.
     """
 
     url: Text
     id: U64
     host: I64
-    arm: I32
-    depth: I32
-    sequence: I64
-    discovered: F64
-    fetched: F64
-    parents: I32
-    parent_sum: F64
-    parent_best: F64
-    given: F64
-    priority: F64
+    facts: Records
     estimated_ms: F64
     estimated_bytes: F64
     value: F64
     score: F64
     hosts: Hosts = beside()
+
+    arm = Fact[I32]("arm", "tree leaf, link group or bandit arm it came from")
+    depth = Fact[I32]("depth", "links from the nearest seed")
+    sequence = Fact[I64]("sequence", "number of its discovery within the crawl")
+    discovered = Fact[F64]("discovered", "when")
+    fetched = Fact[F64]("fetched", "when last; NaN: never")
+    parents = Fact[I32]("parents", "pages known to link here")
+    parent_sum = Fact[F64]("parent_sum", "of their relevance")
+    parent_best = Fact[F64]("parent_best", "the largest relevance among them")
+    given = Fact[F64]("given", "priority set by hand; NaN: none")
+    priority = Fact[F64]("priority", "at rest")
 
     def __len__(self) -> int:
         return len(self.id)

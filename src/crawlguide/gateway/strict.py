@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numba
 import numpy as np
 
 from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.kernels import Bytes, kernel, pair
 
 MAX_DEPTH = 32
 FINE, TOO_DEEP, REPEATED, ESCAPED = 0, 1, 2, 3
@@ -50,8 +50,8 @@ class RepeatedKey(MalformedRequest, ValueError):
     """So that the JSON parser lets it through."""
 
 
-@numba.njit("UniTuple(int64, 2)(Array(uint8, 1, 'C', readonly=True))", cache=True)
-def inspect(body):  # type: ignore[no-untyped-def]  # pragma: no cover
+@kernel(pair(Bytes))
+def inspect(body):  # type: ignore[no-untyped-def]
     """A verdict and where. Open objects' keys lie on one stack; `base` marks where the innermost begin."""
     keys = np.empty(64, np.uint64)
     base = np.empty(MAX_DEPTH + 1, np.int64)

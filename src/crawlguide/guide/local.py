@@ -14,7 +14,7 @@ from crawlguide.core.types import Crawl
 from crawlguide.guide import advice as answers
 from crawlguide.guide import intake
 from crawlguide.guide.crawls import Crawls
-from crawlguide.guide.pipeline import Pipeline, Walked, lease_terms
+from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
 from crawlguide.guide.telling import Telling
 from crawlguide.version import __version__
 
@@ -60,7 +60,7 @@ class LocalGuide:
             return known
         await self._hear(running, ask, message)
         advice = await self._answer(running, ask)
-        ends = ask.at + lease_terms(running, ask).lease_s
+        ends = ask.at + lease_s(ask)
         await self._remember(ask.crawl, "ask", ask.request_id, ask.digest, advice, ends + ANSWER_KEPT_S)
         return advice
 
@@ -135,7 +135,7 @@ class LocalGuide:
             return await self._nothing(running, ask, held, dropped)
         running.assigned += len(walked.batch)
         self._telemetry.count("assigned", len(walked.batch))
-        expires = ask.at + lease_terms(running, ask).lease_s
+        expires = ask.at + lease_s(ask)
         metadata = await self.store.metadata(ask.crawl, walked.batch.id)
         urls = answers.assigned(walked, ask, expires, metadata)
         return answers.advice(running, ask, urls, held, "running", 0, self._queries, dropped)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from crawlguide import scoring
-from crawlguide.core.protocols import Defers, Forbids, Withholds
 from crawlguide.core.types import LEASED, LeaseTerms
 
 if TYPE_CHECKING:
     from crawlguide.core.config import GuideOptions
-    from crawlguide.core.protocols import Filter, Store
-    from crawlguide.core.types import F64, Ask, Batch, Mask
+    from crawlguide.core.protocols import Defers, Filter, Store, Withholds
+    from crawlguide.core.types import F64, Ask, Batch, Mask, Rows
     from crawlguide.guide.running import Running
 
 LEASE_GRACE = 1.25
@@ -32,6 +31,10 @@ class Walked:
     start: F64
     dropped: Counter[str] = field(default_factory=Counter)
     deferred: list[tuple[str, float]] = field(default_factory=list)
+
+    def take(self, rows: Rows) -> Walked:
+        terms, start = self.terms.take(rows, 0), self.start.take(rows)
+        return Walked(self.batch.take(rows), terms, start, self.dropped, self.deferred)
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class Pipeline:
 
     async def _judged(self, running: Running, ask: Ask, batch: Batch, limit: int) -> Walked:
         sample = running.strategy.sampler.sample(batch, ask, limit)
-        batch = replace(batch.take(sample.rows), arm=sample.arm) if len(sample.rows) < len(batch) else batch
+        if len(sample.rows) < len(batch):
+            batch = batch.take(sample.rows)
         batch, terms = self.ranked(running, ask, batch)
         walked = Walked(batch, terms, np.zeros(len(batch)))
         for rule in running.filters:
@@ -69,38 +73,37 @@ class Pipeline:
     def ranked(self, running: Running, ask: Ask, batch: Batch) -> tuple[Batch, F64]:
         """Attach estimates, value and score, best row first; with the terms of each row's score."""
         options = self.options
-        batch = replace(
-            batch,
+        batch = batch.attach(
             value=valued(running, batch),
             estimated_ms=_estimated(batch.estimated_ms, options.default_fetch_ms),
             estimated_bytes=_estimated(batch.estimated_bytes, options.default_bytes),
         )
         scales = scoring.Scales(options.freshness_tau_s, options.slow_ms, options.heavy_bytes)
         terms = scoring.terms(batch, ask, running.weights, scales)
-        score = terms.sum(axis=1)
+        score = np.add.reduce(terms, 1)
         order = np.argsort(-score, kind="stable")
-        return replace(batch, score=score).take(order), terms[order]
+        return batch.attach(score=score).take(order), terms.take(order, axis=0)
 
     async def _filtered(self, running: Running, ask: Ask, walked: Walked, rule: Filter) -> Walked:
         """Each filter sees only the survivors of the one before."""
         keep = rule.keep(walked.batch, ask)
-        if keep.all():
+        if np.count_nonzero(keep) == len(keep):
             return walked
         await self._refused(running, ask, walked, rule, ~keep)
-        return replace(walked, batch=walked.batch.take(keep), terms=walked.terms[keep], start=walked.start[keep])
+        return walked.take(np.flatnonzero(keep))
 
     async def _refused(self, running: Running, ask: Ask, walked: Walked, rule: Filter, gone: Mask) -> None:
-        """A refusal may be for now, for as long as a host misbehaves or is full, or for good."""
+        """A refusal may be for this answer, for now, for as long as a host is full or failing, or for good."""
         batch = walked.batch
-        if isinstance(rule, Defers):
-            wait = rule.wait(batch, ask)[gone]
+        if rule.refusal == "defer":
+            wait = cast("Defers", rule).wait(batch, ask)[gone]
             walked.deferred.extend(zip(batch.url[gone].tolist(), wait.tolist(), strict=True))
             return
         walked.dropped[rule.name] += int(gone.sum())
-        if isinstance(rule, Forbids):
+        if rule.refusal == "forbid":
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
-        if isinstance(rule, Withholds):
-            until = rule.until(batch.hosts, ask)
+        if rule.refusal == "withhold":
+            until = cast("Withholds", rule).until(batch.hosts, ask)
             for host in np.unique(batch.host[gone]).tolist():
                 name = str(batch.hosts.name[host])
                 running.withheld.add(name)
@@ -109,11 +112,8 @@ class Pipeline:
     async def _reserved(self, running: Running, ask: Ask, walked: Walked) -> Walked:
         """The promise: leases and host slots in one step; rows that another crawler got first drop out."""
         grants = await self.store.reserve(ask.crawl, walked.batch, lease_terms(running, ask))
-        granted = grants.outcome == LEASED
-        if granted.all():
-            return replace(walked, start=grants.start)
-        start = grants.start[granted]
-        return replace(walked, batch=walked.batch.take(granted), terms=walked.terms[granted], start=start)
+        granted = Walked(walked.batch, walked.terms, grants.start, walked.dropped, walked.deferred)
+        return granted.take(np.flatnonzero(grants.outcome == LEASED)) if grants.outcome.any() else granted
 
 
 def valued(running: Running, batch: Batch) -> F64:
@@ -123,6 +123,11 @@ def valued(running: Running, batch: Batch) -> F64:
     return np.where(by_hand, batch.given, value) if by_hand.any() else value
 
 
+def lease_s(ask: Ask) -> float:
+    """How long an answer to this ask is promised."""
+    return ask.budget.timeout_ms / 1_000 * LEASE_GRACE
+
+
 def lease_terms(running: Running, ask: Ask) -> LeaseTerms:
     policy = running.definition.policy
     timeout_s = ask.budget.timeout_ms / 1_000
@@ -130,7 +135,7 @@ def lease_terms(running: Running, ask: Ask) -> LeaseTerms:
         crawler_id=ask.crawler_id,
         request_id=ask.request_id,
         at=ask.at,
-        lease_s=timeout_s * LEASE_GRACE,
+        lease_s=lease_s(ask),
         delay_s=policy.default_delay_s,
         horizon_s=min(policy.horizon_s, timeout_s),
         strict=policy.strict,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Budget:
     name: str = "budget"
+    refusal: str = "pass"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         """Row by row, best first: what fits in what is left is taken, what does not is passed over."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class Diversity:
     max_per_host: int
     name: str = "diversity"
+    refusal: str = "pass"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
         if not self.max_per_host:

@@ -19,8 +19,11 @@ class Domains:
     unreliable_after: int
     probe_after_s: float = 600.0
     name: str = "domains"
+    refusal: str = "withhold"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
+        if not self.max_pages and not batch.hosts.failures.any():
+            return np.ones(len(batch), np.bool_)
         return ~(self.full(batch.hosts) | self.unreliable(batch.hosts, ask.at))[batch.host]
 
     def until(self, hosts: Hosts, ask: Ask) -> F64:

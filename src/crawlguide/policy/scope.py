@@ -20,7 +20,7 @@ class Scope:
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     name: str = "scope"
-    forbids: bool = True
+    refusal: str = "forbid"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
         if not self.allow and not self.deny:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
+from crawlguide.core.columns import first_of_each
 
 if TYPE_CHECKING:
     from crawlguide.core.crawls import Definition
@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Seen:
     name: str = "seen"
+    refusal: str = "pass"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
-        _, first = np.unique(batch.id, return_index=True)
-        keep = np.zeros(len(batch), np.bool_)
-        keep[first] = True
-        return keep
+        return first_of_each(batch.id)
 
 
 def build(definition: Definition) -> Seen:  # noqa: ARG001 - every filter is built from the definition

@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from crawlguide.core.types import F64, Batch
 
-DISCOUNT_PER_LINK = 0.98
+DISCOUNTS = 0.98 ** np.arange(50)  # per link from the nearest seed
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Heuristic:
         hosts = batch.hosts
         tries = hosts.pages + hosts.failures
         reliable = 1.0 - hosts.failures / (tries + 2.0)
-        known = np.where(hosts.judged > 0, hosts.relevance, 0.5)
-        share = (batch.parent_sum + known[batch.host] + 0.5) / (batch.parents + 3.0)
-        value: F64 = share * reliable[batch.host] * DISCOUNT_PER_LINK ** np.minimum(batch.depth, 50)
+        known = (hosts.relevance_sum + 0.5) / (hosts.judged + 1.0)
+        share = (batch.parent_sum + known.take(batch.host) + 0.5) / (batch.parents + 3.0)
+        value: F64 = share * reliable.take(batch.host) * DISCOUNTS.take(batch.depth, mode="clip")
         return value

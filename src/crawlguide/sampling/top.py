@@ -16,5 +16,5 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Top:
     def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:  # noqa: ARG002 - a sampler may look at the ask
-        rows = np.arange(min(len(batch), limit))
-        return Sample(rows, batch.arm[rows], np.ones(len(rows), np.float32))
+        count = min(len(batch), limit)
+        return Sample(np.arange(count), batch.arm[:count], np.ones(count, np.float32))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.types import Discovery
+from crawlguide.core.types import Discovery, rows_of
 from crawlguide.store.kernels import evidence
 from crawlguide.store.rows import DROPPED, FREE
 
@@ -140,7 +140,7 @@ def start(frontier: Frontier, rows: I64) -> None:
     """Until a strategy ranks a row, it rests at the priority given by hand, else at its parents' mean relevance."""
     if not len(rows):
         return
-    taken = frontier.table[rows]
+    taken = rows_of(frontier.table, rows)
     mean = taken["parent_sum"] / np.maximum(taken["parents"], 1)
     frontier.table["priority"][rows] = np.where(np.isnan(taken["given"]), mean, taken["given"])
     frontier.enqueue(rows)

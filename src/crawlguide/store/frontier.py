@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.types import LEASED as GRANTED
-from crawlguide.core.types import TAKEN, Grants
+from crawlguide.core.types import TAKEN, Grants, rows_of
 from crawlguide.store.columns import grown
 from crawlguide.store.hosts import CrawlHosts
 from crawlguide.store.index import Index
@@ -41,7 +41,7 @@ class Frontier:
         self.pace = pace
         self.quota = quota
         self.table = grown(np.zeros(0, ROW), 1)
-        self.urls: list[str] = []
+        self.urls: Text = np.zeros(0, object)
         self.metadata: dict[int, bytes] = {}
         self.index = Index()
         self.hosts = CrawlHosts(pace)
@@ -65,9 +65,8 @@ class Frontier:
 
     def _add(self, rows: I64, urls: Text, hosts: Text, at: float) -> None:
         self.table = grown(self.table, self.index.rows)
-        self.urls.extend([""] * (self.index.rows - len(self.urls)))
-        for row, url in zip(rows.tolist(), urls, strict=True):
-            self.urls[row] = url
+        self.urls = grown(self.urls, self.index.rows, "")
+        self.urls[rows] = urls
         blank = np.zeros(len(rows), ROW)
         blank["sequence"] = self._sequence + np.arange(len(rows))
         blank["discovered"], blank["depth"], blank["state"] = at, np.iinfo(np.int32).max, FREE
@@ -90,10 +89,9 @@ class Frontier:
     def enqueue(self, rows: I64) -> None:
         """Rows wait for their turn, with the priority in their row."""
         self.move(rows, QUEUED)
-        taken = self.table[rows]
-        self.queues.push(
-            rows.astype(np.int32), taken["host"].copy(), taken["priority"].copy(), taken["sequence"].copy()
-        )
+        facts = rows_of(self.table, rows)
+        hosts, priority, sequence = (facts[name].copy() for name in ("host", "priority", "sequence"))
+        self.queues.push(rows.astype(np.int32), hosts, priority, sequence)
 
     def drop(self, rows: I64, reason: str) -> None:
         """Rows that wait, or are new, stay known but are never given out."""
@@ -127,18 +125,20 @@ class Frontier:
         self.queues.remove(rows.astype(np.int32))
         np.subtract.at(self.states, self.table["state"][rows], 1)
         self.table["state"][rows] = FREE
+        self.urls[rows] = ""
         for row in rows.tolist():
-            self.urls[row] = ""
             self.metadata.pop(row, None)
         self.index.forget(rows)
 
     def evict(self) -> None:
         """Over quota the lowest-ranked waiting rows go, never one in flight."""
-        over = int(self.states[QUEUED]) - self.quota.urls
-        if over > 0:
-            gone = self.queues.worst(over).astype(np.int64)
-            self.dropped["quota"] += len(gone)
-            self.forget(gone)
+        while self.states[QUEUED] > self.quota.urls and (worst := self.queues.worst()) is not None:
+            row = np.array([worst])
+            if self.table["state"][worst] == LEASED:
+                self.queues.pass_over(row.astype(np.int32))
+            else:
+                self.dropped["quota"] += 1
+                self.forget(row)
 
     def evict_from(self, hosts: Sequence[int]) -> None:
         """The same for hosts that are over their own quota."""
@@ -169,8 +169,10 @@ class Frontier:
         return Grants(outcome, start)
 
     def _lease(self, rows: I64, terms: LeaseTerms) -> None:
-        self.queues.remove(rows.astype(np.int32))
-        self.move(rows, LEASED)
+        self.queues.take_out(rows.astype(np.int32))
+        self.states[QUEUED] -= len(rows)
+        self.states[LEASED] += len(rows)
+        self.table["state"][rows] = LEASED
         expires = terms.at + terms.lease_s
         self.leases.add(Lease(terms.crawler_id, terms.request_id, expires, tuple(rows.tolist())))
         hosts = self.table["host"][rows]

@@ -18,51 +18,58 @@ class Heaps:
     """One heap for each group; an item is in at most one. Largest key first, smallest tie among equals."""
 
     def __init__(self) -> None:
-        self.key: F64 = np.zeros(0)
-        self.tie: I64 = np.zeros(0, np.int64)
-        self.place: I32 = np.zeros(0, np.int32)
-        self.group: I32 = np.zeros(0, np.int32)
-        self.slots: I32 = np.zeros(0, np.int32)
-        self.starts: I64 = np.zeros(0, np.int64)
-        self.sizes: I32 = np.zeros(0, np.int32)
-        self._orders: I32 = np.zeros(0, np.int32)
-        self._free = np.full(ORDERS, -1, np.int64)
-        self._used = np.zeros(1, np.int64)
+        self.slots = np.zeros(0, kernels.SLOT)
+        self.groups = np.zeros(0, kernels.GROUP)
+        self.items = np.zeros(0, kernels.ITEM)
+        self.free = np.full(ORDERS, -1, np.int64)
+        self.used = np.zeros(1, np.int64)
 
     def fit(self, items: int, groups: int) -> None:
         """Make room for items and groups numbered below these."""
-        if items > len(self.key):
-            self.key, self.tie = grown(self.key, items), grown(self.tie, items)
-            self.place, self.group = grown(self.place, items, -1), grown(self.group, items)
-        if groups > len(self.sizes):
-            self.starts, self.sizes = grown(self.starts, groups), grown(self.sizes, groups)
-            self._orders = grown(self._orders, groups, -1)
+        self.items = grown(self.items, items, (-1, 0))
+        self.groups = grown(self.groups, groups, (0, 0, -1))
 
     def push(self, items: I32, groups: I32, keys: F64, ties: I64) -> None:
         """Queue items; one that is queued already stays where it is."""
         done = 0
         while done < len(items):
             done = kernels.push(
-                items, groups, keys, ties, done, self.key, self.tie, self.place, self.group, self.slots,
-                self.starts, self.sizes, self._orders, self._free, self._used,
-            )  # fmt: skip
+                self.slots, self.groups, self.items, self.free, self.used, items, groups, keys, ties, done
+            )
             if done < len(items):
-                self.slots = grown(self.slots, int(self._used[0]) + (2 << max(0, int(self._orders[groups[done]]))))
+                self.widen(int(groups[done]))
+
+    def widen(self, group: int) -> None:
+        """Room for a run twice as long as the group has."""
+        order = int(self.groups["order"][group])
+        self.slots = grown(self.slots, int(self.used[0]) + (2 << max(0, order)))
 
     def remove(self, items: I32) -> None:
-        kernels.remove(items, self.key, self.tie, self.place, self.group, self.slots, self.starts, self.sizes)
+        """Items in no heap are left alone."""
+        kernels.remove(self.slots, self.groups, self.items, items)
 
-    def rekey(self, items: I32, keys: F64, ties: I64) -> None:
-        kernels.rekey(
-            items, keys, ties, self.key, self.tie, self.place, self.group, self.slots, self.starts, self.sizes
-        )
+    def rekey(self, items: I32, keys: F64) -> None:
+        """Items in no heap are left alone."""
+        kernels.rekey(self.slots, self.groups, self.items, items, keys)
 
-    def heads(self, groups: I32) -> I32:
-        """The best item of each group; none of them may be empty."""
-        return self.slots[self.starts[groups]]
+    def size(self, group: int) -> int:
+        return int(self.groups["size"][group])
+
+    def first(self, group: int) -> tuple[float, int] | None:
+        """The key and the number of a group's best item; None if it is empty."""
+        if not self.groups["size"][group]:
+            return None
+        slot = self.slots[self.groups["start"][group]]
+        return float(slot["key"]), int(slot["item"])
+
+    def top(self, group: int, most: int) -> I32:
+        """Up to `most` good items of a group: the top of its heap, the best first and the others in any order."""
+        start = int(self.groups["start"][group])
+        found: I32 = self.slots["item"][start : start + min(self.size(group), most)].astype(np.int32)
+        return found
 
     def not_below(self, group: int, floor: float, most: int) -> I32:
         """Up to `most` items of a group whose key is at least `floor`, in any order."""
         found = np.empty(most, np.int32)
-        count = kernels.not_below(found, group, floor, self.key, self.slots, self.starts, self.sizes)
+        count = kernels.not_below(self.slots, self.groups, group, floor, found)
         return found[:count]

@@ -13,7 +13,7 @@ from crawlguide.store.rows import HOST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.types import I32, I64
+    from crawlguide.core.types import I32, I64, Text
     from crawlguide.store.pace import Pace
 
 
@@ -24,14 +24,15 @@ class CrawlHosts:
         self._pace = pace
         self.rows = np.zeros(0, HOST)
         self.pace_row: I32 = np.zeros(0, np.int32)  # the same as rows["pace"], in one piece for kernels
-        self.names: list[str] = []
+        self.scratch: I32 = np.zeros(0, np.int32)  # zeros, for joins
+        self.names: Text = np.zeros(0, object)
         self.domain_pages: I64 = np.zeros(0, np.int64)  # fetched well or on their way, per registrable domain
         self._row_of: dict[str, int] = {}
         self._domain_of: dict[str, int] = {}
         self._of_domain_hash: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self._row_of)
 
     def find(self, name: str) -> int | None:
         return self._row_of.get(name)
@@ -45,10 +46,10 @@ class CrawlHosts:
         return np.array([known[name] if name in known else self._add(name) for name in names], np.int32)
 
     def _add(self, name: str) -> int:
-        row = self._row_of[name] = len(self.names)
-        self.names.append(name)
-        self.rows = grown(self.rows, row + 1)
-        self.pace_row = grown(self.pace_row, row + 1, 0)
+        row = self._row_of[name] = len(self._row_of)
+        self.rows, self.names = grown(self.rows, row + 1), grown(self.names, row + 1, "")
+        self.pace_row, self.scratch = grown(self.pace_row, row + 1, 0), grown(self.scratch, row + 1, 0)
+        self.names[row] = name
         self.rows[row] = np.zeros((), HOST)
         self.rows["withheld"][row] = -np.inf
         self.rows["pace"][row] = self.pace_row[row] = self._pace.row(name)

@@ -19,10 +19,10 @@ class Index:
 
     def __init__(self) -> None:
         self.ids: U64 = np.zeros(0, np.uint64)
-        self._slots = np.zeros(0, np.int32)
-        self._starts = np.zeros(kernels.PARTS, np.int64)
-        self._orders = np.full(kernels.PARTS, -1, np.int32)
-        self._filled = np.zeros(kernels.PARTS, np.int32)
+        self._slots = np.zeros(0, kernels.SLOT)
+        self._starts = np.zeros(kernels.SHARDS, np.int64)
+        self._orders = np.full(kernels.SHARDS, -1, np.int32)
+        self._filled = np.zeros(kernels.SHARDS, np.int32)
         self._free = np.full(ORDERS, -1, np.int64)
         self._used = np.zeros(1, np.int64)
         self._spare: list[int] = []
@@ -69,5 +69,5 @@ class Index:
         self.rows += len(taken) - again
 
     def _room_for(self, key: np.uint64) -> int:
-        part = int(key >> np.uint64(56))
-        return int(self._used[0]) + (16 << max(0, int(self._orders[part])))
+        shard = int(key >> np.uint64(56))
+        return int(self._used[0]) + (16 << max(0, int(self._orders[shard])))

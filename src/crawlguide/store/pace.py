@@ -8,14 +8,15 @@ import numpy as np
 
 from crawlguide.store.columns import grown
 from crawlguide.store.kernels import grant
-from crawlguide.store.rows import PACE, RECENT
+from crawlguide.store.rows import PACE
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import F64, I64, U8, LeaseTerms
+    from crawlguide.core.types import F32, F64, I64, U8, LeaseTerms
 
 LONGEST_BLOCK_S = 86_400.0
 LONGEST_BACKOFF_S = 3_600.0
 SLOW_DOWN = frozenset({429, 503})
+RECENT = 15
 
 
 class Pace:
@@ -24,6 +25,8 @@ class Pace:
     def __init__(self) -> None:
         self.rows = np.zeros(0, PACE)
         self.opens: F64 = np.zeros(0)  # per queue: when it may be fetched again
+        self._recent_ms: F32 = np.zeros(0, np.float32)  # rings of the newest values, one behind the other
+        self._recent_bytes: F32 = np.zeros(0, np.float32)
         self._row_of: dict[str, int] = {}
 
     def row(self, queue: str) -> int:
@@ -32,6 +35,8 @@ class Pace:
             row = self._row_of[queue] = len(self._row_of)
             self.rows = grown(self.rows, row + 1)
             self.opens = grown(self.opens, row + 1, -np.inf)
+            self._recent_ms = grown(self._recent_ms, (row + 1) * RECENT)
+            self._recent_bytes = grown(self._recent_bytes, (row + 1) * RECENT)
             self._reset(row)
         return row
 
@@ -56,10 +61,10 @@ class Pace:
         row["fetches"] += 1
         row["failures"] += failed
         if elapsed_ms >= 0:
-            row["median_ms"] = _remembered(row["recent_ms"], int(row["timed"]), elapsed_ms)
+            row["median_ms"] = _remembered(self._recent_ms, queue, int(row["timed"]), elapsed_ms)
             row["timed"] += 1
         if size >= 0 and not failed:
-            row["median_bytes"] = _remembered(row["recent_bytes"], int(row["weighed"]), size)
+            row["median_bytes"] = _remembered(self._recent_bytes, queue, int(row["weighed"]), size)
             row["weighed"] += 1
 
     def slow_down(self, queue: int, status: int, retry_after_s: float, at: float) -> None:
@@ -94,7 +99,8 @@ class Pace:
             self.rows[name][row] = np.nan
 
 
-def _remembered(recent: np.ndarray[tuple[int], np.dtype[np.float32]], count: int, value: float) -> float:
+def _remembered(recent: F32, queue: int, count: int, value: float) -> float:
     """Keep the newest values in a ring; returns their median, which one liar cannot move far."""
-    recent[count % RECENT] = value
-    return float(np.median(recent[: min(count + 1, RECENT)]))
+    ring = recent[queue * RECENT : (queue + 1) * RECENT]
+    ring[count % RECENT] = value
+    return float(sorted(ring[: min(count + 1, RECENT)].tolist())[min(count, RECENT - 1) // 2])

@@ -15,30 +15,39 @@ if TYPE_CHECKING:
     from crawlguide.core.types import F64, I32, I64
 
 SHUT_AT_ONCE = 1_000
+ALL = 0
 
 
 class Queues:
-    """Rows of URLs by host and priority. A row waits in the best and the worst tiers, or for its hour, or nowhere."""
+    """Rows of URLs by host and priority. A row waits for its turn among the best, or for its hour, or not at all.
+
+    A row that is taken out for a crawler stays among the worst until it is done, so that giving it out costs less;
+    whoever evicts passes over it.
+    """
 
     def __init__(self) -> None:
         self._best = Tiers()
-        self._worst = Tiers()
+        self._worst = Heaps()
         self._later = Heaps()
         self._given: I32 = np.zeros(0, np.int32)  # zeros: scratch of a walk
-        self._anywhere: I32 = np.zeros(0, np.int32)  # zeros: every host opens as the first one does
         self.fit(0, 1)
 
     def fit(self, rows: int, hosts: int) -> None:
         self._best.fit(rows, hosts)
-        self._worst.fit(rows, hosts)
+        self._worst.fit(rows, 1)
         self._later.fit(rows, 1)
-        self._given, self._anywhere = grown(self._given, hosts, 0), grown(self._anywhere, hosts, 0)
+        self._given = grown(self._given, hosts, 0)
 
     def push(self, rows: I32, hosts: I32, priority: F64, sequence: I64) -> None:
         self._best.push(rows, hosts, priority, sequence)
-        self._worst.push(rows, hosts, -priority, -sequence)
+        self._worst.push(rows, np.zeros(len(rows), np.int32), -priority, -sequence)
+
+    def take_out(self, rows: I32) -> None:
+        """Rows go to a crawler and may come back."""
+        self._best.remove(rows)
 
     def remove(self, rows: I32) -> None:
+        """Rows do not come back."""
         self._best.remove(rows)
         self._worst.remove(rows)
         self._later.remove(rows)
@@ -54,16 +63,16 @@ class Queues:
 
     def due(self, at: float, most: int = 1_000) -> I32:
         """Take out rows whose hour has come."""
-        rows = self._later.not_below(0, -at, most)
-        if len(rows):
-            rows = np.sort(rows)
-            self._later.remove(rows)
+        first = self.next_due()
+        if first is None or first > at:
+            return np.zeros(0, np.int32)
+        rows = np.sort(self._later.not_below(ALL, -at, most))
+        self._later.remove(rows)
         return rows
 
     def next_due(self) -> float | None:
-        if not self._later.sizes[:1].any():
-            return None
-        return -float(self._later.key[self._later.slots[self._later.starts[0]]])
+        first = self._later.first(ALL)
+        return None if first is None else -first[0]
 
     def best(self, limit: int, per_host: int, until: float, opens: F64, pace_row: I32) -> I32:
         """The best rows of hosts that open by `until`, best first. Hosts found shut are set aside until they open."""
@@ -76,22 +85,37 @@ class Queues:
             if len(rows) == limit or len(shut) < SHUT_AT_ONCE:
                 return rows
 
+    def _walk(self, limit: int, per_host: int, until: float, opens: F64, pace_row: I32) -> tuple[I32, I32]:
+        found, shut = np.empty(limit, np.int32), np.empty(SHUT_AT_ONCE, np.int32)
+        shut_count, inner, outer = np.zeros(1, np.int64), self._best.inner, self._best.outer
+        count = walk.best(
+            inner.slots, inner.groups, inner.items, outer.slots, outer.groups,
+            opens, pace_row, until, per_host, self._given, found, shut, shut_count,
+        )  # fmt: skip
+        return found[:count], shut[: int(shut_count[0])]
+
     def of_host(self, host: int, most: int) -> I32:
-        """Up to `most` good rows of one host: the top of its heap."""
-        heap = self._best.inner
-        size = min(int(heap.sizes[host]), most)
-        return heap.slots[heap.starts[host] : heap.starts[host] + size].copy()
-
-    def worst(self, count: int) -> I32:
-        """The lowest-ranked rows of all hosts, worst first."""
-        return walked(self._worst, count, count, self._given, 0.0, np.zeros(1), self._anywhere, 1)[0]
-
-    def worst_of_host(self, host: int) -> int:
-        """The lowest-ranked row of one host, which must have one."""
-        return int(self._worst.inner.slots[self._worst.inner.starts[host]])
+        """Up to `most` good rows of one host."""
+        return self._best.inner.top(host, most)
 
     def waiting(self, host: int) -> int:
-        return int(self._best.inner.sizes[host])
+        return self._best.inner.size(host)
+
+    def worst(self) -> int | None:
+        """The lowest-ranked row, which may be with a crawler; None if all wait for their hour."""
+        first = self._worst.first(ALL)
+        return None if first is None else first[1]
+
+    def pass_over(self, rows: I32) -> None:
+        """Rows that must not go now leave the worst; `push` brings them back when they wait again."""
+        self._worst.remove(rows)
+
+    def worst_of_host(self, host: int) -> int:
+        """The lowest-ranked row of one host, found among the lower half of its heap."""
+        heap = self._best.inner
+        start, size = int(heap.groups["start"][host]), heap.size(host)
+        leaves = heap.slots[start + size // 2 : start + size]
+        return int(leaves["item"][np.lexsort((-leaves["tie"], leaves["key"]))[0]])
 
     def shut(self, hosts: I32, until: F64) -> None:
         self._best.shut(hosts, until)
@@ -103,21 +127,4 @@ class Queues:
         return self._best.next_opening()
 
     def any_open(self) -> bool:
-        return self._best.head() >= 0
-
-    def _walk(self, limit: int, per_host: int, until: float, opens: F64, pace_row: I32) -> tuple[I32, I32]:
-        return walked(self._best, limit, per_host, self._given, until, opens, pace_row, SHUT_AT_ONCE)
-
-
-def walked(
-    tiers: Tiers, limit: int, per_host: int, given: I32, until: float, opens: F64, pace_row: I32, most_shut: int
-) -> tuple[I32, I32]:
-    found, shut = np.empty(limit, np.int32), np.empty(most_shut, np.int32)
-    shut_count = np.zeros(1, np.int64)
-    inner, outer = tiers.inner, tiers.outer
-    count = walk.best(
-        found, shut, shut_count, per_host, given, until, opens, pace_row,
-        inner.key, inner.tie, inner.group, inner.slots, inner.starts, inner.sizes,
-        outer.key, outer.tie, outer.slots, outer.starts, outer.sizes,
-    )  # fmt: skip
-    return found[:count], shut[: int(shut_count[0])]
+        return self._best.any_open()

@@ -14,6 +14,8 @@ ROW = np.dtype(
         ("fetched", np.float64),  # NaN: never
         ("priority", np.float64),  # at rest
         ("parent_sum", np.float64),  # of the relevance of all pages known to link here
+        ("parent_best", np.float64),
+        ("given", np.float64),  # priority set by hand, NaN: none
         ("first_in", np.int64),  # newest link that leads here, -1: none
         ("first_out", np.int64),  # first of its own links
         ("outs", np.int32),
@@ -23,8 +25,6 @@ ROW = np.dtype(
         ("stamp", np.int32),  # the last page that was counted as a parent
         ("depth", np.int32),
         ("max_depth", np.int32),  # -1: no bound of its own
-        ("parent_best", np.float32),
-        ("given", np.float32),  # priority set by hand, NaN: none
         ("relevance", np.float32),  # of its last fetch, NaN: unknown
         ("status", np.int16),  # of its last fetch, 0: none
         ("tries", np.uint8),  # failed tries since its last success
@@ -33,8 +33,6 @@ ROW = np.dtype(
     ],
     align=True,
 )
-
-RECENT = 15
 
 PACE = np.dtype(
     [
@@ -49,8 +47,6 @@ PACE = np.dtype(
         ("failures", np.int64),
         ("leases", np.int32),
         ("limit", np.int32),  # leases at once, 0: no limit
-        ("recent_ms", np.float32, (RECENT,)),
-        ("recent_bytes", np.float32, (RECENT,)),
         ("timed", np.int32),
         ("weighed", np.int32),
     ],

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.store.heaps import Heaps
+from crawlguide.store.kernels import tiers as kernels
+from crawlguide.store.kernels.tiers import OPEN, SHUT
 
 if TYPE_CHECKING:
     from crawlguide.core.types import F64, I32, I64
-
-OPEN, SHUT = 0, 1
 
 
 class Tiers:
@@ -32,19 +32,21 @@ class Tiers:
 
     def remove(self, items: I32) -> None:
         """Items in no heap are left alone."""
-        groups = self.inner.group[items]
+        groups = self._groups_of(items)
         self.inner.remove(items)
         self._settle(groups)
 
     def rekey(self, items: I32, keys: F64) -> None:
-        self.inner.rekey(items, keys, self.inner.tie[items])
-        self._settle(self.inner.group[items])
+        """Items in no heap are left alone."""
+        self.inner.rekey(items, keys)
+        self._settle(self._groups_of(items))
 
     def shut(self, groups: I32, until: F64) -> None:
         """Keep groups out of the best until the given instants."""
         self.outer.remove(groups)
-        some = groups[self.inner.sizes[groups] > 0]
-        self.outer.push(some, np.full(len(some), SHUT, np.int32), -until[self.inner.sizes[groups] > 0], some.astype(np.int64))
+        held = self.inner.groups["size"][groups] > 0
+        groups, until = groups[held], until[held]
+        self.outer.push(groups, np.full(len(groups), SHUT, np.int32), -until, groups.astype(np.int64))
 
     def open(self, groups: I32) -> None:
         """Let groups in again."""
@@ -53,34 +55,27 @@ class Tiers:
 
     def open_until(self, at: float, most: int) -> None:
         """Let in every group whose time has come."""
-        due = self.outer.not_below(SHUT, -at, most)
-        if len(due):
-            self.open(due)
+        first = self.next_opening()
+        if first is not None and first <= at:
+            self.open(self.outer.not_below(SHUT, -at, most))
 
     def next_opening(self) -> float | None:
         """When the first shut group opens; None if none is shut."""
-        if not self.outer.sizes[SHUT]:
-            return None
-        return -float(self.outer.key[self.outer.slots[self.outer.starts[SHUT]]])
+        first = self.outer.first(SHUT)
+        return None if first is None else -first[0]
 
-    def head(self) -> int:
-        """The best item of all open groups, -1 if there is none."""
-        if not self.outer.sizes[OPEN]:
-            return -1
-        return int(self.inner.slots[self.inner.starts[self.outer.slots[self.outer.starts[OPEN]]]])
+    def any_open(self) -> bool:
+        return self.outer.size(OPEN) > 0
+
+    def _groups_of(self, items: I32) -> I32:
+        return self.inner.items["group"][items]
 
     def _settle(self, groups: I32) -> None:
         """Bring the outer tier in line with what the inner heaps of these groups now hold."""
-        empty = self.inner.sizes[groups] == 0
-        if empty.any():
-            self.outer.remove(groups[empty])
-            groups = groups[~empty]
-        shut = (self.outer.place[groups] >= 0) & (self.outer.group[groups] == SHUT)
-        if shut.any():
-            groups = groups[~shut]
-        if not len(groups):
-            return
-        heads = self.inner.heads(groups)
-        keys, ties = self.inner.key[heads], self.inner.tie[heads]
-        self.outer.rekey(groups, keys, ties)
-        self.outer.push(groups, np.zeros(len(groups), np.int32), keys, ties)
+        inner, outer, done = self.inner, self.outer, 0
+        while done < len(groups):
+            done = kernels.settle(
+                inner.slots, inner.groups, outer.slots, outer.groups, outer.items, outer.free, outer.used, groups, done
+            )
+            if done < len(groups):
+                outer.widen(OPEN)

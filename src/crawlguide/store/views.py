@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.columns import texts
-from crawlguide.core.types import Batch, Hosts, UrlRecord
+from crawlguide.core.types import Batch, Hosts, UrlRecord, rows_of
+from crawlguide.store.kernels.join import join
 from crawlguide.store.rows import DROPPED, FREE, LEASED, STATES
 
 if TYPE_CHECKING:
@@ -19,49 +19,33 @@ SCANNED_AT_ONCE = 100_000
 
 def batch(frontier: Frontier, rows: I64) -> Batch:
     """The given rows as columns, joined with the rows of their hosts."""
-    taken = frontier.table[rows]
-    numbers, host = np.unique(taken["host"], return_inverse=True)
-    hosts, urls = host_rows(frontier, numbers), frontier.urls
+    facts = rows_of(frontier.table, rows)
+    numbers, host = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    count = join(facts["host"].copy(), frontier.hosts.scratch, numbers, host)
+    hosts = host_rows(frontier, numbers[:count])
+    priority = facts["priority"]
     return Batch(
-        url=texts([urls[row] for row in rows.tolist()]),
-        id=frontier.index.ids[rows],
+        url=frontier.urls.take(rows),
+        id=frontier.index.ids.take(rows),
         host=host,
-        arm=taken["arm"],
-        depth=taken["depth"],
-        sequence=taken["sequence"],
-        discovered=taken["discovered"],
-        fetched=taken["fetched"],
-        parents=taken["parents"],
-        parent_sum=taken["parent_sum"],
-        parent_best=taken["parent_best"].astype(np.float64),
-        given=taken["given"].astype(np.float64),
-        priority=taken["priority"],
-        estimated_ms=hosts.median_ms[host],
-        estimated_bytes=hosts.median_bytes[host],
-        value=taken["priority"],
-        score=taken["priority"],
+        facts=facts,
+        estimated_ms=hosts.median_ms.take(host),
+        estimated_bytes=hosts.median_bytes.take(host),
+        value=priority,
+        score=priority,
         hosts=hosts,
     )
 
 
-def host_rows(frontier: Frontier, hosts: I64) -> Hosts:
-    mine = frontier.hosts.rows[hosts]
-    pace = frontier.pace.rows[mine["pace"]]
-    names = frontier.hosts.names
+def host_rows(frontier: Frontier, numbers: I64) -> Hosts:
+    mine = rows_of(frontier.hosts.rows, numbers)
+    queues = mine["pace"]
     return Hosts(
-        name=texts([names[host] for host in hosts.tolist()]),
-        pages=mine["pages"],
-        failures=mine["failures"],
-        domain_pages=frontier.hosts.domain_pages[mine["domain"]],
-        relevance=mine["relevance_sum"] / np.maximum(mine["judged"], 1),
-        judged=mine["judged"],
-        median_ms=pace["median_ms"],
-        median_bytes=pace["median_bytes"],
-        crawl_delay=pace["delay"],
-        last_fetch=pace["last"],
-        next_fetch=frontier.pace.opens[mine["pace"]],
-        leases=pace["leases"].astype(np.int64),
-        limit=pace["limit"].astype(np.int64),
+        name=frontier.hosts.names.take(numbers),
+        facts=mine,
+        pace=rows_of(frontier.pace.rows, queues),
+        next_fetch=frontier.pace.opens.take(queues),
+        domain_pages=frontier.hosts.domain_pages.take(mine["domain"]),
     )
 
 

@@ -1,6 +1,6 @@
 """What a link says about where it leads, added to the row of its target."""
 
-from crawlguide.store.kernels import F64, I32, I64, U8, kernel, one_i64, records
+from crawlguide.core.kernels import F64, I32, I64, U8, kernel, one_i64, records
 from crawlguide.store.rows import ROW
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crawlguide.store.kernels import F64, I64, U8, flag, kernel, nothing, one_f64, records
+from crawlguide.core.kernels import F64, I64, U8, flag, kernel, nothing, one_f64, records
 from crawlguide.store.rows import PACE
 
 LEASED, DEFERRED = 0, 1

@@ -1,139 +1,163 @@
-"""Many exact priority queues over one set of items, kept in shared columns.
+"""Many exact priority queues over one set of items.
 
-Item i has a key, a tie-breaker, the group it is queued in and its place in that group's heap (-1: in none).
-A group's heap is a run of `slots` with a start, a size and an order (room = 2**order, -1: none yet).
+A group's heap is a run of slots; a slot holds the key, the tie-breaker and the item itself, so that sifting reads
+memory in one place. An item knows its group and its place in that group's heap (-1: in none).
 Largest key first; among equal keys the smallest tie.
 """
 
 import numpy as np
 
-from crawlguide.store.kernels import F64, I32, I64, flag, kernel, nothing, one_f64, one_i32, one_i64
+from crawlguide.core.kernels import F64, I32, I64, kernel, nothing, one_f64, one_i64, part, records
 from crawlguide.store.kernels.runs import give_run, take_run
 
+SLOT = np.dtype([("key", np.float64), ("tie", np.int64), ("item", np.int64)])
+GROUP = np.dtype([("start", np.int64), ("size", np.int32), ("order", np.int32)])  # room = 2**order, -1: none yet
+ITEM = np.dtype([("place", np.int32), ("group", np.int32)])
+SLOTS, GROUPS, ITEMS = records(SLOT), records(GROUP), records(ITEM)
 
-@kernel(flag(F64, I64, one_i32, one_i32))
-def better(key, tie, a, b):
-    return key[a] > key[b] or (key[a] == key[b] and tie[a] < tie[b])
+
+@part
+def better(slots, a, b):
+    return slots[a].key > slots[b].key or (slots[a].key == slots[b].key and slots[a].tie < slots[b].tie)
 
 
-@kernel(nothing(F64, I64, I32, I32, one_i64, one_i64))
-def rise(key, tie, place, slots, start, at):
-    item = slots[start + at]
+@part
+def put(slots, items, start, at, key, tie, item):
+    slots[start + at].key = key
+    slots[start + at].tie = tie
+    slots[start + at].item = item
+    items[item].place = at
+
+
+@part
+def move(slots, items, start, to, source):
+    put(slots, items, start, to, slots[start + source].key, slots[start + source].tie, slots[start + source].item)
+
+
+@part
+def rise(slots, items, start, at):
+    key, tie, item = slots[start + at].key, slots[start + at].tie, slots[start + at].item
     while at > 0:
         above = (at - 1) >> 1
         other = slots[start + above]
-        if not better(key, tie, item, other):
+        if other.key > key or (other.key == key and other.tie <= tie):
             break
-        slots[start + at] = other
-        place[other] = at
+        move(slots, items, start, at, above)
         at = above
-    slots[start + at] = item
-    place[item] = at
+    put(slots, items, start, at, key, tie, item)
 
 
-@kernel(nothing(F64, I64, I32, I32, one_i64, one_i64, one_i64))
-def sink(key, tie, place, slots, start, size, at):
-    item = slots[start + at]
-    while True:
+@part
+def sink(slots, items, start, size, at):
+    key, tie, item = slots[start + at].key, slots[start + at].tie, slots[start + at].item
+    while 2 * at + 1 < size:
         below = 2 * at + 1
-        if below >= size:
-            break
-        if below + 1 < size and better(key, tie, slots[start + below + 1], slots[start + below]):
+        if below + 1 < size and better(slots, start + below + 1, start + below):
             below += 1
         other = slots[start + below]
-        if not better(key, tie, other, item):
+        if other.key < key or (other.key == key and other.tie >= tie):
             break
-        slots[start + at] = other
-        place[other] = at
+        move(slots, items, start, at, below)
         at = below
-    slots[start + at] = item
-    place[item] = at
+    put(slots, items, start, at, key, tie, item)
 
 
-@kernel(one_i64(I32, I64, I32, I32, I64, I64, one_i64))
-def widen(slots, starts, sizes, orders, free, used, group):
-    """Move a full group to a run twice as long; 0 if `slots` must grow first."""
-    order = orders[group] + 1
+@part
+def widen(slots, groups, free, used, number):
+    """Move a full group to a run twice as long; False if `slots` must grow first."""
+    order, old = groups[number].order + 1, groups[number].start
     start = take_run(slots, free, used, order)
     if start < 0:
-        return 0
-    old = starts[group]
-    for at in range(sizes[group]):
+        return False
+    for at in range(groups[number].size):
         slots[start + at] = slots[old + at]
     if order > 0:
         give_run(slots, free, old, order - 1)
-    starts[group] = start
-    orders[group] = order
-    return 1
+    groups[number].start, groups[number].order = start, order
+    return True
 
 
-@kernel(one_i64(I32, I32, F64, I64, one_i64, F64, I64, I32, I32, I32, I64, I32, I32, I64, I64))
-def push(items, groups, keys, ties, done, key, tie, place, group, slots, starts, sizes, orders, free, used):
+@part
+def push_one(slots, groups, items, free, used, item, home, key, tie):
+    """Queue an item that is in no heap; False if `slots` must grow first."""
+    at, order = groups[home].size, groups[home].order
+    if (order < 0 or at == (1 << order)) and not widen(slots, groups, free, used, home):
+        return False
+    groups[home].size = at + 1
+    items[item].group = home
+    put(slots, items, groups[home].start, at, key, tie, item)
+    rise(slots, items, groups[home].start, at)
+    return True
+
+
+@part
+def remove_one(slots, groups, items, item):
+    """Take an item out of its heap, if it is in one."""
+    at, home = items[item].place, items[item].group
+    if at < 0:
+        return
+    start, last = groups[home].start, groups[home].size - 1
+    groups[home].size = last
+    items[item].place = -1
+    if at < last:
+        move(slots, items, start, at, last)
+        rise(slots, items, start, at)
+        sink(slots, items, start, last, at)
+
+
+@part
+def rekey_one(slots, groups, items, item, key, tie):
+    """Give an item a new key and tie, if it is in a heap."""
+    at, home = items[item].place, items[item].group
+    if at < 0:
+        return
+    put(slots, items, groups[home].start, at, key, tie, item)
+    rise(slots, items, groups[home].start, at)
+    sink(slots, items, groups[home].start, groups[home].size, at)
+
+
+@kernel(one_i64(SLOTS, GROUPS, ITEMS, I64, I64, I32, I32, F64, I64, one_i64))
+def push(slots, groups, items, free, used, which, homes, keys, ties, done):
     """Queue items from number `done` on. Returns how many are done: fewer than all if `slots` must grow first."""
-    for number in range(done, len(items)):
-        item, home = items[number], groups[number]
-        if place[item] >= 0:
-            continue
-        full = orders[home] < 0 or sizes[home] == (1 << orders[home])
-        if full and widen(slots, starts, sizes, orders, free, used, home) == 0:
+    for number in range(done, len(which)):
+        item = which[number]
+        if items[item].place < 0 and not push_one(
+            slots, groups, items, free, used, item, homes[number], keys[number], ties[number]
+        ):
             return number
-        at = sizes[home]
-        sizes[home] = at + 1
-        key[item], tie[item], group[item] = keys[number], ties[number], home
-        slots[starts[home] + at] = item
-        rise(key, tie, place, slots, starts[home], at)
-    return len(items)
+    return len(which)
 
 
-@kernel(nothing(I32, F64, I64, I32, I32, I32, I64, I32))
-def remove(items, key, tie, place, group, slots, starts, sizes):
-    """Take items out of their heaps; those in none are left alone."""
-    for number in range(len(items)):
-        item = items[number]
-        at = place[item]
-        if at < 0:
-            continue
-        home = group[item]
-        start, last = starts[home], sizes[home] - 1
-        sizes[home] = last
-        place[item] = -1
-        if at == last:
-            continue
-        moved = slots[start + last]
-        slots[start + at] = moved
-        place[moved] = at
-        rise(key, tie, place, slots, start, at)
-        sink(key, tie, place, slots, start, last, place[moved])
+@kernel(nothing(SLOTS, GROUPS, ITEMS, I32))
+def remove(slots, groups, items, which):
+    for item in which:
+        remove_one(slots, groups, items, item)
 
 
-@kernel(nothing(I32, F64, I64, F64, I64, I32, I32, I32, I64, I32))
-def rekey(items, keys, ties, key, tie, place, group, slots, starts, sizes):
-    """Give queued items new keys and ties; those in no heap are left alone."""
-    for number in range(len(items)):
-        item = items[number]
-        if place[item] < 0:
-            continue
-        home = group[item]
-        key[item], tie[item] = keys[number], ties[number]
-        rise(key, tie, place, slots, starts[home], place[item])
-        sink(key, tie, place, slots, starts[home], sizes[home], place[item])
+@kernel(nothing(SLOTS, GROUPS, ITEMS, I32, F64))
+def rekey(slots, groups, items, which, keys):
+    """New keys, old ties; items in no heap are left alone."""
+    for number in range(len(which)):
+        item = which[number]
+        if items[item].place >= 0:
+            slot = groups[items[item].group].start + items[item].place
+            rekey_one(slots, groups, items, item, keys[number], slots[slot].tie)
 
 
-@kernel(one_i64(I32, one_i64, one_f64, F64, I32, I64, I32))
-def not_below(found, group, floor, key, slots, starts, sizes):
+@kernel(one_i64(SLOTS, GROUPS, one_i64, one_f64, I32))
+def not_below(slots, groups, number, floor, found):
     """Items of one heap whose key is at least `floor`, in any order, as many as `found` holds; O(found)."""
-    count, looked = 0, 0
-    if sizes[group] > 0 and key[slots[starts[group]]] >= floor:
-        found[0] = slots[starts[group]]
-        count = 1
     places = np.zeros(len(found) + 1, np.int64)
+    start, size, count, looked = groups[number].start, groups[number].size, 0, 0
+    if size > 0 and slots[start].key >= floor:
+        found[0] = slots[start].item
+        count = 1
     while looked < count:
         at = places[looked]
         looked += 1
-        for below in range(2 * at + 1, min(2 * at + 3, sizes[group])):
-            item = slots[starts[group] + below]
-            if count < len(found) and key[item] >= floor:
-                found[count] = item
+        for below in range(2 * at + 1, min(2 * at + 3, size)):
+            if count < len(found) and slots[start + below].key >= floor:
+                found[count] = slots[start + below].item
                 places[count] = below
                 count += 1
     return count

@@ -7,100 +7,84 @@ adds the two items below it. So the walk costs O(found · log found), whatever t
 
 import numpy as np
 
-from crawlguide.store.kernels import F64, I32, I64, flag, kernel, nothing, one_f64, one_i64
+from crawlguide.core.kernels import F64, I32, I64, kernel, one_f64, one_i64, part
+from crawlguide.store.kernels.heaps import GROUPS, ITEMS, SLOT, SLOTS, better
+
+HOST, PLACE = 0, 1
 
 
-@kernel(flag(F64, I64, one_i64, one_i64))
-def before(key, tie, a, b):
-    return key[a] > key[b] or (key[a] == key[b] and tie[a] < tie[b])
-
-
-@kernel(nothing(F64, I64, I32, I32, one_i64, one_i64))
-def swap(keys, ties, hosts, places, a, b):
-    keys[a], keys[b] = keys[b], keys[a]
-    ties[a], ties[b] = ties[b], ties[a]
-    hosts[a], hosts[b] = hosts[b], hosts[a]
-    places[a], places[b] = places[b], places[a]
-
-
-@kernel(one_i64(F64, I64, I32, I32, one_i64, one_f64, one_i64, one_i64, one_i64))
-def note(keys, ties, hosts, places, size, key, tie, host, place):
-    """Add a place to look at; returns the new size."""
-    at = size
-    keys[at], ties[at], hosts[at], places[at] = key, tie, host, place
-    while at > 0 and before(keys, ties, at, (at - 1) >> 1):
+@part
+def note(heap, looks, sizes, slot, host, place):
+    """Add a place to look at: `heap` orders numbers of looks. `sizes` counts looks ever noted and still waiting."""
+    look, at = sizes[0], sizes[1]
+    sizes[0], sizes[1] = look + 1, at + 1
+    looks[look, HOST], looks[look, PLACE] = host, place
+    while at > 0:
         above = (at - 1) >> 1
-        swap(keys, ties, hosts, places, at, above)
-        at = above
-    return size + 1
-
-
-@kernel(one_i64(F64, I64, I32, I32, one_i64))
-def settle(keys, ties, hosts, places, size):
-    """Take out the first place, whose copy now stands behind the last; returns the new size."""
-    last = size - 1
-    swap(keys, ties, hosts, places, 0, last)
-    at = 0
-    while 2 * at + 1 < last:
-        below = 2 * at + 1
-        if below + 1 < last and before(keys, ties, below + 1, below):
-            below += 1
-        if not before(keys, ties, below, at):
+        if heap[above].key > slot.key or (heap[above].key == slot.key and heap[above].tie < slot.tie):
             break
-        swap(keys, ties, hosts, places, at, below)
+        heap[at] = heap[above]
+        at = above
+    heap[at].key, heap[at].tie, heap[at].item = slot.key, slot.tie, look
+
+
+@part
+def next_look(heap, sizes):
+    """Take out the best place to look at."""
+    look, size, at = heap[0].item, sizes[1] - 1, 0
+    sizes[1] = size
+    while 2 * at + 1 < size:
+        below = 2 * at + 1
+        if below + 1 < size and better(heap, below + 1, below):
+            below += 1
+        if not better(heap, below, size):
+            break
+        heap[at] = heap[below]
         at = below
-    return last
+    heap[at] = heap[size]
+    return look
 
 
 @kernel(
-    one_i64(
-        I32, I32, I64, one_i64, I32, one_f64, F64, I32, F64, I64, I32, I32, I64, I32, F64, I64, I32, I64, I32,
-    )
+    one_i64(SLOTS, GROUPS, ITEMS, SLOTS, GROUPS, F64, I32, one_f64, one_i64, I32, I32, I32, I64)
 )
 def best(
-    found, shut, shut_count, per_host, given, until, opens, host_of, key, tie, group, slots, starts, sizes,
-    outer_key, outer_tie, outer_slots, outer_starts, outer_sizes,
-):  # fmt: skip
+    slots, groups, items, outer_slots, outer_groups, opens, host_of, until, per_host, given, found, shut, shut_count
+):
     """Fill `found` with the best items of hosts that open by `until`; hosts that do not are listed in `shut`.
 
     `opens[host_of[h]]` is the instant at which host h may be fetched again; no host gives more than `per_host`.
     Group 0 of the outer heap holds the hosts. `given` is a column of zeros over hosts, and is left so.
     Returns how many items were found; `shut_count[0]` how many hosts were shut.
     """
-    room = 3 * (len(found) + len(shut)) + 2 * len(found) + 8
-    keys, ties = np.empty(room), np.empty(room, np.int64)
-    hosts, places = np.empty(room, np.int32), np.empty(room, np.int32)
-    count, closed, looked, size = 0, 0, 0, 0
-    start, many = outer_starts[0], outer_sizes[0]
+    hosts_at_most = len(found) + len(shut)
+    room = 3 * hosts_at_most + 2 * len(found) + 8
+    heap, looks, sizes = np.empty(room, SLOT), np.empty((room, 2), np.int32), np.zeros(2, np.int64)
+    count, closed, looked = 0, 0, 0
+    start, many = outer_groups[0].start, outer_groups[0].size
     if many > 0:
-        first = outer_slots[start]
-        size = note(keys, ties, hosts, places, size, outer_key[first], outer_tie[first], first, -1)
-    while size > 0 and count < len(found) and looked < len(found) + len(shut):
-        size = settle(keys, ties, hosts, places, size)
-        host, place = hosts[size], places[size]
+        note(heap, looks, sizes, outer_slots[start], outer_slots[start].item, -1)
+    while sizes[1] > 0 and count < len(found) and looked < hosts_at_most:
+        look = next_look(heap, sizes)
+        host, place = looks[look, HOST], looks[look, PLACE]
         if place < 0:
             looked += 1
             at = -1 - place
             for below in range(2 * at + 1, min(2 * at + 3, many)):
-                other = outer_slots[start + below]
-                size = note(keys, ties, hosts, places, size, outer_key[other], outer_tie[other], other, -1 - below)
+                note(heap, looks, sizes, outer_slots[start + below], outer_slots[start + below].item, -1 - below)
             if opens[host_of[host]] > until:
                 if closed < len(shut):
                     shut[closed] = host
                     closed += 1
                 continue
-            item = slots[starts[host]]
-            size = note(keys, ties, hosts, places, size, key[item], tie[item], host, 0)
-            continue
-        if given[host] == per_host:
-            continue
-        given[host] += 1
-        found[count] = slots[starts[host] + place]
-        count += 1
-        for below in range(2 * place + 1, min(2 * place + 3, sizes[host])):
-            item = slots[starts[host] + below]
-            size = note(keys, ties, hosts, places, size, key[item], tie[item], host, below)
+            place = 0  # the host stands where its best item stands, so that item is next
+        if given[host] < per_host:
+            given[host] += 1
+            found[count] = slots[groups[host].start + place].item
+            count += 1
+            for below in range(2 * place + 1, min(2 * place + 3, groups[host].size)):
+                note(heap, looks, sizes, slots[groups[host].start + below], host, below)
     for number in range(count):
-        given[group[found[number]]] = 0
+        given[items[found[number]].group] = 0
     shut_count[0] = closed
     return count

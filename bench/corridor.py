@@ -1,0 +1,130 @@
+"""What one ask costs when the frontier grows: 200 candidates through the whole corridor, 30 URLs out.
+
+    .venv/bin/python bench/corridor.py [--urls 1000000 5000000] [--json FILE]
+
+CPU time of this process, so that a busy machine does not show; the ratio between sizes is what counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from crawlguide.core import urls as url_words
+from crawlguide.core.columns import texts
+from crawlguide.core.config import Config
+from crawlguide.core.crawls import Definition
+from crawlguide.core.messages import AskMessage, ReportMessage
+from crawlguide.core.types import Crawl, Links
+from crawlguide.guide.local import LocalGuide
+from crawlguide.store import memory
+from crawlguide.testing import ManualClock
+
+CRAWL = Crawl("default", "default")
+ASKS, WARM_UP, OUTLINKS = 400, 50, 20
+
+
+def frontier_links(first: int, count: int, hosts: int, chance: np.random.Generator) -> Links:
+    """`count` URLs with random priorities over `hosts` hosts."""
+    numbers = chance.integers(0, hosts, count)
+    names = [f"h{number:05d}.example" for number in numbers.tolist()]
+    found = [f"https://{name}/docs/section-{n % 97}/page-{n:08d}.html" for n, name in enumerate(names, first)]
+    return Links(
+        parent=np.full(count, -1),
+        url=texts(found),
+        id=np.array([url_words.identity(url) for url in found], np.uint64),
+        host=texts(names),
+        anchor=texts([""] * count),
+        position=np.zeros(count, np.int32),
+        given=chance.random(count),
+        max_depth=np.full(count, -1, np.int32),
+        metadata=texts([None] * count),
+        reason=texts([None] * count),
+    )
+
+
+async def filled(count: int, hosts: int) -> LocalGuide:
+    config = Config()
+    guide = LocalGuide(memory.build(config.store), config, ManualClock())
+    await guide.define(CRAWL, msgspec.convert({"policy": {"robots": "ignore"}}, Definition))
+    chance = np.random.default_rng(0)
+    for first in range(0, count, 100_000):
+        await guide.store.discover(CRAWL, frontier_links(first, min(100_000, count - first), hosts, chance), None, 0.0)
+    return guide
+
+
+def ask_message(number: int) -> AskMessage:
+    return msgspec.convert(
+        {"mcp_version": "2025-11", "crawler_id": "c", "request_id": str(number), "budget": {"max_urls": 30}}, AskMessage
+    )
+
+
+def report(advice: Any, number: int) -> ReportMessage:
+    """One assigned page came well, with new links on it."""
+    url = advice.assigned_urls[0].url
+    links = [{"url": f"/new/{number}-{n}.html", "anchor": f"page {n}"} for n in range(OUTLINKS)]
+    fetch = {"url": url, "status": 200, "elapsed_ms": 120, "bytes": 20_000, "relevance": 0.7, "outlinks": links}
+    return msgspec.convert({"mcp_version": "2025-11", "crawler_id": "c", "fetches": [fetch]}, ReportMessage)
+
+
+async def measured(count: int, hosts: int) -> dict[str, float]:
+    guide = await filled(count, hosts)
+    clock = guide.clock
+    assert isinstance(clock, ManualClock)
+    gc.collect()
+    gc.freeze()
+    asks, tells = [], []
+    for number in range(WARM_UP + ASKS):
+        clock.advance(0.05)
+        message = ask_message(number)
+        began = time.process_time_ns()
+        advice = await guide.ask(message)
+        asked = time.process_time_ns()
+        told = report(advice, number)
+        telling = time.process_time_ns()
+        await guide.tell(told)
+        asks.append(asked - began)
+        tells.append(time.process_time_ns() - telling)
+        assert len(advice.assigned_urls) == 30
+    ask, tell = np.array(asks[WARM_UP:]) / 1e3, np.array(tells[WARM_UP:]) / 1e3
+    return {
+        "urls": count,
+        "hosts": hosts,
+        "ask_us_mean": float(ask.mean()),
+        "ask_us_p50": float(np.median(ask)),
+        "ask_us_p99": float(np.quantile(ask, 0.99)),
+        "tell_us_mean": float(tell.mean()),
+        "link_us_mean": float(tell.mean() / OUTLINKS),
+        "rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--urls", type=int, nargs="+", default=[100_000, 1_000_000, 5_000_000])
+    arguments.add_argument("--hosts", type=int, default=10_000)
+    arguments.add_argument("--json", type=Path)
+    given = arguments.parse_args()
+    rows = [asyncio.run(measured(count, given.hosts)) for count in given.urls]
+    print(f"{'urls':>10} {'ask µs':>8} {'p50':>8} {'p99':>8} {'ratio':>6} {'tell µs':>8} {'µs/link':>8} {'RSS MiB':>8}")
+    for row in rows:
+        ratio = row["ask_us_mean"] / rows[0]["ask_us_mean"]
+        print(
+            f"{row['urls']:>10.0f} {row['ask_us_mean']:>8.0f} {row['ask_us_p50']:>8.0f} {row['ask_us_p99']:>8.0f} "
+            f"{ratio:>6.2f} {row['tell_us_mean']:>8.0f} {row['link_us_mean']:>8.1f} {row['rss_mib']:>8.0f}"
+        )
+    if given.json:
+        given.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
