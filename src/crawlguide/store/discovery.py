@@ -93,15 +93,14 @@ def add_links(frontier: Frontier, rows: I64, links: Links, from_rows: I64, kept:
     if not some.any():
         return
     from_rows, rows, links = from_rows[some], rows[some], links.take(some)
-    table = frontier.table
-    first = frontier.links.add(
-        frontier.index.ids[from_rows], links.id, links.anchor, links.position, table["first_in"][rows]
-    )
-    if first is None:
+    first, table = len(frontier.links), frontier.table
+    if not frontier.links.has_room(len(links)):
         frontier.counts["links_not_kept"] += len(links)
         return
+    next_in = np.empty(len(links), np.int64)
+    evidence.chain(rows, first, next_in, table)
+    frontier.links.add(frontier.index.ids[from_rows], links.id, links.anchor, links.position, next_in)
     numbers = first + np.arange(len(links))
-    table["first_in"][rows] = numbers
     starts = np.flatnonzero(np.diff(from_rows, prepend=-1))
     table["first_out"][from_rows[starts]] = numbers[starts]
     table["outs"][from_rows[starts]] = np.diff(starts, append=len(links))

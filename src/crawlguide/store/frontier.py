@@ -21,7 +21,7 @@ from crawlguide.store.rows import DONE, DROPPED, FREE, LEASED, QUEUED, ROW
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.types import F64, I64, U64, LeaseTerms, Text
+    from crawlguide.core.types import F64, I32, I64, U64, LeaseTerms, Text
     from crawlguide.store.pace import Pace
 
 
@@ -53,6 +53,7 @@ class Frontier:
         self.dropped: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self.stamp = 0  # of the last page whose links were counted
+        self.any_withheld = False
         self._sequence = 0
 
     def claim(self, ids: U64, urls: Text, hosts: Text, at: float) -> tuple[I64, I64]:
@@ -154,6 +155,20 @@ class Frontier:
             self._back(ended)
         while len(due := self.queues.due(at)):
             self.enqueue(due.astype(np.int64))
+
+    def best(self, limit: int, per_host: int, until: float) -> I64:
+        """The best waiting rows of hosts that open by `until` and are not withheld longer, best first."""
+        while True:
+            rows = self.queues.best(limit, per_host, until, self.pace.opens, self.hosts.pace_row).astype(np.int64)
+            held = self._withheld(rows, until) if self.any_withheld else ()
+            if not len(held):
+                return rows
+            self.queues.shut(held, self.hosts.rows["withheld"][held])
+
+    def _withheld(self, rows: I64, until: float) -> I32:
+        hosts = np.unique(self.table["host"][rows])
+        held: I32 = hosts[self.hosts.rows["withheld"][hosts] > until]
+        return held
 
     def reserve(self, ids: U64, terms: LeaseTerms) -> Grants:
         """Lease what is still waiting and polite to fetch; the host's slots are taken in the order of the rows."""

@@ -30,11 +30,12 @@ class LinkTable:
     def __len__(self) -> int:
         return len(self._anchors)
 
-    def add(self, parent: U64, child: U64, anchor: Text, position: I32, next_in: I64) -> int | None:
-        """Append links; returns the number of the first, or None if the table is full."""
+    def has_room(self, count: int) -> bool:
+        return len(self) + count <= self._most
+
+    def add(self, parent: U64, child: U64, anchor: Text, position: I32, next_in: I64) -> None:
+        """Append links, numbered from the present length on; `next_in` is the next link to the same child."""
         first, end = len(self), len(self) + len(child)
-        if end > self._most:
-            return None
         for name, values in (
             ("_parent", parent), ("_child", child), ("_position", position), ("_next_in", next_in)
         ):  # fmt: skip
@@ -42,7 +43,6 @@ class LinkTable:
             column[first:end] = values
             setattr(self, name, column)
         self._anchors.extend(anchor)
-        return first
 
     def children(self, first: int, count: int) -> Paths:
         return self._paths(range(first, first + count))

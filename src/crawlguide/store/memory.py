@@ -102,8 +102,8 @@ class MemoryStore:
     async def gather(self, crawl: Crawl, ask: Ask, limit: int, horizon_s: float, per_host: int) -> Batch:
         frontier = self._frontier(crawl)
         frontier.wake(ask.at)
-        until, hosts = ask.at + horizon_s, frontier.hosts
-        rows = frontier.queues.best(limit, per_host, until, self._pace.opens, hosts.pace_row).astype(np.int64)
+        until = ask.at + horizon_s
+        rows = frontier.best(limit, per_host, until)
         focus = self._focus(frontier, ask, until)
         if len(focus):
             rows = np.concatenate([rows, np.setdiff1d(focus, rows)])
@@ -156,10 +156,8 @@ class MemoryStore:
         rows = frontier.hosts.rows_of(hosts)
         frontier.queues.fit(0, len(frontier.hosts.rows))
         frontier.hosts.rows["withheld"][rows] = until
-        if until > 0:
-            frontier.queues.shut(rows, np.full(len(rows), until))
-        else:
-            frontier.queues.open(rows)
+        frontier.any_withheld = True
+        frontier.queues.open(rows)
 
     async def schedule(self, crawl: Crawl, ids: U64, due: F64) -> None:
         frontier = self._frontier(crawl)

@@ -67,7 +67,7 @@ def record(frontier: Frontier, row: int) -> UrlRecord:
 
 def matching(frontier: Frontier, state: str | None, host: str | None, start: int, end: int) -> I64:
     """Rows from `start` up to `end` in that state and of that host (None: any)."""
-    table = frontier.table[start:end]
+    table = frontier.table[start : min(end, frontier.index.rows)]
     wanted: Mask = table["state"] < FREE if state is None else table["state"] == STATES.index(state)
     if host is not None:
         number = frontier.hosts.find(host)

@@ -1,6 +1,6 @@
 """What a link says about where it leads, added to the row of its target."""
 
-from crawlguide.core.kernels import F64, I32, I64, U8, kernel, one_i64, records
+from crawlguide.core.kernels import F64, I32, I64, U8, kernel, nothing, one_i64, records
 from crawlguide.store.rows import ROW
 
 
@@ -29,3 +29,11 @@ def add(rows, parents, relevance, depths, known, kept, stamp, table):
         table[row].parent_sum += relevance[number]
         table[row].parent_best = max(table[row].parent_best, relevance[number])
     return stamp
+
+
+@kernel(nothing(I64, one_i64, I64, records(ROW)))
+def chain(rows, first, next_in, table):
+    """Hang links numbered from `first` on before those that already lead to the same rows."""
+    for number in range(len(rows)):
+        next_in[number] = table[rows[number]].first_in
+        table[rows[number]].first_in = first + number
