@@ -137,9 +137,8 @@ def main() -> None:
         ended = time.perf_counter()
         rates = sum(first) / given.budget, sum(second) / given.budget
         points = 100 * (rates[1] - rates[0])
-        print(
-            f"{task['task']:24} {rates[0]:7.4f} {rates[1]:9.4f} {points:+7.2f} {middle - began:8.1f} {ended - middle:10.1f}"
-        )
+        times = f"{middle - began:8.1f} {ended - middle:10.1f}"
+        print(f"{task['task']:24} {rates[0]:7.4f} {rates[1]:9.4f} {points:+7.2f} {times}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Values to one score, one column per term:
 
-    score = a·relevance + b·freshness + c·authority − d·cost + e·politeness + exploration + f·focus
+score = a·relevance + b·freshness + c·authority − d·cost + e·politeness + exploration + f·focus
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ def politeness(wait_s):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    nothing(
-        FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64, matrix
-    )
+    nothing(FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64, matrix)
 )
 def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, weights, scales, at, terms):  # type: ignore[no-untyped-def]
     """One row per candidate, one column per term; a row sums to the candidate's score."""
@@ -79,9 +77,9 @@ def terms(batch: Batch, ask: Ask, weights: Weights, scales: Scales) -> F64:
     """The weighted terms of every candidate."""
     hosts, columns = batch.hosts, np.empty((len(batch), len(TERMS)))
     weigh(
-        np.ascontiguousarray(batch.value), batch.fetched.copy(), batch.parents.astype(np.float64), _told(batch, ask.external),
-        batch.estimated_ms, batch.estimated_bytes, batch.host, hosts.next_fetch, in_focus(hosts, ask),
-        _numbers(weights), np.array(scales), ask.at, columns,
+        np.ascontiguousarray(batch.value), batch.fetched.copy(), batch.parents.astype(np.float64),
+        _told(batch, ask.external), batch.estimated_ms, batch.estimated_bytes, batch.host, hosts.next_fetch,
+        in_focus(hosts, ask), _numbers(weights), np.array(scales), ask.at, columns,
     )  # fmt: skip
     return columns
 

@@ -20,7 +20,9 @@ A, B, C, D = (f"https://a.org/{name}" for name in "abcd")
 X, Y = "https://x.org/1", "https://y.org/1"
 
 
-async def gathered(store: Store, at: float = 0.0, limit: int = 100, per_host: int = 100, crawl: Crawl = CRAWL) -> list[str]:
+async def gathered(
+    store: Store, at: float = 0.0, limit: int = 100, per_host: int = 100, crawl: Crawl = CRAWL
+) -> list[str]:
     return listed(await store.gather(crawl, ask(at, crawl), limit, 5.0, per_host))
 
 
@@ -265,7 +267,9 @@ async def test_the_same_fetch_told_twice_counts_once(store: Store) -> None:
 
 
 @pytest.mark.parametrize("failure", [{"status": 429}, {"status": 500}, {"status": 0, "error": "timeout"}])
-async def test_a_passing_failure_is_tried_again_later_until_it_was_tried_enough(store: Store, failure: dict[str, object]) -> None:
+async def test_a_passing_failure_is_tried_again_later_until_it_was_tried_enough(
+    store: Store, failure: dict[str, object]
+) -> None:
     await store.discover(CRAWL, links(A), None, 0.0)
     at = 0.0
     for _ in range(2):

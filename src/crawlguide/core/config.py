@@ -27,7 +27,7 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """One `[section]` of the file."""
 
 
-class Server(Section):
+class Server(Section, frozen=True):
     """The HTTP door."""
 
     host: str = "127.0.0.1"
@@ -38,7 +38,7 @@ class Server(Section):
     drain_s: Annotated[int, Meta(ge=0, le=3_600)] = 10
 
 
-class StoreOptions(Section):
+class StoreOptions(Section, frozen=True):
     """Where the guide remembers, and how much."""
 
     kind: str = "memory"
@@ -47,13 +47,13 @@ class StoreOptions(Section):
     max_links: Positive = 100_000_000
 
 
-class Crawls(Section):
+class Crawls(Section, frozen=True):
     """What happens to a crawl nobody defined."""
 
     auto_create: bool = True
 
 
-class GuideOptions(Section):
+class GuideOptions(Section, frozen=True):
     """The corridor."""
 
     candidates: Annotated[int, Meta(ge=1, le=100_000)] = 200
@@ -66,7 +66,7 @@ class GuideOptions(Section):
     upkeep_every_s: Annotated[float, Meta(gt=0)] = 1.0
 
 
-class Config(Section):
+class Config(Section, frozen=True):
     """Everything an operator can set."""
 
     server: Server = Server()

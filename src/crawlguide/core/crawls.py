@@ -19,7 +19,7 @@ class Fixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """A part of a definition: unknown fields are refused by name."""
 
 
-class Reward(Fixed):
+class Reward(Fixed, frozen=True):
     """How much each kind of gain is worth when the guide learns from a fetch."""
 
     relevance: Weight = 1.0
@@ -27,7 +27,7 @@ class Reward(Fixed):
     change: Weight = 0.2
 
 
-class Goal(Fixed):
+class Goal(Fixed, frozen=True):
     """What the crawl is looking for. All of it helps, none of it is needed."""
 
     topic: Words = ""
@@ -40,7 +40,7 @@ class Goal(Fixed):
         return bool(self.topic or self.keywords or self.reference)
 
 
-class Weights(Fixed):
+class Weights(Fixed, frozen=True):
     """score = a·relevance + b·freshness + c·authority − d·cost + e·politeness (+ f·focus)."""
 
     relevance: Weight = 1.0
@@ -51,7 +51,7 @@ class Weights(Fixed):
     focus: Weight = 0.1
 
 
-class Reweigh(Fixed):
+class Reweigh(Fixed, frozen=True):
     """Weights that replace the strategy's own; those left out stay as the strategy wants them."""
 
     relevance: Weight | UnsetType = UNSET
@@ -68,12 +68,10 @@ class Reweigh(Fixed):
 CLASSIC = Weights(relevance=1.0, freshness=0.0, authority=0.0, cost=0.0, politeness=0.0, focus=0.0)
 
 
-class Policy(Fixed):
+class Policy(Fixed, frozen=True):
     """What may be fetched, and how fast."""
 
-    robots: Annotated[
-        Literal["obey", "crawler", "ignore"], Meta(description="one of obey, crawler, ignore")
-    ] = "obey"
+    robots: Annotated[Literal["obey", "crawler", "ignore"], Meta(description="one of obey, crawler, ignore")] = "obey"
     user_agent: Name = "crawlguide"
     default_delay_s: Annotated[float, Meta(ge=0, le=86_400, description="a number from 0 to 86400")] = 1.0
     strict: bool = False
@@ -92,7 +90,7 @@ class Policy(Fixed):
     recrawl_after_s: Annotated[float, Meta(ge=1, le=3.2e9, description="a number from 1")] = 7 * 86_400.0
 
 
-class Limits(Fixed):
+class Limits(Fixed, frozen=True):
     """When the crawl is finished. 0 or null means never."""
 
     max_pages: Count = 0
@@ -100,7 +98,7 @@ class Limits(Fixed):
     until: Annotated[str, Meta(max_length=64, description="an ISO 8601 instant")] | None = None
 
 
-class Definition(Fixed):
+class Definition(Fixed, frozen=True):
     """Everything a user says about one crawl."""
 
     goal: Goal = Goal()

@@ -28,7 +28,7 @@ one_f64 = numba.float64
 flag = numba.boolean
 nothing = numba.void
 matrix = numba.float64[:, ::1]
-pair = numba.types.UniTuple(numba.int64, 2)
+pair = numba.types.UniTuple(numba.int64, 2)  # type: ignore[no-untyped-call]
 
 
 def records(dtype: Any) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from functools import cache
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,9 @@ Records = np.ndarray[Any, np.dtype[np.void]]
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 
-@lru_cache
-def column_names(table: type[Table]) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(table) if f.metadata.get("column", True))  # type: ignore[arg-type]
+@cache
+def column_names(table: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(table) if f.metadata.get("column", True))
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,9 @@ class Table:
 
     def take(self, rows: Rows | Mask) -> Self:
         """The given rows of every column."""
-        if rows.dtype == np.bool_:
-            rows = np.flatnonzero(rows)
-        mine = self.__dict__
-        return self.attach(**{name: rows_of(mine[name], rows) for name in column_names(type(self))})
+        numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        mine, kind = self.__dict__, cast(Any, type(self))
+        return self.attach(**{name: rows_of(mine[name], numbers) for name in column_names(kind)})
 
     def attach(self, **columns: Any) -> Self:
         """The same table with some columns replaced."""
@@ -46,20 +45,16 @@ class Table:
         return new
 
 
-def rows_of(column: Array, rows: Rows) -> Array:
+def rows_of(column: Array, rows: Rows | Mask) -> Array:
     """The given rows of a column. Records are copied whole: several times faster than numpy's field by field."""
     if column.dtype.names is None:
         return column.take(rows)  # type: ignore[return-value]
     size = column.dtype.itemsize
     taken = column.view(np.uint8).reshape(-1, size).take(rows, axis=0)
-    return taken.reshape(-1).view(column.dtype)  # type: ignore[return-value]
+    return taken.reshape(-1).view(column.dtype)  # type: ignore[no-any-return]
 
 
-def beside() -> Any:
-    """A field that belongs to the whole table and not to a row."""
-    return field(metadata={"column": False})
-
-
+BESIDE = {"column": False}  # marks a field that belongs to the whole table and not to a row
 Column = TypeVar("Column")
 
 
@@ -120,7 +115,7 @@ class Seed:
 
 @dataclass(frozen=True)
 class Hosts(Table):
-    """One row for each host that occurs in a batch: what the deployment (`pace`) and this crawl (`facts`) know of it."""
+    """One row for each host that occurs in a batch: what all crawls (`pace`) and this crawl (`facts`) know."""
 
     name: Text
     facts: Records
@@ -157,7 +152,7 @@ class Batch(Table):
     estimated_bytes: F64
     value: F64
     score: F64
-    hosts: Hosts = beside()
+    hosts: Hosts = field(metadata=BESIDE)
 
     arm = Fact[I32]("arm", "tree leaf, link group or bandit arm it came from")
     depth = Fact[I32]("depth", "links from the nearest seed")

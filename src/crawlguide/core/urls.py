@@ -20,7 +20,7 @@ MAX_LENGTH = 8_192
 DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 # What WHATWG strips or removes (blanks at the ends, tabs and line ends anywhere) never reaches the canonical form.
-# Any other control character (or half of a surrogate pair) could only be there to confuse a log, a header or another parser.
+# Any other control character, or half of a surrogate pair, could only be there to confuse a log or another parser.
 _REMOVED = re.compile(r"[\t\n\r]")
 _SUSPECT = re.compile(r"[\x00-\x1f\ud800-\udfff]")
 _ENDS = "".join(map(chr, range(0x21)))

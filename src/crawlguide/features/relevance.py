@@ -20,7 +20,9 @@ WORD = re.compile(r"\w+")
 CHARACTERS_PER_HIT = 200
 FULL_LENGTH = 2_000
 READ = 20_000
-TOO_COMMON = frozenset("a an and are as at by for from in is of on or the to with".split())
+TOO_COMMON = frozenset(
+    ("a", "an", "and", "are", "as", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to", "with")
+)
 
 
 def judge(page: Page, goal: Goal) -> float:

@@ -30,13 +30,18 @@ PLAIN = {
 def document() -> dict[str, Any]:
     kinds = [kind for route in ROUTES for kind in (route.takes, route.gives) if kind is not None]
     schemas, components = msgspec.json.schema_components([*kinds, ErrorMessage], ref_template=REFERENCE)
-    named = {kind: schema for kind, schema in zip([*kinds, ErrorMessage], schemas, strict=True)}
+    named = dict(zip([*kinds, ErrorMessage], schemas, strict=True))
     paths: dict[str, Any] = {}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, named)
     for path, summary in PLAIN.items():
         paths[path] = {"get": {"summary": summary, "responses": _responses({"type": "object"}, named, (503,))}}
-    paths["/metrics"] = {"get": {"summary": "Prometheus metrics.", "responses": {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}}}
+    paths["/metrics"] = {
+        "get": {
+            "summary": "Prometheus metrics.",
+            "responses": {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}},
+        }
+    }
     about = {"title": "crawlguide", "version": __version__, "description": "Which URL should a crawler fetch next?"}
     return {"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": components}}
 

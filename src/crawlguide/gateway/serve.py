@@ -15,7 +15,7 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.gateway.http import Door
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from crawlguide.core.config import Config
@@ -27,29 +27,30 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said: Callable[[str], None]) -> None:
     """Answer until SIGTERM or SIGINT, then let running requests end."""
     listener = bound(config.server.host, config.server.port)
-    port = listener.getsockname()[1]
     door = Door(guide, config.server)
     guide.listen(door.metrics)
-    server = Server(_uvicorn(door, config), door)
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    server = Server(_uvicorn(door, config), lambda: _announce(listener, ready_file, said))
     answering = asyncio.create_task(server.serve([listener]))
     upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s))
-    while not server.started and not answering.done():
-        await asyncio.sleep(0.01)
-    if ready_file is not None:
-        ready_file.write_text(json.dumps({"host": config.server.host, "port": port, "http": port}))
-    said(f"crawlguide answers on http://{config.server.host}:{port}")
     await stop.wait()
     said("stopping: requests that came in are answered, new ones are sent elsewhere")
-    door.draining = True
-    upkeep.cancel()
-    server.should_exit = True
+    door.draining = server.should_exit = True
     await answering
+    upkeep.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await upkeep
     await guide.close()
+
+
+def _announce(listener: socket.socket, ready_file: Path | None, said: Callable[[str], None]) -> None:
+    """Tell whoever waits that the guide answers now, and where."""
+    host, port = listener.getsockname()[:2]
+    if ready_file is not None:
+        ready_file.write_text(json.dumps({"host": host, "port": port}))
+    said(f"crawlguide answers on http://{host}:{port}")
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -73,14 +74,18 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    """uvicorn without its own signal handling: the guide drains first."""
+    """uvicorn that says when it answers, and leaves signals to us: the guide drains first."""
 
-    def __init__(self, config: uvicorn.Config, door: Door) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config)
-        self.door = door
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._announce()
 
     @contextlib.contextmanager
-    def capture_signals(self):  # type: ignore[no-untyped-def]
+    def capture_signals(self) -> Iterator[None]:
         yield
 
 

@@ -1,6 +1,6 @@
 """What JSON parsers let pass and we do not: repeated keys and deep nesting, found in one look at the bytes.
 
-A key is remembered by a hash of its bytes. Keys with escapes are compared after decoding, by the slow way round.
+A key is remembered by a hash of its bytes. Bodies with escaped keys or very many keys take the slow way round.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.core.kernels import Bytes, kernel, pair
+from crawlguide.core.kernels import Bytes, kernel, pair, part
 
 MAX_DEPTH = 32
-FINE, TOO_DEEP, REPEATED, ESCAPED = 0, 1, 2, 3
-_QUOTE, _BACKSLASH, _COLON, _COMMA = 34, 92, 58, 44
+MAX_KEYS = 256  # of all open objects together; every new key is compared with those of its object
+FINE, TOO_DEEP, REPEATED, LOOK_CLOSELY = 0, 1, 2, 3
+_QUOTE, _BACKSLASH, _COMMA = 34, 92, 44
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = 123, 125, 91, 93
 
 
@@ -25,8 +26,8 @@ def check(body: bytes) -> None:
     if verdict == TOO_DEEP:
         raise MalformedRequest(f"body: expected at most {MAX_DEPTH} levels, got more at byte {at}")
     if verdict == REPEATED:
-        raise MalformedRequest(f"body: the same key twice in one object, the second ending at byte {at}")
-    if verdict == ESCAPED:
+        raise MalformedRequest(f"body: the same key twice in one object, the second at byte {at}")
+    if verdict == LOOK_CLOSELY:
         _check_slowly(body)
 
 
@@ -50,52 +51,66 @@ class RepeatedKey(MalformedRequest, ValueError):
     """So that the JSON parser lets it through."""
 
 
+@part
+def string_end(body, at):  # type: ignore[no-untyped-def]
+    """Where the string that opens at `at` closes, and whether it holds an escape."""
+    escaped = False
+    at += 1
+    while at < len(body) and body[at] != _QUOTE:
+        if body[at] == _BACKSLASH:
+            escaped = True
+            at += 1
+        at += 1
+    return at, escaped
+
+
+@part
+def hashed(body, start, end):  # type: ignore[no-untyped-def]
+    """FNV-1a of a key's bytes."""
+    value = np.uint64(14695981039346656037)
+    for at in range(start, min(end, len(body))):
+        value = (value ^ np.uint64(body[at])) * np.uint64(1099511628211)
+    return value
+
+
+@part
+def repeats(keys, first, count, key):  # type: ignore[no-untyped-def]
+    for at in range(first, count):  # noqa: SIM110 - numba compiles loops, not generators
+        if keys[at] == key:
+            return True
+    return False
+
+
 @kernel(pair(Bytes))
-def inspect(body):  # type: ignore[no-untyped-def]
-    """A verdict and where. Open objects' keys lie on one stack; `base` marks where the innermost begin."""
-    keys = np.empty(64, np.uint64)
-    base = np.empty(MAX_DEPTH + 1, np.int64)
-    in_object = np.empty(MAX_DEPTH + 1, np.bool_)
-    count, depth, at = 0, 0, 0
-    key_next = False
+def inspect(body):  # type: ignore[no-untyped-def]  # noqa: C901 - one case for each kind of byte
+    """A verdict and where. Keys of all open objects lie on one stack; `base` marks where the innermost begin."""
+    keys, base, in_object = np.empty(MAX_KEYS, np.uint64), np.empty(MAX_DEPTH + 1, np.int64), np.zeros(MAX_DEPTH + 1)
+    count, depth, at, key_next = 0, 0, 0, False
     while at < len(body):
         byte = body[at]
         if byte == _QUOTE:
-            start, escaped = at + 1, False
-            at += 1
-            while at < len(body) and body[at] != _QUOTE:
-                if body[at] == _BACKSLASH:
-                    escaped = True
-                    at += 1
-                at += 1
+            end, escaped = string_end(body, at)
             if key_next:
-                if escaped:
-                    return ESCAPED, at
-                hashed = np.uint64(14695981039346656037)
-                for place in range(start, min(at, len(body))):
-                    hashed = (hashed ^ np.uint64(body[place])) * np.uint64(1099511628211)
-                for other in range(base[depth], count):
-                    if keys[other] == hashed:
-                        return REPEATED, at
-                if count == len(keys):
-                    wider = np.empty(2 * len(keys), np.uint64)
-                    wider[:count] = keys
-                    keys = wider
-                keys[count] = hashed
+                key = hashed(body, at + 1, end)
+                if escaped or count == MAX_KEYS:
+                    return LOOK_CLOSELY, at
+                if repeats(keys, base[depth], count, key):
+                    return REPEATED, at
+                keys[count] = key
                 count += 1
                 key_next = False
+            at = end
         elif byte in (_OPEN_OBJECT, _OPEN_LIST):
             depth += 1
             if depth > MAX_DEPTH:
                 return TOO_DEEP, at
-            base[depth] = count
-            in_object[depth] = byte == _OPEN_OBJECT
             key_next = byte == _OPEN_OBJECT
+            base[depth], in_object[depth] = count, key_next
         elif byte in (_CLOSE_OBJECT, _CLOSE_LIST) and depth > 0:
             count = base[depth]
             depth -= 1
             key_next = False
         elif byte == _COMMA and depth > 0:
-            key_next = in_object[depth]
+            key_next = in_object[depth] > 0
         at += 1
     return FINE, at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 
 MOST_DEFERRED = 100
 ROBOTS_UNCHECKED = "robots_unchecked"
+
+
+@dataclass(frozen=True)
+class Given:
+    """What an ask is given, and the state the crawl is in."""
+
+    urls: list[Assigned] = field(default_factory=list)
+    deferred: list[Deferred] = field(default_factory=list)
+    dropped: dict[str, int] = field(default_factory=dict)
+    state: str = "running"
+    retry_after_ms: int = 0
 
 
 def assigned(walked: Walked, ask: Ask, expires: float, metadata: Sequence[bytes | None]) -> list[Assigned]:
@@ -57,18 +69,16 @@ def degraded(running: Running) -> str | None:
     return None if running.definition.policy.robots == "ignore" else ROBOTS_UNCHECKED
 
 
-def advice(
-    running: Running, ask: Ask, urls: list[Assigned], held: list[Deferred], state: str, retry_after_ms: int, queries: int,
-    dropped: dict[str, int],
-) -> Advice:  # fmt: skip
+def advice(running: Running, ask: Ask, given: Given, queries: int) -> Advice:
+    """The whole answer."""
     about = AdviceMetadata(
         request_id=ask.request_id,
-        crawl_state=state,
+        crawl_state=given.state,
         num_queries_completed=queries,
         last_model_version=running.strategy.predictor.version,
         strategy=running.kind,
         filters_applied=[f"{rule.name}_ok" for rule in running.filters],
-        dropped=dropped,
+        dropped=given.dropped,
         degraded=degraded(running),
     )
-    return Advice(urls, held, retry_after_ms, about)
+    return Advice(given.urls, given.deferred, given.retry_after_ms, about)

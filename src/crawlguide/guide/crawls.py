@@ -96,7 +96,7 @@ class Crawls:
         if not most:
             return None
         stats = await self._store.stats(crawl)
-        return max(0, most - (stats["fetches"] - stats["failed"]) - stats["leased"])
+        return max(0, most - int(stats["fetches"] - stats["failed"] + stats["leased"]))
 
     async def stats(self, crawl: Crawl, at: float) -> CrawlStats:
         found = await self.get(crawl, at, create=False)

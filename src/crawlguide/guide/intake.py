@@ -186,7 +186,15 @@ class LinkColumns:
         self._row(-1, seed.url, "", 0, given, min(bounds, default=-1), seed.metadata)
 
     def _row(self, *values: Any) -> None:
-        columns = (self.parent, self.url, self.anchor, self.position, self.given, self.max_depth, self.metadata)
+        columns: tuple[list[Any], ...] = (
+            self.parent,
+            self.url,
+            self.anchor,
+            self.position,
+            self.given,
+            self.max_depth,
+            self.metadata,
+        )
         for column, value in zip(columns, values, strict=True):
             column.append(value)
 

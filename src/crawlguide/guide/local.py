@@ -13,6 +13,7 @@ from crawlguide.core.telemetry import SILENT
 from crawlguide.core.types import Crawl
 from crawlguide.guide import advice as answers
 from crawlguide.guide import intake
+from crawlguide.guide.advice import Given
 from crawlguide.guide.crawls import Crawls
 from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
 from crawlguide.guide.telling import Telling
@@ -129,16 +130,16 @@ class LocalGuide:
         self._queries += 1
         walked = await self._walk(running, ask)
         if walked is None:
-            return await self._nothing(running, ask, [], {})
-        held, dropped = answers.deferred(walked, ask), dict(walked.dropped)
+            return await self._nothing(running, ask, Given())
+        given = Given(deferred=answers.deferred(walked, ask), dropped=dict(walked.dropped))
         if not len(walked.batch):
-            return await self._nothing(running, ask, held, dropped)
+            return await self._nothing(running, ask, given)
         running.assigned += len(walked.batch)
         self._telemetry.count("assigned", len(walked.batch))
         expires = ask.at + lease_s(ask)
         metadata = await self.store.metadata(ask.crawl, walked.batch.id)
-        urls = answers.assigned(walked, ask, expires, metadata)
-        return answers.advice(running, ask, urls, held, "running", 0, self._queries, dropped)
+        given = replace(given, urls=answers.assigned(walked, ask, expires, metadata))
+        return answers.advice(running, ask, given, self._queries)
 
     async def _walk(self, running: Running, ask: Ask) -> Walked | None:
         """None where the crawl rests: paused, past its end, or out of pages."""
@@ -151,17 +152,15 @@ class LocalGuide:
             ask = replace(ask, budget=replace(ask.budget, max_urls=left))
         return await self._pipeline.walk(running, ask)
 
-    async def _nothing(
-        self, running: Running, ask: Ask, held: list[answers.Deferred], dropped: dict[str, int]
-    ) -> Advice:
+    async def _nothing(self, running: Running, ask: Ask, given: Given) -> Advice:
         """Nothing to give is not an error: say why, and when to come back."""
         state = await self.crawls.state(ask.crawl, running, ask.at)
         wait = await self.store.wait(ask.crawl, ask.at)
         leased = (await self.store.stats(ask.crawl))["leased"]
-        state = "waiting" if state == "running" else state
         longest = SOON_MS if leased or not wait else LATER_MS
         retry_ms = longest if not wait else max(1, min(int(wait * 1_000) + 1, longest))
-        return answers.advice(running, ask, [], held, state, retry_ms, self._queries, dropped)
+        given = replace(given, state="waiting" if state == "running" else state, retry_after_ms=retry_ms)
+        return answers.advice(running, ask, given, self._queries)
 
     async def _replayed(
         self, crawl: Crawl, verb: str, name: str | None, digest: bytes, kind: type[Reply]

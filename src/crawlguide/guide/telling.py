@@ -62,10 +62,8 @@ class Telling:
 
 def _results(report: Report, recorded: Recorded) -> list[ItemResult]:
     """The fate of every item, in the order in which they came."""
-    skips = dict(report.skips)
-    for item, reason in zip(report.fetches.item.tolist(), recorded.skipped, strict=True):
-        if reason is not None:
-            skips[item] = reason
+    told = zip(report.fetches.item.tolist(), recorded.skipped, strict=True)
+    skips = {**report.skips, **{item: reason for item, reason in told if reason is not None}}
     return [
         ItemResult(url, "skip", skips[number]) if number in skips else ItemResult(url, "ok")
         for number, url in enumerate(report.urls)

@@ -22,7 +22,9 @@ class Budget:
         budget = ask.budget
         room = float("inf") if budget.max_bytes is None else float(budget.max_bytes)
         keep = np.zeros(len(batch), np.bool_)
-        fill(keep, batch.estimated_bytes, batch.estimated_ms, budget.max_urls, room, budget.timeout_ms * ask.concurrency)
+        fill(
+            keep, batch.estimated_bytes, batch.estimated_ms, budget.max_urls, room, budget.timeout_ms * ask.concurrency
+        )
         return keep
 
 

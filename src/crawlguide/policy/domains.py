@@ -26,7 +26,7 @@ class Domains:
             return np.ones(len(batch), np.bool_)
         return ~(self.full(batch.hosts) | self.unreliable(batch.hosts, ask.at))[batch.host]
 
-    def until(self, hosts: Hosts, ask: Ask) -> F64:
+    def until(self, hosts: Hosts, ask: Ask) -> F64:  # noqa: ARG002 - others may look at the ask
         """A full domain stays out until its cap is changed, an unreliable host until its next probe."""
         return np.where(self.full(hosts), np.inf, hosts.last_fetch + self.probe_after_s)
 

@@ -21,7 +21,8 @@ class First:
     version: str = "first-1"
 
     def predict(self, batch: Batch) -> F64:
-        return 1.0 / (1.0 + batch.sequence)
+        value: F64 = np.reciprocal(1.0 + batch.sequence)
+        return value
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Last:
     version: str = "last-1"
 
     def predict(self, batch: Batch) -> F64:
-        return 1.0 - 1.0 / (1.0 + batch.sequence)
+        value: F64 = 1.0 - np.reciprocal(1.0 + batch.sequence)
+        return value
 
 
 @dataclass(frozen=True)

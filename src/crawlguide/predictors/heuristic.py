@@ -1,6 +1,6 @@
 """The microsecond judgement that needs no model: pages linked from good pages, on good and reliable hosts, near home.
 
-    value = (relevant parents + host's relevance + 1/2) / (parents + 3) · (1 − failing) · depth discount
+value = (relevant parents + host's relevance + 1/2) / (parents + 3) · (1 − failing) · depth discount
 """
 
 from __future__ import annotations

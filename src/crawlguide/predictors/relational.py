@@ -1,6 +1,6 @@
 """The share of relevant pages among all pages known to link here, drawn towards 1/4 while few are known.
 
-    value = (Σ relevance of parents + 1/2) / (parents + 2)
+value = (Σ relevance of parents + 1/2) / (parents + 2)
 """
 
 from __future__ import annotations

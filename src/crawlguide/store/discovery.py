@@ -60,15 +60,11 @@ def depths(frontier: Frontier, links: Links, from_rows: I64) -> tuple[I32, I32]:
     depth = np.where(linked, frontier.table["depth"][from_rows] + 1, 0)
     inherited = np.where(linked, frontier.table["max_depth"][from_rows], -1)
     none = np.iinfo(np.int32).max
-    bound = np.minimum(
-        np.where(links.max_depth < 0, none, links.max_depth), np.where(inherited < 0, none, inherited)
-    )
+    bound = np.minimum(np.where(links.max_depth < 0, none, links.max_depth), np.where(inherited < 0, none, inherited))
     return depth.astype(np.int32), np.where(bound == none, -1, bound).astype(np.int32)
 
 
-def add_evidence(
-    frontier: Frontier, rows: I64, links: Links, from_rows: I64, told: F64, depth: I32
-) -> U8:
+def add_evidence(frontier: Frontier, rows: I64, links: Links, from_rows: I64, told: F64, depth: I32) -> U8:
     """Count every page that leads to a row, once; returns which links to keep in the link table."""
     kept = np.zeros(len(rows), np.uint8)
     known = known_pairs(frontier, links, from_rows)

@@ -75,7 +75,7 @@ class Frontier:
             blank[name] = -1
         for name in ("fetched", "relevance", "given"):
             blank[name] = np.nan
-        blank["host"] = self.hosts.rows_of(hosts)
+        blank["host"] = self.hosts.rows_of(hosts.tolist())
         self.table[rows] = blank
         self._sequence += len(rows)
         self.states[FREE] += len(rows)
@@ -160,7 +160,7 @@ class Frontier:
         """The best waiting rows of hosts that open by `until` and are not withheld longer, best first."""
         while True:
             rows = self.queues.best(limit, per_host, until, self.pace.opens, self.hosts.pace_row).astype(np.int64)
-            held = self._withheld(rows, until) if self.any_withheld else ()
+            held = self._withheld(rows, until) if self.any_withheld else np.zeros(0, np.int32)
             if not len(held):
                 return rows
             self.queues.shut(held, self.hosts.rows["withheld"][held])

@@ -74,7 +74,7 @@ class MemoryStore:
 
     # crawls
 
-    async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
+    async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:  # noqa: ARG002 - nothing ages here
         if crawl in self._books:
             self._books[crawl].definition = definition
             return False

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crawlguide.core.protocols import Strategy
 
 
-class Options(Fixed):
+class Options(Fixed, frozen=True):
     kind: str = "best-first"
 
 

@@ -18,7 +18,7 @@ def slots(queues, at, delay, horizon, strict, pace, opens, outcome, start):
         queue = queues[number]
         row = pace[queue]
         own = delay if np.isnan(row.delay) else row.delay
-        slot = max(max(at, row.next_fetch), max(row.blocked, row.last + own))
+        slot = max(at, row.next_fetch, row.blocked, row.last + own)
         full = (strict and row.leases > 0) or (row.limit > 0 and row.leases >= row.limit)
         if full:
             slot = max(slot, at + own)

@@ -23,8 +23,6 @@ def settle(slots, groups, outer_slots, outer_groups, outer_items, free, used, wh
         head = slots[groups[group].start]
         if queued:
             rekey_one(outer_slots, outer_groups, outer_items, group, head.key, head.tie)
-        elif not push_one(
-            outer_slots, outer_groups, outer_items, free, used, group, OPEN, head.key, head.tie
-        ):
+        elif not push_one(outer_slots, outer_groups, outer_items, free, used, group, OPEN, head.key, head.tie):
             return number
     return len(which)

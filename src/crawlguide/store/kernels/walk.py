@@ -45,9 +45,7 @@ def next_look(heap, sizes):
     return look
 
 
-@kernel(
-    one_i64(SLOTS, GROUPS, ITEMS, SLOTS, GROUPS, F64, I32, one_f64, one_i64, I32, I32, I32, I64)
-)
+@kernel(one_i64(SLOTS, GROUPS, ITEMS, SLOTS, GROUPS, F64, I32, one_f64, one_i64, I32, I32, I32, I64))
 def best(
     slots, groups, items, outer_slots, outer_groups, opens, host_of, until, per_host, given, found, shut, shut_count
 ):

@@ -1,0 +1,73 @@
+"""The file name is the plug's name."""
+
+from __future__ import annotations
+
+import pytest
+
+from crawlguide import policy
+from crawlguide.core import plugs
+from crawlguide.core.errors import MalformedRequest
+from crawlguide.guide import strategies
+from crawlguide.guide.strategies import best_first
+
+
+def test_a_kind_is_the_file_of_that_name() -> None:
+    assert plugs.module(strategies, "best-first", "strategy.kind") is best_first
+
+
+def test_a_dotted_kind_is_that_module() -> None:
+    found = plugs.module(strategies, "crawlguide.guide.strategies.best_first", "strategy.kind")
+    assert found is best_first
+
+
+def test_kinds_are_the_files_of_a_package_with_dashes_in_order() -> None:
+    found = plugs.kinds(strategies)
+    assert {"best-first", "breadth-first", "depth-first", "layered", "random"} <= set(found)
+    assert found == sorted(found)
+
+
+def test_private_files_are_no_kinds() -> None:
+    assert not [kind for kind in plugs.kinds(policy) if kind.startswith(("-", "_"))]
+
+
+def test_an_unknown_kind_is_refused_with_the_kinds_there_are_and_the_nearest() -> None:
+    with pytest.raises(MalformedRequest, match=r"strategy\.kind: expected one of .*layered.*did you mean 'layered'"):
+        plugs.module(strategies, "layerd", "strategy.kind")
+
+
+def test_a_kind_like_no_other_is_refused_without_a_guess() -> None:
+    with pytest.raises(MalformedRequest) as refusal:
+        plugs.module(strategies, "zzzzzz", "strategy.kind")
+    assert "did you mean" not in refusal.value.message
+
+
+def test_a_refusal_names_the_field() -> None:
+    with pytest.raises(MalformedRequest) as refusal:
+        plugs.module(strategies, "nothing", "strategy.kind")
+    assert refusal.value.field == "strategy.kind"
+
+
+def test_a_dotted_kind_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(MalformedRequest, match="expected a module, got 'acme.models.mine'"):
+        plugs.module(strategies, "acme.models.mine", "strategy.kind")
+
+
+def test_options_of_a_plug_come_from_what_is_given() -> None:
+    assert plugs.options(best_first, {"kind": "best-first"}, "strategy") == best_first.Options()
+
+
+def test_an_unknown_option_is_refused_by_name() -> None:
+    with pytest.raises(MalformedRequest, match="strategy: .*epsilom"):
+        plugs.options(best_first, {"epsilom": 0.1}, "strategy")
+
+
+@pytest.mark.parametrize("kind", plugs.kinds(strategies))
+def test_every_strategy_can_be_built_from_its_own_defaults(kind: str) -> None:
+    plug = plugs.module(strategies, kind, "strategy.kind")
+    built = plug.build(plugs.options(plug, {"kind": kind}, "strategy"), 0)
+    assert built.predictor.version
+
+
+@pytest.mark.parametrize("kind", plugs.kinds(strategies))
+def test_the_kind_in_the_options_of_a_strategy_is_the_name_of_its_file(kind: str) -> None:
+    assert plugs.module(strategies, kind, "strategy.kind").Options().kind == kind

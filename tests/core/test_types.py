@@ -1,0 +1,119 @@
+"""Tables of columns: rows are taken from all of them at once; and the column arithmetic that stages share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlguide.core.columns import first_of_each, rank_within, texts
+from crawlguide.core.types import BESIDE, F64, I64, Fact, Records, Table, Text, rows_of
+
+RECORD = np.dtype([("small", np.uint8), ("wide", np.float64), ("whole", np.int32)])
+
+
+@dataclass(frozen=True)
+class Shelf(Table):
+    """A table with a column of each kind."""
+
+    number: I64
+    name: Text
+    facts: Records
+    label: str = field(metadata=BESIDE)
+
+    wide = Fact[F64]("wide", "a column inside the records")
+
+
+def shelf(rows: int) -> Shelf:
+    facts = np.zeros(rows, RECORD)
+    facts["small"], facts["wide"], facts["whole"] = np.arange(rows) % 256, np.arange(rows) / 2, -np.arange(rows)
+    return Shelf(np.arange(rows), texts(f"name {row}" for row in range(rows)), facts, "top")
+
+
+def test_rows_are_taken_in_the_order_asked_for() -> None:
+    assert shelf(5).take(np.array([3, 0, 3])).number.tolist() == [3, 0, 3]
+
+
+def test_a_mask_takes_the_rows_where_it_is_true() -> None:
+    assert shelf(4).take(np.array([True, False, False, True])).number.tolist() == [0, 3]
+
+
+def test_text_columns_go_with_their_rows() -> None:
+    assert shelf(5).take(np.array([4, 2])).name.tolist() == ["name 4", "name 2"]
+
+
+@pytest.mark.parametrize("rows", [[], [2], [4, 4, 0], [1, 3]])
+def test_records_go_with_their_rows_as_numpy_would_take_them(rows: list[int]) -> None:
+    wanted = np.array(rows, np.intp)
+    assert shelf(5).take(wanted).facts.tolist() == shelf(5).facts[wanted].tolist()
+
+
+@pytest.mark.parametrize("mask", [[False] * 4, [True] * 4, [False, True, True, False]])
+def test_records_go_with_a_mask(mask: list[bool]) -> None:
+    assert shelf(4).take(np.array(mask)).facts.tolist() == shelf(4).facts[np.array(mask)].tolist()
+
+
+def test_a_column_inside_the_records_reads_like_any_other() -> None:
+    assert shelf(5).take(np.array([3, 1])).wide.tolist() == [1.5, 0.5]
+
+
+def test_what_belongs_to_the_whole_table_stays() -> None:
+    assert shelf(5).take(np.array([1])).label == "top"
+
+
+def test_taking_rows_leaves_the_table_as_it_was() -> None:
+    table = shelf(3)
+    table.take(np.array([2, 1]))
+    assert table.number.tolist() == [0, 1, 2]
+
+
+def test_taken_records_can_change_without_changing_the_table() -> None:
+    table = shelf(3)
+    table.take(np.array([0, 1, 2])).facts["wide"][:] = 99.0
+    assert table.wide.tolist() == [0.0, 0.5, 1.0]
+
+
+def test_attaching_replaces_one_column_and_keeps_the_others() -> None:
+    changed = shelf(2).attach(number=np.array([7, 8]))
+    assert (changed.number.tolist(), changed.name.tolist()) == ([7, 8], ["name 0", "name 1"])
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 19), max_size=50))
+def test_rows_of_records_are_the_same_as_those_of_numpy(rows: list[int]) -> None:
+    facts, wanted = shelf(20).facts, np.array(rows, np.intp)
+    assert rows_of(facts, wanted).tolist() == facts[wanted].tolist()
+
+
+def test_numpy_does_not_look_inside_a_column_of_texts() -> None:
+    assert texts([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
+    assert texts([[1, 2], [3, 4]]).shape == (2,)
+
+
+def test_the_rank_within_a_group_counts_earlier_rows() -> None:
+    assert rank_within(np.array([7, 7, 9, 7])).tolist() == [0, 1, 0, 2]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 30), max_size=200))
+def test_ranks_are_those_of_a_plain_count(groups: list[int]) -> None:
+    column = np.array(groups, np.int64)
+    wanted = [int(np.count_nonzero(column[:row] == column[row])) for row in range(len(column))]
+    assert rank_within(column).tolist() == wanted
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**64 - 1)), max_size=200))
+def test_the_first_of_each_is_where_numpy_finds_it(ids: list[int]) -> None:
+    column = np.array(ids, np.uint64)
+    wanted = np.zeros(len(column), np.bool_)
+    wanted[np.unique(column, return_index=True)[1]] = True
+    assert first_of_each(column).tolist() == wanted.tolist()
+
+
+def test_ids_that_meet_in_one_slot_of_a_table_are_still_told_apart() -> None:
+    ids = np.arange(100, dtype=np.uint64) * np.uint64(1 << 20)
+    assert first_of_each(np.concatenate([ids, ids])).tolist() == [True] * 100 + [False] * 100
