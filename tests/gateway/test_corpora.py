@@ -97,7 +97,7 @@ def test_metadata_that_may_not_be_json_is_no_fault_of_ours(client: httpx.Client,
 
 @pytest.mark.parametrize("value", named(PLAIN))
 def test_any_json_comes_back_unchanged_as_metadata_of_a_seed(client: httpx.Client, crawl: str, value: bytes) -> None:
-    seeds = with_hole({"urls": [{"url": "https://a.example/", "metadata": {"x": "HOLE"}}]}, value)
+    seeds = with_hole({"urls": [{"url": f"https://{crawl}.example/", "metadata": {"x": "HOLE"}}]}, value)
     assert client.post(f"/v1/crawls/{crawl}/seeds", content=seeds).status_code == 200
     (given,) = client.post("/v1/next", json=ask(crawl)).json()["assigned_urls"]
     assert given["metadata"] == {"x": json.loads(value)}
@@ -172,14 +172,14 @@ TELLS: dict[str, Callable[[str], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("field", ASKS)
 def test_no_string_in_an_ask_is_a_fault_of_ours(client: httpx.Client, field: str) -> None:
-    wrong = [s for s in STRINGS if client.post("/v1/next", json=ASKS[field](s)).status_code not in {200, 400}]
-    assert wrong == []
+    for text in STRINGS:
+        assert client.post("/v1/next", json=ASKS[field](text)).status_code in {200, 400}, text
 
 
 @pytest.mark.parametrize("field", TELLS)
 def test_no_string_in_a_tell_is_a_fault_of_ours(client: httpx.Client, field: str) -> None:
-    wrong = [s for s in STRINGS if client.post("/v1/report", json=TELLS[field](s)).status_code not in {200, 400}]
-    assert wrong == []
+    for text in STRINGS:
+        assert client.post("/v1/report", json=TELLS[field](text)).status_code in {200, 400}, text
 
 
 def test_no_string_in_a_definition_is_a_fault_of_ours(client: httpx.Client, crawl: str) -> None:
@@ -187,8 +187,8 @@ def test_no_string_in_a_definition_is_a_fault_of_ours(client: httpx.Client, craw
         goal = {"topic": s, "keywords": [s, "sql"] if s else [], "reference": s, "anti_reference": s}
         return {"goal": goal, "policy": {"allow_domains": [s] if s else [], "user_agent": s or "x"}}
 
-    answers = [client.put(f"/v1/crawls/{crawl}", json=definition(s)).status_code for s in STRINGS]
-    assert set(answers) <= {200, 201, 400}
+    for text in STRINGS:
+        assert client.put(f"/v1/crawls/{crawl}", json=definition(text)).status_code in {200, 201, 400}, text
 
 
 @pytest.mark.parametrize("name", ["kind", "until"])
@@ -196,8 +196,8 @@ def test_no_name_in_a_definition_is_a_fault_of_ours(client: httpx.Client, crawl:
     def definition(s: str) -> dict[str, Any]:
         return {"strategy": {"kind": s}} if name == "kind" else {"limits": {"until": s}}
 
-    answers = [client.put(f"/v1/crawls/{crawl}", json=definition(s)).status_code for s in STRINGS]
-    assert set(answers) <= {200, 201, 400}
+    for text in STRINGS:
+        assert client.put(f"/v1/crawls/{crawl}", json=definition(text)).status_code in {200, 201, 400}, text
 
 
 @pytest.mark.parametrize("verb", ["GET", "PUT", "DELETE"])
@@ -219,7 +219,7 @@ def test_a_crawl_with_a_naughty_name_is_found_under_it(client: httpx.Client) -> 
 
 def test_naughty_metadata_comes_back_unchanged(client: httpx.Client, crawl: str) -> None:
     client.put(f"/v1/crawls/{crawl}", json={"policy": FREE})
-    sent = {f"https://a.example/{number}": {"s": s, s: number} for number, s in enumerate(STRINGS)}
+    sent = {f"https://{crawl}.example/{number}": {"s": s, s: number} for number, s in enumerate(STRINGS)}
     seeds = {"urls": [{"url": url, "metadata": metadata} for url, metadata in sent.items()]}
     assert client.post(f"/v1/crawls/{crawl}/seeds", json=seeds).json()["discovered"] == len(STRINGS)
     answer = client.post("/v1/next", json=ask(crawl, budget={"max_urls": 1_000})).json()

@@ -78,7 +78,7 @@ def done(answer: httpx.Response, status: int = 200) -> dict[str, Any]:
 def seeded(client: httpx.Client, crawl: str) -> str:
     """A crawl without pacing that knows ten URLs on two hosts."""
     done(client.put(f"/v1/crawls/{crawl}", json={"policy": FREE}), 201)
-    urls = [f"https://{host}.example.com/{page}" for page in range(5) for host in ("one", "two")]
+    urls = [f"https://{host}.{crawl}.example/{page}" for page in range(5) for host in ("one", "two")]
     assert done(client.post(f"/v1/crawls/{crawl}/seeds", json={"urls": urls}))["discovered"] == 10
     return crawl
 
@@ -142,7 +142,7 @@ def test_the_same_request_with_another_body_is_a_conflict(client: httpx.Client, 
 
 
 def test_seeds_in_an_ask_are_given_out(client: httpx.Client, crawl: str) -> None:
-    url = "https://seed.example.com/"
+    url = f"https://{crawl}.example/"
     answer = done(client.post("/v1/next", json=ask(crawl, context={"seed_urls": [url]})))
     assert [one["url"] for one in answer["assigned_urls"]] == [url]
 
@@ -196,7 +196,7 @@ def test_a_crawl_that_reached_its_limit_is_finished(client: httpx.Client, crawl:
 
 
 def test_a_released_url_is_given_out_again(client: httpx.Client, crawl: str) -> None:
-    url = "https://a.example/"
+    url = f"https://{crawl}.example/"
     done(client.put(f"/v1/crawls/{crawl}", json={"policy": FREE}), 201)
     first = done(client.post("/v1/next", json=ask(crawl, context={"seed_urls": [url]})))
     done(client.post("/v1/report", json=tell(crawl, {"url": url, "error": "released"})))
@@ -256,7 +256,7 @@ def test_outlinks_over_ten_thousand_are_counted_as_truncated(client: httpx.Clien
 
 def test_metadata_of_an_outlink_comes_back_with_it(client: httpx.Client, crawl: str) -> None:
     metadata = {"label": "product", "nested": {"list": [1, 2.5, None, True, "ß"]}}
-    page = fetched("https://a.example/") | {"outlinks": [{"url": "/next", "metadata": metadata}]}
+    page = fetched(f"https://{crawl}.example/") | {"outlinks": [{"url": "/next", "metadata": metadata}]}
     done(client.post("/v1/report", json=tell(crawl, page)))
     (given,) = done(client.post("/v1/next", json=ask(crawl)))["assigned_urls"]
     assert given["metadata"] == metadata
@@ -298,12 +298,12 @@ def test_all_crawls_are_listed(client: httpx.Client, seeded: str) -> None:
 
 
 def test_seeds_known_before_are_not_discovered_again(client: httpx.Client, seeded: str) -> None:
-    urls = ["https://ONE.example.com:443/0#top", {"url": "https://one.example.com/new", "priority": 0.9}]
+    urls = [f"HTTPS://ONE.{seeded}.example:443/0#top", {"url": f"https://one.{seeded}.example/new", "priority": 0.9}]
     assert done(client.post(f"/v1/crawls/{seeded}/seeds", json={"urls": urls}))["discovered"] == 1
 
 
 def test_a_seed_carries_its_metadata_to_the_crawler(client: httpx.Client, crawl: str) -> None:
-    seed = {"url": "https://a.example/", "priority": 0.9, "max_depth": 3, "metadata": {"label": "home"}}
+    seed = {"url": f"https://{crawl}.example/", "priority": 0.9, "max_depth": 3, "metadata": {"label": "home"}}
     done(client.post(f"/v1/crawls/{crawl}/seeds", json={"urls": [seed]}))
     (given,) = done(client.post("/v1/next", json=ask(crawl)))["assigned_urls"]
     assert given["metadata"] == {"label": "home"}

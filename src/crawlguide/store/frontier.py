@@ -189,7 +189,7 @@ class Frontier:
         self.states[LEASED] += len(rows)
         self.table["state"][rows] = LEASED
         expires = terms.at + terms.lease_s
-        self.leases.add(Lease(terms.crawler_id, terms.request_id, expires, tuple(rows.tolist())))
+        self.leases.add(Lease(terms.crawler_id, terms.request_id, expires, tuple(rows.tolist()), terms.strict))
         hosts = self.table["host"][rows]
         np.add.at(self.hosts.domain_pages, self.hosts.rows["domain"][hosts], 1)
         if terms.strict:

@@ -19,6 +19,7 @@ class Lease:
     request_id: str | None
     expires: float
     rows: tuple[int, ...]
+    strict: bool = False
 
 
 @dataclass

@@ -1,0 +1,45 @@
+# Every target sets up what it needs on a fresh Debian 12 machine with Python 3.11.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help setup demo serve test check bench walls clean
+
+help:  ## what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: $(READY)  ## make the virtual environment in .venv
+
+$(READY): requirements.lock pyproject.toml
+	@sh scripts/debian-packages.sh python3-venv "$(PYTHON) -c 'import venv, ensurepip'"
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+demo: $(READY)  ## the service, two small crawlers over a tiny local web, a summary
+	$(BIN)/python demo/run.py
+
+serve: $(READY)  ## the guide on http://127.0.0.1:8080 until Ctrl-C
+	@$(BIN)/crawlguide serve --data :memory: --port 8080
+
+test: $(READY)  ## all tests
+	@sh scripts/debian-packages.sh redis-server "command -v redis-server"
+	$(BIN)/python -m pytest tests
+
+check: $(READY)  ## style, types, room order, examples and keys of the documentation
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest tests/docs
+
+bench: $(READY)  ## what an ask and a tell cost at 100 k, 1 M and 5 M URLs
+	$(BIN)/python bench/corridor.py
+
+walls: $(READY)  ## the corridor against an exact loop on a recorded web (needs ../shared)
+	$(BIN)/python bench/relational.py
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
