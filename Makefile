@@ -29,6 +29,7 @@ test: $(READY)  ## all tests
 	$(BIN)/python -m pytest tests
 
 check: $(READY)  ## style, types, room order, examples and keys of the documentation
+	@sh scripts/debian-packages.sh curl "command -v curl"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

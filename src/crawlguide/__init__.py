@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
-    from crawlguide.gateway.library import Guide
+    from crawlguide.gateway.library import AsyncGuide, Guide
 
-__all__ = ["Guide", "__version__"]
+__all__ = ["AsyncGuide", "Guide", "__version__"]
 
-_HOMES = {"Guide": "crawlguide.gateway.library"}
+_HOMES = {"Guide": "crawlguide.gateway.library", "AsyncGuide": "crawlguide.gateway.library"}
 
 
 def __getattr__(name: str) -> Any:

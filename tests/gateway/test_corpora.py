@@ -1,4 +1,4 @@
-"""Hostile bytes from ../shared/corpora at every opening of the HTTP door: answered or refused, never a fault of ours."""
+"""Hostile bytes from ../shared/corpora at the HTTP door: answered or refused, never a fault of ours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import httpx
-    from conftest import Served
+    from tests.gateway.conftest import Served
 
 CORPORA = Path(__file__).resolve().parents[3] / "shared" / "corpora"
 VERSION = "2025-11"
@@ -144,7 +144,7 @@ ASKS: dict[str, Callable[[str], dict[str, Any]]] = {
     "mcp_version": lambda s: ask("naughty", mcp_version=s),
     "crawler_id": lambda s: ask("naughty", crawler_id=s),
     "request_id": lambda s: ask("naughty", request_id=s),
-    "crawl_id": lambda s: ask(s),
+    "crawl_id": ask,
     "request_timestamp": lambda s: ask("naughty", request_timestamp=s),
     "seed_urls": lambda s: ask("naughty", context={"seed_urls": [s, "https://a.example/" + s]}),
     "domain_hash": lambda s: ask("naughty", context={"domain_hash": s}),
@@ -154,7 +154,7 @@ ASKS: dict[str, Callable[[str], dict[str, Any]]] = {
 }
 TELLS: dict[str, Callable[[str], dict[str, Any]]] = {
     "crawler_id": lambda s: tell("naughty") | {"crawler_id": s},
-    "crawl_id": lambda s: tell(s),
+    "crawl_id": tell,
     "report_id": lambda s: tell("naughty") | {"report_id": s},
     "url": lambda s: tell("naughty", url=s),
     "path of a url": lambda s: tell("naughty", url="https://a.example/" + s),

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-    from conftest import Served
+    from tests.gateway.conftest import Served
 
 VERSION = "2025-11"
 MOST_BYTES = 4 * 1024 * 1024
 FREE = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "traps": False, "risk_threshold": 1}
-DEFINITION = {
+DEFINITION: dict[str, dict[str, Any]] = {
     "goal": {
         "topic": "database internals and SQL", "keywords": ["sql", "index", "transaction"],
         "reference": "free text or sample page", "anti_reference": "",
@@ -425,6 +425,8 @@ def test_a_field_that_a_tell_lacks_is_named(client: httpx.Client, crawl: str, fi
         ({"limits": {"max_page": 1}}, "limits.max_page"),
         ({"weights": {"relevanc": 1}}, "weights.relevanc"),
         ({"strategy": {"kind": "no-such-strategy"}}, "strategy.kind"),
+        ({"strategy": {"kind": "http.server"}}, "strategy.kind"),
+        ({"strategy": {"kind": "."}}, "strategy.kind"),
         ({"limits": {"until": "tomorrow"}}, "limits.until"),
         ({"policy": {"robots": "maybe"}}, "policy.robots"),
     ],
@@ -460,17 +462,13 @@ def test_a_refused_definition_creates_nothing(client: httpx.Client, crawl: str) 
         ({"context": {"external_features": []}}, "context.external_features"),
     ],
 )
-def test_what_is_wrong_in_an_ask_is_named(
-    client: httpx.Client, crawl: str, change: dict[str, Any], field: str
-) -> None:
+def test_what_is_wrong_in_an_ask_is_named(client: httpx.Client, crawl: str, change: dict[str, Any], field: str) -> None:
     assert refused(client.post("/v1/next", json=ask(crawl) | change), 400, "malformed_request")["field"] == field
 
 
 @pytest.mark.parametrize("features", [{"https://a.example/": []}, {"https://a.example/": {"pagerank": []}}])
 def test_features_of_the_wrong_kind_are_refused(client: httpx.Client, crawl: str, features: Any) -> None:
-    refused(
-        client.post("/v1/next", json=ask(crawl, context={"external_features": features})), 400, "malformed_request"
-    )
+    refused(client.post("/v1/next", json=ask(crawl, context={"external_features": features})), 400, "malformed_request")
 
 
 @pytest.mark.parametrize(
@@ -483,9 +481,7 @@ def test_features_of_the_wrong_kind_are_refused(client: httpx.Client, crawl: str
         ({"url": "https://a.example/", "status": 200, "outlinks": [{}]}, "fetches[0].outlinks[0].url"),
     ],
 )
-def test_what_is_wrong_in_a_fetch_is_named(
-    client: httpx.Client, crawl: str, fetch: dict[str, Any], field: str
-) -> None:
+def test_what_is_wrong_in_a_fetch_is_named(client: httpx.Client, crawl: str, fetch: dict[str, Any], field: str) -> None:
     assert refused(client.post("/v1/report", json=tell(crawl, fetch)), 400, "malformed_request")["field"] == field
 
 
@@ -525,9 +521,7 @@ def test_what_is_not_there_is_not_found(client: httpx.Client, method: str, path:
         ("POST", "/healthz", {"GET"}),
     ],
 )
-def test_a_wrong_method_is_told_the_right_ones(
-    client: httpx.Client, method: str, path: str, allowed: set[str]
-) -> None:
+def test_a_wrong_method_is_told_the_right_ones(client: httpx.Client, method: str, path: str, allowed: set[str]) -> None:
     answer = client.request(method, path)
     refused(answer, 405, "method_not_allowed")
     assert set(answer.headers["allow"].split(", ")) - {"HEAD"} == allowed

@@ -73,7 +73,6 @@ class Route:
     takes: Any
     gives: Any
     serve: Callable[[Call], Awaitable[Any]]
-    status: Callable[[Any], int] = lambda _: 200
     query: tuple[str, ...] = ()
 
 
@@ -122,7 +121,7 @@ async def stats(call: Call) -> StatsMessage:
 
 
 async def _paused(call: Call, paused: bool) -> CrawlState:
-    await call.guide.crawls.pause(call.crawl, paused, call.guide.clock.now())
+    await call.guide.pause(call.crawl, paused=paused)
     return CrawlState(call.crawl.name, (await _shown(call, call.crawl)).state)
 
 

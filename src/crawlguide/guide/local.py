@@ -97,6 +97,9 @@ class LocalGuide:
         """Create or replace a crawl; True if it is new."""
         return await self.crawls.put(crawl, definition, self.clock.now())
 
+    async def pause(self, crawl: Crawl, *, paused: bool) -> None:
+        await self.crawls.pause(crawl, paused, self.clock.now())
+
     async def stats(self, tenant: str = DEFAULT_TENANT, name: str | None = None) -> StatsMessage:
         at = self.clock.now()
         wanted = await self.crawls.names(tenant) if name is None else [Crawl(tenant, name)]
