@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide import Guide
+    from crawlguide.core.protocols import Store
 
 NOW = 1_700_000_000.0
 CRAWL = Crawl("default", "default")
@@ -70,11 +71,15 @@ def fetched(url: str, *links: str, **more: Any) -> dict[str, Any]:
     return {"url": url, "outlinks": outlinks} | ({} if "error" in more else {"status": 200}) | more
 
 
+def store_of(guide: Guide) -> Store:
+    """The store behind a guide, for what no door shows yet."""
+    return guide._guide._guide.store
+
+
 def state_of(guide: Guide, url: str, crawl_id: str = "default") -> str:
     """queued, leased, done or dropped; "unknown" for a URL the crawl never heard of."""
     ids = np.array([addresses.identity(addresses.canonical(url))], np.uint64)
-    store = guide._guide.store
-    found = guide._run(store.find(Crawl("default", crawl_id), ids))[0]
+    found = guide._run(store_of(guide).find(Crawl("default", crawl_id), ids))[0]
     return found.state if found else "unknown"
 
 

