@@ -11,9 +11,10 @@ import numpy as np
 from crawlguide.core import urls as addresses
 from crawlguide.core.config import Config
 from crawlguide.core.messages import VERSION
-from crawlguide.core.types import Ask, Batch, Budget, Crawl, Fact, Hosts, Seed, Table
+from crawlguide.core.types import Ask, Batch, Budget, Crawl, Fact, Hosts, Picked, Seed, Table
 from crawlguide.guide import intake
 from crawlguide.store import memory
+from crawlguide.store.rows import HOST, PACE, ROW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 NOW = 1_700_000_000.0
 CRAWL = Crawl("default", "default")
 Columns = TypeVar("Columns", Batch, Hosts)
+_RECORDS = {(Batch, "facts"): ROW, (Hosts, "facts"): HOST, (Hosts, "pace"): PACE}
 
 
 def batch(urls: Sequence[str], **columns: Any) -> Batch:
@@ -102,6 +104,9 @@ def _replaced(table: Columns, name: str, values: Any) -> Columns:
     if not isinstance(fact, Fact):
         old = getattr(table, name)
         return table.attach(**{name: np.array(values, old.dtype)})
-    records = getattr(table, fact.records).copy()
+    old, kind = getattr(table, fact.records), _RECORDS[type(table), fact.records]
+    records = np.zeros(len(table.facts["host" if kind is ROW else "pace"]), kind)
+    for field in kind.names or ():
+        records[field] = old[field]
     records[fact.name] = values
-    return table.attach(**{fact.records: records})
+    return table.attach(**{fact.records: Picked(records)})

@@ -1,4 +1,4 @@
-"""What the protocol promises, through the library door: a real guide over the memory store, and a clock that we move."""
+"""What the protocol promises, through the library door: a guide over the memory store, and a clock we move."""
 
 from __future__ import annotations
 
@@ -716,7 +716,7 @@ def test_the_crawl_bounds_depth_for_all(guide: Guide) -> None:
     guide.seed("default", [A])
     tell(guide, fetched(A, A + "1"))
     tell(guide, fetched(A + "1", A + "2"))
-    assert asked(guide) == [A + "1"] or asked(guide) == []
+    assert asked(guide) == []
     assert state_of(guide, A + "2") == "dropped"
 
 

@@ -171,7 +171,7 @@ def test_the_second_url_of_the_walkthrough_scores_one_point_four() -> None:
 
 def test_the_kernel_alone_gives_the_worked_scores_too() -> None:
     terms = np.empty((2, len(TERMS)))
-    scoring.weigh(
+    scoring.weigh(  # type: ignore[no-untyped-call]
         np.array([0.9, 0.8]), np.array([np.nan, NOW]), np.zeros(2), np.array([0.3, 0.7]),
         np.array([5_000.0, 5_000.0]), np.array([1_048_576.0, 0.0]), np.array([0, 0]), np.array([NOW]), np.zeros(1),
         np.array([1.0, 0.5, 1.0, 0.2, 0.0, 0.0]), np.array(SCALES), NOW, terms,
@@ -212,8 +212,10 @@ WEIGHT = st.floats(-100, 100)
 @settings(deadline=None, max_examples=50)
 @given(st.builds(Weights, WEIGHT, WEIGHT, WEIGHT, WEIGHT, WEIGHT, WEIGHT), st.floats(0, 1), st.floats(0, 1e7))
 def test_terms_stay_finite_and_within_their_weights(weights: Weights, value: float, wait: float) -> None:
-    candidates = ready(PAIR).attach(value=np.array([value, 1.0]), hosts=PAIR.hosts.attach(next_fetch=np.full(2, NOW + wait)))
+    hosts = PAIR.hosts.attach(next_fetch=np.full(2, NOW + wait))
+    candidates = ready(PAIR).attach(value=np.array([value, 1.0]), hosts=hosts)
     columns = scoring.terms(candidates, question(focus=frozenset({"a.org"})), weights, SCALES)
-    bounds = [weights.relevance, weights.freshness, weights.authority, weights.cost, weights.politeness, 0, weights.focus]
+    w = weights
+    bounds = [w.relevance, w.freshness, w.authority, w.cost, w.politeness, 0.0, w.focus]
     assert np.isfinite(columns).all()
     assert (np.abs(columns) <= np.abs(bounds) + 1e-12).all()

@@ -106,9 +106,7 @@ def test_an_empty_unknown_section_is_refused_too(tmp_path: Path) -> None:
 
 def test_an_unknown_variable_is_refused_with_the_nearest() -> None:
     told = refusal(None, {"CRAWLGUIDE_SERVER_PROT": "8080"})
-    assert told == (
-        "the environment: unknown key 'CRAWLGUIDE_SERVER_PROT'; did you mean 'CRAWLGUIDE_SERVER_PORT'?"
-    )
+    assert told == ("the environment: unknown key 'CRAWLGUIDE_SERVER_PROT'; did you mean 'CRAWLGUIDE_SERVER_PORT'?")
 
 
 def test_an_unknown_flag_is_refused_with_the_nearest() -> None:
@@ -174,7 +172,8 @@ def test_a_folder_in_place_of_a_file_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_every_key_can_be_set_to_its_own_default() -> None:
     defaults = {key: default for key, (_, default) in config.keys().items()}
-    assert config.load(None, {}, {key: list(v) if isinstance(v, tuple) else v for key, v in defaults.items()}) == Config()
+    flags = {key: list(value) if isinstance(value, tuple) else value for key, value in defaults.items()}
+    assert config.load(None, {}, flags) == Config()
 
 
 def test_a_configuration_cannot_be_changed_once_loaded() -> None:

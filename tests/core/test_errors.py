@@ -26,7 +26,7 @@ def drawn() -> dict[str, str | None]:
 
 
 def test_the_drawing_has_a_root_and_branches() -> None:
-    assert list(drawn())[0] == "CrawlGuideError"
+    assert next(iter(drawn())) == "CrawlGuideError"
     assert len(drawn()) > 10
 
 

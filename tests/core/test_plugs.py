@@ -48,7 +48,7 @@ def test_a_refusal_names_the_field() -> None:
 
 
 def test_a_dotted_kind_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(MalformedRequest, match="expected a module, got 'acme.models.mine'"):
+    with pytest.raises(MalformedRequest, match=r"expected a module, got 'acme\.models\.mine'"):
         plugs.module(strategies, "acme.models.mine", "strategy.kind")
 
 
@@ -57,7 +57,7 @@ def test_options_of_a_plug_come_from_what_is_given() -> None:
 
 
 def test_an_unknown_option_is_refused_by_name() -> None:
-    with pytest.raises(MalformedRequest, match="strategy: .*epsilom"):
+    with pytest.raises(MalformedRequest, match=r"strategy: .*epsilom"):
         plugs.options(best_first, {"epsilom": 0.1}, "strategy")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlguide.core.columns import first_of_each, rank_within, texts
-from crawlguide.core.types import BESIDE, F64, I64, Fact, Records, Table, Text, rows_of
+from crawlguide.core.types import BESIDE, F64, I64, Fact, Picked, Records, Table, Text, rows_of
 
 RECORD = np.dtype([("small", np.uint8), ("wide", np.float64), ("whole", np.int32)])
 
@@ -86,6 +86,19 @@ def test_attaching_replaces_one_column_and_keeps_the_others() -> None:
 def test_rows_of_records_are_the_same_as_those_of_numpy(rows: list[int]) -> None:
     facts, wanted = shelf(20).facts, np.array(rows, np.intp)
     assert rows_of(facts, wanted).tolist() == facts[wanted].tolist()
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 19), min_size=1, max_size=30), st.data())
+def test_rows_picked_from_picked_rows_are_those_of_numpy(rows: list[int], data: st.DataObject) -> None:
+    facts, first = shelf(20).facts, np.array(rows, np.intp)
+    again = np.array(data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=30)), np.intp)
+    assert Picked(facts).take(first).take(again)["wide"].tolist() == facts["wide"][first][again].tolist()
+
+
+def test_a_table_with_picked_records_takes_their_rows_too() -> None:
+    table = shelf(5).attach(facts=Picked(shelf(5).facts))
+    assert table.take(np.array([3, 1])).take(np.array([True, False])).wide.tolist() == [1.5]
 
 
 def test_numpy_does_not_look_inside_a_column_of_texts() -> None:

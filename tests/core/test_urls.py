@@ -112,26 +112,24 @@ def test_canonicalising_twice_changes_nothing_whatever_the_authority(text: str) 
     assert once is None or outcome(once) == once
 
 
+def answered(url: str, base: str) -> str:
+    """The canonical form, or the reason of the refusal; any other error is a bug."""
+    try:
+        return urls.canonical(url, base)
+    except UrlError as refusal:
+        return f"refused: {refusal.message}" if refusal.message else ""
+
+
 @settings(deadline=None)
 @given(st.text())
 def test_any_text_is_either_canonical_or_refused_with_a_reason(text: str) -> None:
-    try:
-        found = urls.canonical(text, "https://example.org/")
-    except UrlError as refusal:
-        assert refusal.message
-    else:
-        assert found.startswith(("http://", "https://"))
+    assert answered(text, "https://example.org/").startswith(("http://", "https://", "refused: "))
 
 
 @settings(deadline=None)
 @given(st.text(), st.text())
 def test_any_base_is_either_usable_or_refused_with_a_reason(text: str, base: str) -> None:
-    try:
-        found = urls.canonical(text, base)
-    except UrlError as refusal:
-        assert refusal.message
-    else:
-        assert found.startswith(("http://", "https://"))
+    assert answered(text, base).startswith(("http://", "https://", "refused: "))
 
 
 def test_a_url_of_8192_characters_is_taken() -> None:
@@ -150,7 +148,7 @@ def test_a_url_that_grows_over_the_limit_by_encoding_is_refused() -> None:
         urls.canonical("https://example.org/" + "ä" * 2_500)
 
 
-@pytest.mark.parametrize("url", ["https://", "http:///", "https://?x", "https://:80/", "https://@/", "/only/a/path", ""])
+@pytest.mark.parametrize("url", ["https://", "http:///", "https://?x", "https://:80/", "https://@/", "/a/path", ""])
 def test_a_url_without_a_host_is_refused(url: str) -> None:
     with pytest.raises(UrlError):
         urls.canonical(url)
@@ -162,7 +160,9 @@ def test_another_scheme_is_refused_by_name(url: str) -> None:
         urls.canonical(url)
 
 
-@pytest.mark.parametrize("url", ["https://x/\ud800", "https://x/?q=\udfff", "https://\ud83d.org/", "https://x/#\udc00a"])
+@pytest.mark.parametrize(
+    "url", ["https://x/\ud800", "https://x/?q=\udfff", "https://\ud83d.org/", "https://x/#\udc00a"]
+)
 def test_half_of_a_surrogate_pair_is_refused(url: str) -> None:
     with pytest.raises(UrlError):
         urls.canonical(url)

@@ -8,6 +8,7 @@ import signal
 import socket
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -39,6 +40,7 @@ DEFINITION: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 TERMS = {"relevance", "freshness", "authority", "cost", "politeness", "exploration"}
 UNKNOWN = "/v1/crawls/nobody-made-this"
+MANY_KEYS = ", ".join(f'"k{number}": 0' for number in range(1_000))
 
 
 def ask(crawl: str, max_urls: int = 1, **more: Any) -> dict[str, Any]:
@@ -173,6 +175,12 @@ def test_a_crawl_nobody_defined_is_made_by_asking(client: httpx.Client, crawl: s
     assert done(client.get(f"/v1/crawls/{crawl}"))["crawl_id"] == crawl
 
 
+@pytest.mark.parametrize("name", ["a b", "ä", "a?b", "a%2Fb", "a/b"])
+def test_a_crawl_made_by_asking_is_found_under_its_name(client: httpx.Client, name: str) -> None:
+    done(client.post("/v1/next", json=ask(name)))
+    assert done(client.get("/v1/crawls/" + quote(name, safe="")))["crawl_id"] == name
+
+
 def test_nothing_to_give_is_an_empty_list_and_a_time_to_come_back(client: httpx.Client, crawl: str) -> None:
     answer = done(client.post("/v1/next", json=ask(crawl)))
     assert answer["assigned_urls"] == []
@@ -252,6 +260,23 @@ def test_outlinks_over_ten_thousand_are_counted_as_truncated(client: httpx.Clien
     page = fetched("https://a.example/", *(f"/{number}" for number in range(10_003)))
     ack = done(client.post("/v1/report", json=tell(crawl, page)))
     assert (ack["discovered"], ack["truncated"]) == (10_000, 3)
+
+
+@pytest.mark.parametrize(
+    ("fetch", "known"),
+    [
+        ({"url": "https://a.example/", "status": 200}, 1),
+        ({"url": "https://a.example/", "status": 404}, 1),
+        ({"url": "https://a.example/", "status": 200, "redirected_to": "https://b.example/"}, 2),
+    ],
+    ids=["a page", "a dead link", "a redirect"],
+)
+def test_what_was_fetched_without_being_discovered_is_known_and_done(
+    client: httpx.Client, crawl: str, fetch: dict[str, Any], known: int
+) -> None:
+    done(client.post("/v1/report", json=tell(crawl, fetch)))
+    stats = done(client.get("/v1/stats", params={"crawl_id": crawl}))["crawls"][crawl]
+    assert (stats["done"], stats["discovered"]) == (known, known)
 
 
 def test_metadata_of_an_outlink_comes_back_with_it(client: httpx.Client, crawl: str) -> None:
@@ -574,6 +599,11 @@ def test_thirty_two_levels_are_read(client: httpx.Client, crawl: str) -> None:
     [
         pytest.param('"context": {"metadata": {"x": ' + "[" * 30 + "]" * 30 + "}}", id="33 levels"),
         pytest.param('"future": ' + "[" * 100_000 + "]" * 100_000, id="100001 levels"),
+        pytest.param(
+            '"context": {"metadata": {"\\n": ' + "[" * 30 + "]" * 30 + "}}", id="33 levels after an escaped key"
+        ),
+        pytest.param('"future": {' + MANY_KEYS + ', "x": ' + "[" * 31 + "]" * 31 + "}", id="33 levels after many keys"),
+        pytest.param('"future": {' + MANY_KEYS + ', "k0": 0}', id="a key twice among many"),
         pytest.param('"crawler_id": "c-2"', id="a key twice"),
         pytest.param('"context": {"metadata": {"a": 1, "a": 1}}', id="a key twice in metadata"),
         pytest.param('"context": {"metadata": {"a": 1, "\\u0061": 1}}', id="a key twice, once escaped"),

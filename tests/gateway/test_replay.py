@@ -8,6 +8,7 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -386,3 +387,18 @@ def test_a_lease_that_ended_is_given_out_again(client: httpx.Client, hundred: st
 def test_a_lease_that_runs_is_given_to_nobody_else(client: httpx.Client, hundred: str) -> None:
     given(client, hundred, concurrency=1_000, timeout_ms=60_000)
     assert given(client, hundred) == []
+
+
+def test_a_lease_lasts_for_the_timeout_and_a_quarter(client: httpx.Client, hundred: str) -> None:
+    asked = datetime.now(UTC)
+    (one,) = given(client, hundred, max_urls=1, timeout_ms=80_000)
+    lasts = datetime.fromisoformat(one["lease_expires"]) - asked
+    assert timedelta(seconds=98) < lasts < timedelta(seconds=105)
+
+
+def test_one_request_sent_by_eight_at_once_is_answered_once(client: httpx.Client, hundred: str) -> None:
+    ask = {"mcp_version": VERSION, "crawler_id": "c", "crawl_id": hundred, "budget": {"max_urls": 5}}
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda _: client.post("/v1/next", json=ask | {"request_id": "r"}).json(), range(8)))
+    assert replies == [replies[0]] * 8
+    assert client.get("/v1/stats", params={"crawl_id": hundred}).json()["crawls"][hundred]["assigned"] == 5

@@ -30,13 +30,13 @@ def column_names(table: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Table:
-    """A frozen set of equally long columns; a column of records counts as one."""
+    """A frozen set of equally long columns; records count as one column."""
 
     def take(self, rows: Rows | Mask) -> Self:
         """The given rows of every column."""
         numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         mine, kind = self.__dict__, cast(Any, type(self))
-        return self.attach(**{name: rows_of(mine[name], numbers) for name in column_names(kind)})
+        return self.attach(**{name: mine[name].take(numbers) for name in column_names(kind)})
 
     def attach(self, **columns: Any) -> Self:
         """The same table with some columns replaced."""
@@ -45,13 +45,25 @@ class Table:
         return new
 
 
-def rows_of(column: Array, rows: Rows | Mask) -> Array:
-    """The given rows of a column. Records are copied whole: several times faster than numpy's field by field."""
-    if column.dtype.names is None:
-        return column.take(rows)  # type: ignore[return-value]
-    size = column.dtype.itemsize
-    taken = column.view(np.uint8).reshape(-1, size).take(rows, axis=0)
-    return taken.reshape(-1).view(column.dtype)  # type: ignore[no-any-return]
+def rows_of(records: Array, rows: Rows) -> Array:
+    """The given rows of a column of records, copied whole: several times faster than numpy's copy field by field."""
+    size = records.dtype.itemsize
+    taken = records.view(np.uint8).reshape(-1, size).take(rows, axis=0)
+    return taken.reshape(-1).view(records.dtype)  # type: ignore[no-any-return]
+
+
+class Picked:
+    """Records of which some rows were picked; a field is read when somebody asks for it, and only those rows."""
+
+    def __init__(self, records: Records, rows: Rows | None = None) -> None:
+        self._records, self._rows = records, rows
+
+    def take(self, rows: Rows) -> Picked:
+        return Picked(self._records, rows if self._rows is None else self._rows.take(rows))
+
+    def __getitem__(self, name: str) -> Any:
+        field_of_all = self._records[name]
+        return field_of_all if self._rows is None else field_of_all[self._rows]
 
 
 BESIDE = {"column": False}  # marks a field that belongs to the whole table and not to a row
@@ -118,13 +130,14 @@ class Hosts(Table):
     """One row for each host that occurs in a batch: what all crawls (`pace`) and this crawl (`facts`) know."""
 
     name: Text
-    facts: Records
-    pace: Records
+    facts: Picked
+    pace: Picked
     next_fetch: F64  # when the politeness queue opens
     domain_pages: I64  # of its registrable domain, fetched or on their way
 
     pages = Fact[I64]("pages", "fetched well")
     failures = Fact[I64]("failures", "fetches that failed")
+    errors = Fact[I64]("errors", "failures that are the host's and not the URL's")
     judged = Fact[I64]("judged", "pages whose relevance is known")
     relevance_sum = Fact[F64]("relevance_sum", "of those pages")
 
@@ -140,14 +153,13 @@ class Hosts(Table):
 class Batch(Table):
     """Candidate URLs as columns, best first; `host` is a row number in `hosts`.
 
-    What the store knows of a URL lies side by side in `facts`, one record a row, so that taking rows copies it in
-    one go; each fact is a column all the same.
+    What the store knows of a URL lies side by side in `facts`, one record a row; each fact is a column all the same.
     """
 
     url: Text
     id: U64
     host: I64
-    facts: Records
+    facts: Picked
     estimated_ms: F64
     estimated_bytes: F64
     value: F64

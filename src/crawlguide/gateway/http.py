@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route as Path
 
-from crawlguide.core.errors import CrawlGuideError, Draining, MalformedRequest, NotFound, TooLarge
+from crawlguide.core.errors import CrawlGuideError, Draining, MalformedRequest, NotFound, TooLarge, UnavailableError
 from crawlguide.gateway import openapi, wire
 from crawlguide.gateway.metrics import Metrics
 from crawlguide.gateway.routes import ROUTES, Call, Route
@@ -44,7 +44,7 @@ class Door:
     options: Server
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
-    ready: bool = True
+    running: int = 0  # requests that are being answered
 
     def app(self) -> Starlette:
         paths = [
@@ -67,10 +67,13 @@ class Door:
         async def endpoint(request: Request) -> Response:
             began = time.perf_counter()
             route = routes["GET" if request.method == "HEAD" else request.method]
+            self.running += 1
             try:
                 response = await self._served(route, request)
             except CrawlGuideError as problem:
                 response = problem_response(problem)
+            finally:
+                self.running -= 1
             self.metrics.count("requests", route=path, status=str(response.status_code))
             self.metrics.observe("request_seconds", time.perf_counter() - began, route=path)
             return response
@@ -80,6 +83,8 @@ class Door:
     async def _served(self, route: Route, request: Request) -> Response:
         if self.draining:
             raise Draining("the server is shutting down; ask again, another may answer", retry_after_s=1.0)
+        if self.running > self.options.max_requests:
+            raise UnavailableError(f"more than {self.options.max_requests} requests at once", retry_after_s=1.0)
         body = await self._body(request)
         message = wire.decode(body, route.takes) if route.takes is not None else None
         call = Call(self.guide, DEFAULT_TENANT, _checked(request.path_params), request.query_params, message)
@@ -108,7 +113,7 @@ class Door:
         return Response(b'{"status":"alive"}', media_type=JSON)
 
     async def _readyz(self, _: Request) -> Response:
-        if self.draining or not self.ready:
+        if self.draining:
             return problem_response(Draining("not ready", retry_after_s=1.0))
         return Response(b'{"status":"ready"}', media_type=JSON)
 

@@ -105,7 +105,6 @@ def _uvicorn(door: Door, config: Config) -> uvicorn.Config:
         date_header=False,
         timeout_keep_alive=options.keep_alive_s,
         timeout_graceful_shutdown=options.drain_s,
-        limit_concurrency=options.max_connections,
     )
 
 

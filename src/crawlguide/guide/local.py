@@ -134,15 +134,15 @@ class LocalGuide:
         walked = await self._walk(running, ask)
         if walked is None:
             return await self._nothing(running, ask, Given())
-        given = Given(deferred=answers.deferred(walked, ask), dropped=dict(walked.dropped))
+        held, dropped = answers.deferred(walked, ask), dict(walked.dropped)
         if not len(walked.batch):
-            return await self._nothing(running, ask, given)
+            return await self._nothing(running, ask, Given(deferred=held, dropped=dropped))
         running.assigned += len(walked.batch)
         self._telemetry.count("assigned", len(walked.batch))
         expires = ask.at + lease_s(ask)
         metadata = await self.store.metadata(ask.crawl, walked.batch.id)
-        given = replace(given, urls=answers.assigned(walked, ask, expires, metadata))
-        return answers.advice(running, ask, given, self._queries)
+        urls = answers.assigned(walked, ask, expires, metadata)
+        return answers.advice(running, ask, Given(urls, held, dropped), self._queries)
 
     async def _walk(self, running: Running, ask: Ask) -> Walked | None:
         """None where the crawl rests: paused, past its end, or out of pages."""

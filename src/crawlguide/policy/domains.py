@@ -22,7 +22,7 @@ class Domains:
     refusal: str = "withhold"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
-        if not self.max_pages and not batch.hosts.failures.any():
+        if not self.max_pages and not batch.hosts.errors.any():
             return np.ones(len(batch), np.bool_)
         return ~(self.full(batch.hosts) | self.unreliable(batch.hosts, ask.at))[batch.host]
 
@@ -37,9 +37,12 @@ class Domains:
         return hosts.domain_pages >= self.max_pages
 
     def unreliable(self, hosts: Hosts, at: float) -> Mask:
-        """Most fetches fail, there were enough of them to say so, and the last was not long ago: probe now and then."""
+        """Most fetches fail, there were enough of them to say so, and the last was not long ago: probe now and then.
+
+        Missing pages do not count: they say nothing about the host.
+        """
         tries = hosts.pages + hosts.failures
-        failing = hosts.failures > self.unreliable_threshold * tries
+        failing = hosts.errors > self.unreliable_threshold * tries
         return failing & (tries >= self.unreliable_after) & (hosts.last_fetch > at - self.probe_after_s)
 
 

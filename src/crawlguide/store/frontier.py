@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.types import LEASED as GRANTED
-from crawlguide.core.types import TAKEN, Grants, rows_of
+from crawlguide.core.types import Grants, rows_of
 from crawlguide.store.columns import grown
 from crawlguide.store.hosts import CrawlHosts
 from crawlguide.store.index import Index
+from crawlguide.store.kernels import grant
 from crawlguide.store.leases import Lease, Leases
 from crawlguide.store.links import LinkTable
 from crawlguide.store.queues import Queues
@@ -171,23 +172,22 @@ class Frontier:
         return held
 
     def reserve(self, ids: U64, terms: LeaseTerms) -> Grants:
-        """Lease what is still waiting and polite to fetch; the host's slots are taken in the order of the rows."""
-        rows = self.index.find(ids)
-        waiting = (rows >= 0) & (self.table["state"][rows] == QUEUED)
-        outcome, start = np.full(len(ids), TAKEN, np.uint8), np.full(len(ids), terms.at)
-        hosts = self.table["host"][rows[waiting]]
-        queues = self.hosts.pace_row[hosts].astype(np.int64)
-        outcome[waiting], start[waiting] = self.pace.slots(queues, terms)
+        """Lease what is still waiting and polite to fetch; the hosts' slots are taken in the order of the rows."""
+        rows, pace = self.index.find(ids), self.pace
+        outcome, start = np.empty(len(ids), np.uint8), np.empty(len(ids))
+        grant.reserve(
+            rows, self.table, self.hosts.pace_row, pace.rows, pace.opens,
+            terms.at, terms.delay_s, terms.horizon_s, terms.strict, outcome, start,
+        )  # fmt: skip
         granted = rows[outcome == GRANTED]
         if len(granted):
-            self._lease(granted, terms)
+            self._leased(granted, terms)
         return Grants(outcome, start)
 
-    def _lease(self, rows: I64, terms: LeaseTerms) -> None:
+    def _leased(self, rows: I64, terms: LeaseTerms) -> None:
         self.queues.take_out(rows.astype(np.int32))
         self.states[QUEUED] -= len(rows)
         self.states[LEASED] += len(rows)
-        self.table["state"][rows] = LEASED
         expires = terms.at + terms.lease_s
         self.leases.add(Lease(terms.crawler_id, terms.request_id, expires, tuple(rows.tolist()), terms.strict))
         hosts = self.table["host"][rows]

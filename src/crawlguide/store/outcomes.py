@@ -96,8 +96,7 @@ class Outcomes:
     def _retry(self, row: int, status: int, error: str) -> bool:
         """Queue a passing failure again, later each time; False once it has been tried often enough."""
         frontier, table = self.frontier, self.frontier.table
-        passing = error in RETRIED_ERRORS or (not error and (status == 429 or status >= 500))
-        if not passing or table["tries"][row] >= self.max_retries:
+        if not _is_passing(status, error) or table["tries"][row] >= self.max_retries:
             return False
         table["tries"][row] += 1
         wait = min(FIRST_RETRY_S * 2.0 ** (int(table["tries"][row]) - 1), LONGEST_RETRY_S)
@@ -119,6 +118,7 @@ class Outcomes:
         pace.told(queue, failed, float(one.elapsed_ms[0]), float(one.bytes[0]))
         pace.slow_down(queue, int(one.status[0]), float(one.retry_after_s[0]), self.at)
         hosts.rows["failures" if failed else "pages"][host] += 1
+        hosts.rows["errors"][host] += _is_the_hosts(int(one.status[0]), str(one.error[0]))
         before = int(self.frontier.table["status"][row])
         if not failed and not 0 < before < 400:
             hosts.domain_pages[hosts.rows["domain"][host]] += 1
@@ -164,6 +164,16 @@ class Outcomes:
         out = frontier.table[rows]
         ids = [frontier.links.child_ids(int(f), int(n)) for f, n in zip(out["first_out"], out["outs"], strict=True)]
         return np.unique(np.concatenate(ids))
+
+
+def _is_passing(status: int, error: str) -> bool:
+    """Worth another try later."""
+    return error in RETRIED_ERRORS or (not error and (status == 429 or status >= 500))
+
+
+def _is_the_hosts(status: int, error: str) -> bool:
+    """A failure that says something about the host; a missing page does not."""
+    return _is_passing(status, error) or error == "tls"
 
 
 def _known(relevance: float) -> float:

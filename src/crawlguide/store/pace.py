@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.store.columns import grown
-from crawlguide.store.kernels import grant
 from crawlguide.store.rows import PACE
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import F32, F64, I64, U8, LeaseTerms
+    from crawlguide.core.types import F32, F64, I64
 
 LONGEST_BLOCK_S = 86_400.0
 LONGEST_BACKOFF_S = 3_600.0
@@ -42,14 +41,6 @@ class Pace:
 
     def find(self, queue: str) -> int | None:
         return self._row_of.get(queue)
-
-    def slots(self, queues: I64, terms: LeaseTerms) -> tuple[U8, F64]:
-        """Take the next slot of each row's queue; which rows are leased or deferred, and when each may start."""
-        outcome, start = np.empty(len(queues), np.uint8), np.empty(len(queues))
-        grant.slots(
-            queues, terms.at, terms.delay_s, terms.horizon_s, terms.strict, self.rows, self.opens, outcome, start
-        )
-        return outcome, start
 
     def leave(self, queues: I64) -> None:
         """Leases of these queues ended."""

@@ -59,6 +59,7 @@ HOST = np.dtype(
         ("domain", np.int32),  # row in the crawl's domains
         ("pages", np.int64),  # fetched well
         ("failures", np.int64),
+        ("errors", np.int64),  # failures that are the host's and not the URL's: no answer, 429, 5xx
         ("judged", np.int64),
         ("relevance_sum", np.float64),
         ("withheld", np.float64),  # kept out until then

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.types import Batch, Hosts, UrlRecord, rows_of
+from crawlguide.core.types import Batch, Hosts, Picked, UrlRecord, rows_of
 from crawlguide.store.kernels.join import join
 from crawlguide.store.rows import DROPPED, FREE, LEASED, STATES
 
@@ -28,9 +28,9 @@ def batch(frontier: Frontier, rows: I64) -> Batch:
         url=frontier.urls.take(rows),
         id=frontier.index.ids.take(rows),
         host=host,
-        facts=facts,
-        estimated_ms=hosts.median_ms.take(host),
-        estimated_bytes=hosts.median_bytes.take(host),
+        facts=Picked(facts),
+        estimated_ms=hosts.median_ms[host],
+        estimated_bytes=hosts.median_bytes[host],
         value=priority,
         score=priority,
         hosts=hosts,
@@ -42,8 +42,8 @@ def host_rows(frontier: Frontier, numbers: I64) -> Hosts:
     queues = mine["pace"]
     return Hosts(
         name=frontier.hosts.names.take(numbers),
-        facts=mine,
-        pace=rows_of(frontier.pace.rows, queues),
+        facts=Picked(mine),
+        pace=Picked(rows_of(frontier.pace.rows, queues)),
         next_fetch=frontier.pace.opens.take(queues),
         domain_pages=frontier.hosts.domain_pages.take(mine["domain"]),
     )

@@ -1,33 +1,39 @@
-"""The politeness slots of an answer, taken in its order."""
+"""The politeness slots and leases of an answer, taken in its order."""
 
 import numpy as np
 
-from crawlguide.core.kernels import F64, I64, U8, flag, kernel, nothing, one_f64, records
-from crawlguide.store.rows import PACE
+from crawlguide.core.kernels import F64, I32, I64, U8, flag, kernel, nothing, one_f64, records
+from crawlguide.store.rows import LEASED as LEASED_STATE
+from crawlguide.store.rows import PACE, QUEUED, ROW
 
-LEASED, DEFERRED = 0, 1
+LEASED, DEFERRED, TAKEN = 0, 1, 2
 
 
-@kernel(nothing(I64, one_f64, one_f64, one_f64, flag, records(PACE), F64, U8, F64))
-def slots(queues, at, delay, horizon, strict, pace, opens, outcome, start):
+@kernel(nothing(I64, records(ROW), I32, records(PACE), F64, one_f64, one_f64, one_f64, flag, U8, F64))
+def reserve(rows, table, queue_of, pace, opens, at, delay, horizon, strict, outcome, start):
     """slot = max(now, next fetch, end of a block, last fetch + delay), for each row after those before it.
 
-    A row whose slot lies beyond the horizon is deferred, as is one of a queue that already gave out all it may.
+    A row that does not wait any more is taken by somebody else. One whose slot lies beyond the horizon is deferred,
+    as is one of a queue that already gave out all it may.
     """
-    for number in range(len(queues)):
-        queue = queues[number]
-        row = pace[queue]
-        own = delay if np.isnan(row.delay) else row.delay
-        slot = max(at, row.next_fetch, row.blocked, row.last + own)
-        full = (strict and row.leases > 0) or (row.limit > 0 and row.leases >= row.limit)
-        if full:
-            slot = max(slot, at + own)
-        start[number] = slot
+    for number in range(len(rows)):
+        row = rows[number]
+        start[number] = at
+        outcome[number] = TAKEN
+        if row < 0 or table[row].state != QUEUED:
+            continue
+        queue = queue_of[table[row].host]
+        mine = pace[queue]
+        own = delay if np.isnan(mine.delay) else mine.delay
+        slot = max(at, mine.next_fetch, mine.blocked, mine.last + own)
+        full = (strict and mine.leases > 0) or (mine.limit > 0 and mine.leases >= mine.limit)
+        start[number] = max(slot, at + own) if full else slot
+        outcome[number] = DEFERRED
         if full or slot > at + horizon:
-            outcome[number] = DEFERRED
             continue
         outcome[number] = LEASED
+        table[row].state = LEASED_STATE
         pace[queue].last = slot
         pace[queue].next_fetch = slot + own
         pace[queue].leases += 1
-        opens[queue] = max(slot + own, row.blocked)
+        opens[queue] = max(slot + own, mine.blocked)

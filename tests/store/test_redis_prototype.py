@@ -1,0 +1,270 @@
+"""The wall: does the store's protocol hold on Redis Cluster? The contract's own tests are asked, on a real server.
+
+The server runs as a cluster of one node, so it refuses every function that touches keys of two hash tags.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from redis import Redis as Blocking
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as NoConnection
+from redis.exceptions import ResponseError
+
+from crawlguide.core.types import LEASED, TAKEN
+
+from . import test_contract as contract
+from .builders import CRAWL, ask, fetches, ids, links, listed, terms
+from .redis_prototype import TOUCHED, RedisPrototype
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+PROVED = (
+    "test_discovering_twice_is_once",
+    "test_a_link_with_a_reason_is_dropped_on_sight_and_stays_known",
+    "test_what_was_out_of_scope_comes_in_once_it_no_longer_is",
+    "test_what_was_dropped_for_another_reason_stays_dropped",
+    "test_links_deeper_than_the_seed_allows_are_dropped",
+    "test_a_batch_joins_urls_with_what_is_known_of_their_hosts",
+    "test_every_page_that_links_to_a_url_counts_once",
+    "test_a_page_fetched_again_adds_evidence_only_for_new_links",
+    "test_a_corrected_relevance_moves_the_evidence_of_all_children",
+    "test_the_link_table_knows_parents_children_anchors_and_positions",
+    "test_depth_is_the_shortest_way_from_a_seed",
+    "test_gather_gives_the_best_first_across_hosts",
+    "test_equals_come_in_the_order_of_their_discovery",
+    "test_gather_gives_no_more_than_asked_and_no_more_than_so_many_of_a_host",
+    "test_rank_moves_a_waiting_url_up_and_down",
+    "test_rank_leaves_urls_alone_that_do_not_wait",
+    "test_a_focus_is_gathered_whatever_its_rank",
+    "test_a_lease_goes_to_one_crawler",
+    "test_a_lease_expires_and_not_before",
+    "test_a_crawler_gives_back_all_it_holds",
+    "test_one_lease_is_given_back_unjudged",
+    "test_what_nobody_holds_cannot_be_given_back",
+    "test_a_report_ends_the_lease_even_if_it_comes_late",
+    "test_a_good_fetch_is_done",
+    "test_a_fetch_that_was_never_assigned_is_recorded",
+    "test_the_same_fetch_told_twice_counts_once",
+    "test_after_a_redirect_both_urls_are_done_and_the_content_belongs_to_the_target",
+    "test_late_feedback_on_a_page_nobody_fetched_is_skipped",
+    "test_a_done_page_that_is_due_waits_again",
+    "test_slots_of_a_host_are_a_delay_apart_for_all_crawlers_together",
+    "test_a_slot_beyond_the_horizon_is_deferred_and_takes_nothing",
+    "test_a_host_that_must_wait_is_not_gathered_until_it_may",
+    "test_a_slower_crawl_keeps_its_own_delay_after_a_faster_one",
+    "test_pace_is_shared_by_all_tenants",
+    "test_retry_after_is_obeyed",
+    "test_too_many_requests_double_the_back_off_and_a_success_halves_it",
+    "test_strictly_the_next_is_given_only_after_the_former_was_told",
+    "test_strictly_the_delay_counts_from_when_the_fetch_began",
+    "test_an_operator_sets_a_queues_delay_blocks_it_and_limits_it",
+    "test_a_host_withheld_from_a_crawl_stays_out_until_then",
+    "test_a_withheld_host_stays_out_when_it_had_nothing_to_give_yet",
+    "test_crawls_and_tenants_never_see_each_other",
+    "test_a_definition_is_kept_and_replaced_without_losing_the_frontier",
+    "test_metadata_is_handed_back_unchanged",
+    "test_dropped_urls_are_remembered_and_can_be_revived",
+    "test_wait_says_when_something_may_be_given_again",
+    "test_every_url_is_in_exactly_one_state",
+    "test_a_host_withheld_until_shortly_is_gathered_within_the_horizon",
+)
+WITH_FAILURES = (
+    ("test_a_passing_failure_is_tried_again_later_until_it_was_tried_enough", {"status": 429}),
+    ("test_a_passing_failure_is_tried_again_later_until_it_was_tried_enough", {"status": 500}),
+    ("test_a_passing_failure_is_tried_again_later_until_it_was_tried_enough", {"status": 0, "error": "timeout"}),
+    ("test_a_lasting_failure_is_done", {"status": 404}),
+    ("test_a_lasting_failure_is_done", {"status": 403}),
+    ("test_a_lasting_failure_is_done", {"status": 0, "error": "tls"}),
+)
+# Rows of more than TOUCHED partitions in one exact order: possible only while there are no more partitions than that.
+EXACT_ORDER = "test_the_order_holds_against_a_plain_sort_for_thousands_of_urls"
+MANY = 256
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A server of our own: a cluster of one node, nothing on disk but its node file, ended by its id."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("redis-server is missing: apt-get install redis-server (7.0 or newer)")
+    folder = tmp_path_factory.mktemp("redis")
+    number = _free_port()
+    options = ["--port", str(number), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "no"]
+    options += ["--cluster-enabled", "yes", "--cluster-port", str(_free_port()), "--loglevel", "warning"]
+    server = subprocess.Popen([program, *options], stdout=subprocess.DEVNULL)
+    try:
+        _until_ready(number)
+        yield number
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _until_ready(port: int, patience_s: float = 20.0) -> None:
+    end = time.monotonic() + patience_s
+    with Blocking(port=port) as redis:
+        while time.monotonic() < end:
+            try:
+                if b"cluster_slots_assigned:0" in redis.execute_command("CLUSTER", "INFO"):  # type: ignore[no-untyped-call]
+                    redis.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16_383)  # type: ignore[no-untyped-call]
+                redis.set("ready", 1)
+            except (NoConnection, ResponseError):
+                time.sleep(0.05)
+            else:
+                return
+    pytest.fail(f"redis-server did not answer on port {port} within {patience_s} s")
+
+
+async def opened(port: int, partitions: int) -> RedisPrototype:
+    store = RedisPrototype(Redis(port=port), partitions)
+    await store.load()
+    await store.crawl_put(CRAWL, b"{}", 0.0)
+    return store
+
+
+@pytest.fixture
+async def redis(port: int) -> AsyncIterator[Redis]:
+    client = Redis(port=port)
+    await client.flushall()
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture(params=[TOUCHED, MANY])
+async def store(redis: Redis, port: int, request: pytest.FixtureRequest) -> AsyncIterator[RedisPrototype]:
+    found = await opened(port, request.param)
+    yield found
+    await found.close()
+
+
+@pytest.fixture
+async def wide(redis: Redis, port: int) -> AsyncIterator[RedisPrototype]:
+    found = await opened(port, MANY)
+    yield found
+    await found.close()
+
+
+@pytest.mark.parametrize("name", PROVED)
+async def test_the_contract_holds(store: RedisPrototype, name: str) -> None:
+    await getattr(contract, name)(store)
+
+
+@pytest.mark.parametrize(("name", "failure"), WITH_FAILURES)
+async def test_the_contract_holds_for_failures(store: RedisPrototype, name: str, failure: dict[str, Any]) -> None:
+    await getattr(contract, name)(store, failure)
+
+
+async def test_the_exact_order_of_all_hosts_needs_every_partition(redis: Redis, port: int) -> None:
+    """With as many partitions as an ask touches the order is exact; with more the contract's promise must fail."""
+    narrow = await opened(port, TOUCHED)
+    await getattr(contract, EXACT_ORDER)(narrow)
+    await redis.flushall()
+    wide = await opened(port, MANY)
+    with pytest.raises(AssertionError):
+        await getattr(contract, EXACT_ORDER)(wide)
+    await narrow.close()
+    await wide.close()
+
+
+async def test_within_the_partitions_it_touches_an_ask_gets_the_exact_best(wide: RedisPrototype) -> None:
+    found = [f"https://h{n % 90}.org/{n}" for n in range(900)]
+    priority = np.random.default_rng(3).random(900)
+    await wide.discover(CRAWL, links(*found, given=priority), None, 0.0)
+    wide.calls.clear()
+    batch = await wide.gather(CRAWL, ask(), 20, 5.0, 20)
+    tags = {tag for _, tag in wide.calls}
+    there = [n for n, url in enumerate(found) if wide.partition(url.split("/")[2]) in tags]
+    best = sorted(there, key=lambda n: -priority[n])[:20]
+    assert listed(batch) == [found[n] for n in best]
+    assert batch.url[0] == found[int(np.argmax(priority))]  # the best of all is never missed: its partition leads
+
+
+async def test_an_ask_is_two_functions_on_at_most_four_partitions(redis: Redis, wide: RedisPrototype) -> None:
+    found = [f"https://h{n}.org/" for n in range(500)]
+    await wide.discover(CRAWL, links(*found), None, 0.0)
+    await redis.config_resetstat()
+    wide.calls.clear()
+    batch = await wide.gather(CRAWL, ask(), 100, 5.0, 10)
+    grants = await wide.reserve(CRAWL, batch, terms())
+    stats = await redis.info("commandstats")
+    assert len(batch) >= TOUCHED
+    assert grants.outcome.tolist() == [LEASED] * len(batch)
+    assert {name for name, _ in wide.calls} == {"gather", "reserve"}
+    assert len({tag for _, tag in wide.calls}) == TOUCHED
+    assert stats["cmdstat_fcall"]["calls"] == 2 * TOUCHED
+
+
+async def test_a_retried_request_finds_its_own_grants_and_takes_no_second_slot(store: RedisPrototype) -> None:
+    await store.discover(CRAWL, links(contract.A, contract.B), None, 0.0)
+    first = await contract.leased(store, contract.A, contract.B, delay_s=2.0)  # type: ignore[arg-type]
+    again = await store.gather(CRAWL, ask(1.0, request_id="r-1"), 10, 5.0, 10)
+    assert sorted(listed(again)) == [contract.A, contract.B]
+    grants = await store.reserve(CRAWL, again, terms(1.0, delay_s=2.0))
+    assert grants.outcome.tolist() == [LEASED, LEASED]
+    assert sorted(grants.start.tolist()) == first.start.tolist() == [0.0, 2.0]
+    other = await store.reserve(CRAWL, again, terms(1.0, request_id="r-2"))
+    assert other.outcome.tolist() == [TAKEN, TAKEN]
+
+
+async def test_many_crawlers_at_once_never_share_a_url_nor_a_slot(store: RedisPrototype) -> None:
+    found = [f"https://h{n % 8}.org/{n}" for n in range(200)]
+    await store.discover(CRAWL, links(*found), None, 0.0)
+
+    async def one(number: int) -> list[tuple[str, float]]:
+        name = f"c-{number}"
+        batch = await store.gather(CRAWL, ask(crawler_id=name), 40, 60.0, 40)
+        grants = await store.reserve(CRAWL, batch, terms(crawler_id=name, delay_s=1.0, horizon_s=60.0))
+        mine = np.flatnonzero(grants.outcome == LEASED)
+        return [(str(batch.url[n]), float(grants.start[n])) for n in mine]
+
+    given = [grant for grants in await asyncio.gather(*(one(n) for n in range(10))) for grant in grants]
+    assert len(given) > 40
+    assert len({url for url, _ in given}) == len(given)
+    assert len({(url.split("/")[2], start) for url, start in given}) == len(given)
+
+
+async def test_evidence_told_twice_counts_once(store: RedisPrototype) -> None:
+    """What crosses partitions may be lost on its way; then it is sent again, so it must set and not add."""
+    told = fetches(contract.A, relevance=1.0)
+    for _ in range(2):
+        await store.record(CRAWL, told, 1.0, 3)
+        await store.discover(CRAWL, links(contract.X, parent=0), told, 1.0)
+    batch = await store.look(CRAWL, ids(contract.X))
+    assert (batch.parents.tolist(), batch.parent_sum.tolist()) == ([1], [1.0])
+
+
+async def test_ids_without_their_hosts_have_to_be_asked_for_everywhere(wide: RedisPrototype) -> None:
+    """Why `look` and `rank` need more than ids: with the host it is one call, without it one per partition."""
+    await wide.discover(CRAWL, links(contract.A), None, 0.0)
+    wide.calls.clear()
+    blind = await wide.look(CRAWL, ids(contract.A))
+    assert len(wide.calls) == MANY
+    wide.calls.clear()
+    seeing = await wide.look(CRAWL, ids(contract.A), np.array(["a.org"], object))
+    assert len(wide.calls) == 1
+    assert listed(seeing) == listed(blind) == [contract.A]
+
+
+async def test_a_host_and_its_bucket_share_a_hash_tag(redis: Redis, wide: RedisPrototype) -> None:
+    await wide.discover(CRAWL, links(contract.A, contract.X), None, 0.0)
+    await contract.leased(wide, contract.A, contract.X)  # type: ignore[arg-type]
+    keys = [key.decode() for key in await redis.keys() if key.startswith(b"{")]
+    tags = {f"{{p{wide.partition(host)}}}" for host in ("a.org", "x.org")}
+    assert {key[: key.index("}") + 1] for key in keys} == tags
+    assert all(f"{tag}pace" in keys for tag in tags)
