@@ -720,6 +720,15 @@ def test_the_crawl_bounds_depth_for_all(guide: Guide) -> None:
     assert state_of(guide, A + "2") == "dropped"
 
 
+def test_a_new_definition_may_bound_depth_less(guide: Guide) -> None:
+    guide.define("default", {"policy": UNPACED, "limits": {"max_depth": 1}})
+    guide.seed("default", [A])
+    tell(guide, fetched(A, A + "1"))
+    guide.define("default", {"policy": UNPACED, "limits": {"max_depth": 2}})
+    tell(guide, fetched(A + "1", A + "2"))
+    assert asked(guide) == [A + "2"]
+
+
 def test_one_seed_that_nobody_can_fetch_refuses_them_all_by_name(guide: Guide) -> None:
     with pytest.raises(MalformedRequest) as refusal:
         guide.seed("default", [A, "ftp://a.org/"])
@@ -1352,7 +1361,7 @@ def test_a_url_leased_when_others_were_forgotten_can_be_told(small: Guide) -> No
 
 def test_what_the_quota_forgot_is_counted(small: Guide) -> None:
     small.seed("default", ranked(8))
-    assert stats(small)["dropped"] == {"quota": 3}
+    assert stats(small)["evicted"] == 3
 
 
 def test_over_quota_breadth_first_forgets_what_it_would_fetch_last(small: Guide) -> None:

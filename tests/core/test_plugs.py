@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 import pytest
 
-from crawlguide import policy
 from crawlguide.core import plugs
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.guide import strategies
 from crawlguide.guide.strategies import best_first
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_kind_is_the_file_of_that_name() -> None:
@@ -16,8 +22,15 @@ def test_a_kind_is_the_file_of_that_name() -> None:
 
 
 def test_a_dotted_kind_is_that_module() -> None:
-    found = plugs.module(strategies, "crawlguide.guide.strategies.best_first", "strategy.kind")
-    assert found is best_first
+    name = "crawlguide.guide.strategies.best_first"
+    assert plugs.module(strategies, name, "strategy.kind", [name]) is best_first
+
+
+def test_a_dotted_kind_that_nobody_trusts_is_not_even_imported() -> None:
+    sys.modules.pop("wave", None)
+    with pytest.raises(MalformedRequest, match="expected one of"):
+        plugs.module(strategies, "wave.open", "strategy.kind")
+    assert "wave" not in sys.modules
 
 
 def test_kinds_are_the_files_of_a_package_with_dashes_in_order() -> None:
@@ -26,8 +39,12 @@ def test_kinds_are_the_files_of_a_package_with_dashes_in_order() -> None:
     assert found == sorted(found)
 
 
-def test_private_files_are_no_kinds() -> None:
-    assert not [kind for kind in plugs.kinds(policy) if kind.startswith(("-", "_"))]
+def test_private_files_are_no_kinds(tmp_path: Path) -> None:
+    for name in ("_shared.py", "open_one.py"):
+        (tmp_path / name).touch()
+    package = ModuleType("package")
+    package.__path__ = [str(tmp_path)]
+    assert plugs.kinds(package) == ["open-one"]
 
 
 def test_an_unknown_kind_is_refused_with_the_kinds_there_are_and_the_nearest() -> None:
@@ -49,7 +66,7 @@ def test_a_refusal_names_the_field() -> None:
 
 def test_a_dotted_kind_that_does_not_exist_is_refused() -> None:
     with pytest.raises(MalformedRequest, match=r"expected a module, got 'acme\.models\.mine'"):
-        plugs.module(strategies, "acme.models.mine", "strategy.kind")
+        plugs.module(strategies, "acme.models.mine", "strategy.kind", ["acme.models.mine"])
 
 
 def test_options_of_a_plug_come_from_what_is_given() -> None:

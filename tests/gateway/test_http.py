@@ -176,9 +176,10 @@ def test_a_crawl_nobody_defined_is_made_by_asking(client: httpx.Client, crawl: s
 
 
 @pytest.mark.parametrize("name", ["a b", "ä", "a?b", "a%2Fb", "a/b"])
-def test_a_crawl_made_by_asking_is_found_under_its_name(client: httpx.Client, name: str) -> None:
-    done(client.post("/v1/next", json=ask(name)))
-    assert done(client.get("/v1/crawls/" + quote(name, safe="")))["crawl_id"] == name
+def test_asking_makes_a_crawl_only_where_its_path_can_find_it(client: httpx.Client, name: str) -> None:
+    made = client.post("/v1/next", json=ask(name)).status_code
+    found = client.get("/v1/crawls/" + quote(name, safe="")).status_code
+    assert (made, found) in {(200, 200), (400, 404), (400, 400)}
 
 
 def test_nothing_to_give_is_an_empty_list_and_a_time_to_come_back(client: httpx.Client, crawl: str) -> None:

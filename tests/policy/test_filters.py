@@ -61,7 +61,9 @@ def test_an_empty_batch_gives_an_empty_mask(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_filter_never_changes_the_batch(kind: str) -> None:
-    candidates = batch(MANY, estimated_ms=[500.0] * 12, estimated_bytes=[1_000.0] * 12, failures=[20, 0, 1])
+    candidates = batch(
+        MANY, estimated_ms=[500.0] * 12, estimated_bytes=[1_000.0] * 12, failures=[20, 0, 1], errors=[20, 0, 1]
+    )
     before = pickle.dumps(candidates)
     default(kind).keep(candidates, question())
     assert pickle.dumps(candidates) == before
@@ -184,9 +186,9 @@ def full(pages: list[int], most: int) -> list[bool]:
     return kept
 
 
-def failing(pages: int, failures: int, last_fetch: float = NOW - 1.0, **rules: object) -> bool:
-    """Is the host refused?"""
-    candidates = batch(["https://a.org/"], pages=pages, failures=failures, last_fetch=last_fetch)
+def failing(pages: int, errors: int, last_fetch: float = NOW - 1.0, **rules: object) -> bool:
+    """Is the host refused after so many pages and errors?"""
+    candidates = batch(["https://a.org/"], pages=pages, failures=errors, errors=errors, last_fetch=last_fetch)
     return not domains.build(ruled(**rules)).keep(candidates, question())[0]
 
 
@@ -204,40 +206,45 @@ def test_a_full_domain_stays_out_until_its_cap_is_changed() -> None:
 
 
 def test_a_host_that_fails_most_of_the_time_is_refused() -> None:
-    assert failing(pages=1, failures=9)
+    assert failing(pages=1, errors=9)
 
 
 def test_a_host_at_the_threshold_is_kept() -> None:
-    assert not failing(pages=2, failures=8)
+    assert not failing(pages=2, errors=8)
 
 
 def test_too_few_failures_prove_nothing() -> None:
-    assert not failing(pages=0, failures=9)
+    assert not failing(pages=0, errors=9)
 
 
 def test_the_threshold_can_be_set() -> None:
-    assert failing(pages=2, failures=8, unreliable_threshold=0.5)
+    assert failing(pages=2, errors=8, unreliable_threshold=0.5)
 
 
 def test_how_many_tries_prove_it_can_be_set() -> None:
-    assert failing(pages=0, failures=3, unreliable_after=3)
+    assert failing(pages=0, errors=3, unreliable_after=3)
 
 
 def test_an_unreliable_host_is_refused_for_just_under_ten_minutes() -> None:
-    assert failing(pages=0, failures=10, last_fetch=NOW - 599.0)
+    assert failing(pages=0, errors=10, last_fetch=NOW - 599.0)
 
 
 def test_an_unreliable_host_is_probed_after_ten_minutes() -> None:
-    assert not failing(pages=0, failures=10, last_fetch=NOW - 600.0)
+    assert not failing(pages=0, errors=10, last_fetch=NOW - 600.0)
 
 
 def test_an_unreliable_host_stays_out_until_its_next_probe() -> None:
-    hosts = batch(["https://a.org/"], failures=10, last_fetch=NOW - 100.0).hosts
+    hosts = batch(["https://a.org/"], failures=10, errors=10, last_fetch=NOW - 100.0).hosts
     assert domains.build(Definition()).until(hosts, question()).tolist() == [NOW + 500.0]
 
 
+def test_missing_pages_do_not_make_a_host_unreliable() -> None:
+    candidates = batch(["https://a.org/"], pages=0, failures=50, errors=0, last_fetch=NOW)
+    assert domains.build(Definition()).keep(candidates, question()).all()
+
+
 def test_one_unreliable_host_does_not_harm_another() -> None:
-    candidates = batch(["https://a.org/", "https://b.org/"], failures=[10, 0], last_fetch=NOW)
+    candidates = batch(["https://a.org/", "https://b.org/"], failures=[10, 0], errors=[10, 0], last_fetch=NOW)
     assert domains.build(Definition()).keep(candidates, question()).tolist() == [False, True]
 
 

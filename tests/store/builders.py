@@ -41,7 +41,7 @@ def links(*found: str, parent: int | Sequence[int] = -1, **columns: Any) -> Link
     )
 
 
-def fetches(*found: str, target: str | None = None, **columns: Any) -> Fetches:
+def fetches(*found: str, target: str | None = None, crawler_id: str = "c-1", **columns: Any) -> Fetches:
     """Fetches of the given URLs, by default good ones."""
     count = len(found)
     nan = np.nan
@@ -66,6 +66,7 @@ def fetches(*found: str, target: str | None = None, **columns: Any) -> Fetches:
         retry_after_s=np.array(column["retry_after_s"], np.float64),
         fetch_time=texts(column["fetch_time"]),
         content_hash=texts(column["content_hash"]),
+        crawler_id=crawler_id,
     )
 
 

@@ -17,7 +17,7 @@ import orjson
 import xxhash
 
 from crawlguide.core.columns import texts
-from crawlguide.core.types import Batch, Discovery, Grants, Hosts, Paths, Recorded, UrlRecord
+from crawlguide.core.types import Batch, Crawl, Discovery, Grants, Hosts, Paths, Picked, Recorded, UrlRecord
 from crawlguide.store.rows import HOST, PACE, ROW, STATES
 
 if TYPE_CHECKING:
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from crawlguide.core.types import F64, I64, U64, Ask, Crawl, Fetches, LeaseTerms, Links, Text
+    from crawlguide.core.types import F64, I64, U64, Ask, Fetches, LeaseTerms, Links, Text
 
 TOUCHED = 4  # partitions of an ask
 AT_ONCE = 500  # items of one call, so that no call holds the server for long
 FOCUS_PER_HOST = 10
-NO_BOUND = np.iinfo(np.int32).max
 Call = tuple[int, dict[str, Any]]
 
 LUA = r"""#!lua name=crawlguide
@@ -46,7 +45,7 @@ local function codec(format, names)  -- a numpy record as a Lua table, and back
     return found
   end, function(found)
     local values = {}
-    for i = 1, #names do values[i] = found[names[i]] end
+    for i = 1, #names do values[i] = found[names[i]] or 0 end  -- a new field starts at 0
     return struct.pack(format, unpack(values))
   end
 end
@@ -110,7 +109,7 @@ end
 -- Hosts are ordered by their best row (open) or by the instant at which they open (shut).
 local function settle(s, name)
   local old, head = call('HGET', s.k .. 'heads', name), call('ZRANGE', s.k .. 'q:' .. name, 0, 0, 'WITHSCORES')
-  local new = head[1] and head[1]:sub(1, 16) .. name
+  local new = head[1] and head[1] .. name
   if new and call('ZSCORE', s.k .. 'shut', name) then return end
   if old and old ~= new then call('ZREM', s.k .. 'open', old) end
   if new then
@@ -182,60 +181,64 @@ local function wake(s, at)
   return #ended
 end
 
-local function opens(s, name) return math.max(pace(s, name).next_fetch, pace(s, name).blocked, host(s, name).withheld) end
+local function openings(s, names)  -- when each host may be fetched, read off its two records
+  local found, paces, hosts = {}, many(s.p .. 'pace', names), many(s.k .. 'hosts', names)
+  for i = 1, #names do
+    found[i] = -inf
+    if paces[i] then
+      local next_fetch, blocked = struct.unpack('<dd', paces[i], @NEXT@)
+      found[i] = math.max(next_fetch, blocked)
+    end
+    if hosts[i] then found[i] = math.max(found[i], (struct.unpack('<d', hosts[i], @WITHHELD@))) end
+  end
+  return found
+end
 local function best(s, a)  -- merges the queues of open hosts, best first: O(rows given), whatever waits
-  local found, waiting, given, chunk = {}, {}, {}, math.min(a.per_host, 8)
-  local heads, next_head, offset = {}, 1, 0
-  local function later_than(x, y) return x.score > y.score or (x.score == y.score and x.sequence > y.sequence) end
-  local function add(name, from)
-    if from >= a.per_host then return end
-    local list = call('ZRANGE', s.k .. 'q:' .. name, from, math.min(from + chunk, a.per_host) - 1, 'WITHSCORES')
-    if not list[1] then return end
-    local item = {name = name, list = list, i = 1, from = from, score = tonumber(list[2]),
-                  sequence = tonumber(list[1]:sub(1, 16), 16)}
-    local low, high = 1, #waiting + 1  -- the best stands last
+  local found, waiting = {}, {}
+  local heads, opens, next_head, offset = {}, {}, 1, 0
+  local function after(x, y) return x.score > y.score or (x.score == y.score and x.sequence > y.sequence) end
+  local function wait(item)  -- the best stands last
+    item.score, item.sequence = tonumber(item.list[item.i + 1]), tonumber(item.list[item.i]:sub(1, 16), 16)
+    local low, high = 1, #waiting + 1
     while low < high do
       local middle = math.floor((low + high) / 2)
-      if later_than(waiting[middle], item) then low = middle + 1 else high = middle end
+      if after(waiting[middle], item) then low = middle + 1 else high = middle end
     end
     table.insert(waiting, low, item)
   end
-  local function head()
+  local function head()  -- the best host not yet looked at; shut ones are set aside on the way
     while true do
       if not heads[next_head] then
         heads, next_head = call('ZRANGE', s.k .. 'open', offset, offset + 31, 'WITHSCORES'), 1
-        offset = offset + #heads / 2
         if not heads[1] then return nil end
+        offset = offset + #heads / 2
+        local names = {}
+        for i = 1, #heads, 2 do names[#names + 1] = heads[i]:sub(33) end
+        opens = openings(s, names)
       end
-      local name = heads[next_head]:sub(17)
-      if opens(s, name) <= a.till then
-        return name, {score = tonumber(heads[next_head + 1]), sequence = tonumber(heads[next_head]:sub(1, 16), 16)}
+      local entry, score, till = heads[next_head], heads[next_head + 1], opens[(next_head + 1) / 2]
+      next_head = next_head + 2
+      if till <= a.till then
+        local item = {name = entry:sub(33), list = {entry:sub(1, 32), score}, i = 1, given = 0}
+        item.score, item.sequence = tonumber(score), tonumber(entry:sub(1, 16), 16)
+        return item
       end
-      shut(s, name, opens(s, name))
-      offset, next_head = offset - 1, next_head + 2
+      shut(s, entry:sub(33), till)
+      offset = offset - 1
     end
   end
-  local name, key = head()
+  local fresh = head()
   while #found < a.limit do
     local top = waiting[#waiting]
-    if name and (not top or later_than(top, key)) then
-      add(name, 0)
-      next_head = next_head + 2
-      name, key = head()
-    elseif top then
-      waiting[#waiting] = nil
-      found[#found + 1] = top.list[top.i]:sub(17)
-      if top.list[top.i + 2] then
-        top.i, top.score = top.i + 2, tonumber(top.list[top.i + 3])
-        top.sequence = tonumber(top.list[top.i]:sub(1, 16), 16)
-        local low, high = 1, #waiting + 1
-        while low < high do
-          local middle = math.floor((low + high) / 2)
-          if later_than(waiting[middle], top) then low = middle + 1 else high = middle end
-        end
-        table.insert(waiting, low, top)
-      else add(top.name, top.from + chunk) end
-    else break end
+    if fresh and (not top or after(top, fresh)) then top, fresh = fresh, head() else waiting[#waiting] = nil end
+    if not top then break end
+    found[#found + 1] = top.list[top.i]:sub(17)
+    top.i, top.given = top.i + 2, top.given + 1
+    if not top.list[top.i] then  -- mostly a host gives few of the best, so ask for few
+      top.i = 1
+      top.list = call('ZRANGE', s.k .. 'q:' .. top.name, top.given, top.given + 3, 'WITHSCORES')
+    end
+    if top.given < a.per_host and top.list[1] then wait(top) end
   end
   return found
 end
@@ -243,14 +246,17 @@ local function shown(s, ids, hint, counted)  -- rows as numpy will read them, jo
   local names, number, rows, urls, where, known = {}, {}, {}, {}, {}, {}
   for i, bytes in ipairs(many(s.k .. 'rows', ids)) do
     if bytes then
-      local name, url = bytes:match('^([^\n]*)\n(.*)$', ROW + 1)
-      if not number[name] then names[#names + 1] = name; number[name] = #names - 1 end
-      known[#known + 1], rows[#rows + 1], urls[#urls + 1] = ids[i], bytes:sub(1, ROW), url
-      where[#where + 1] = struct.pack('<i8', number[name])
+      local cut = bytes:find('\n', ROW + 1, true)
+      local name = bytes:sub(ROW + 1, cut - 1)
+      if not number[name] then names[#names + 1] = name; number[name] = struct.pack('<i8', #names - 1) end
+      known[#known + 1], rows[#rows + 1], urls[#urls + 1] = ids[i], bytes:sub(1, ROW), bytes:sub(cut + 1)
+      where[#where + 1] = number[name]
     end
   end
-  local facts, paces = {}, {}
-  for i, name in ipairs(names) do facts[i], paces[i] = host_write(host(s, name)), pace_write(pace(s, name)) end
+  local facts, paces = many(s.k .. 'hosts', names), many(s.p .. 'pace', names)
+  for i, name in ipairs(names) do
+    facts[i], paces[i] = facts[i] or host_write(host(s, name)), paces[i] or pace_write(pace(s, name))
+  end
   return {hint, table.concat(known), table.concat(rows), table.concat(urls, '\n'), table.concat(where),
           table.concat(names, '\n'), table.concat(facts), table.concat(paces), counted or #known}
 end
@@ -262,17 +268,14 @@ local function gather(s, a)
   end
   flush(s)
   local ids, seen = best(s, a), {}
-  s.hosts, s.paces, s.counts = {}, {}, {}  -- only looked at
-  local counted = #ids
+  local counted, allowed = #ids, openings(s, a.focus)
   for _, id in ipairs(ids) do seen[id] = true end
   local function extra(id) if not seen[id] then seen[id] = true; ids[#ids + 1] = id end end
-  for _, name in ipairs(a.focus) do
-    if opens(s, name) <= a.till then
-      for _, m in ipairs(call('ZRANGE', s.k .. 'q:' .. name, 0, a.focus_rows - 1)) do extra(m:sub(17)) end
-    end
+  for i, name in ipairs(a.focus) do
+    local rows = allowed[i] <= a.till and call('ZRANGE', s.k .. 'q:' .. name, 0, a.focus_rows - 1) or {}
+    for _, m in ipairs(rows) do extra(m:sub(17)) end
   end
   for _, id in ipairs(call('SMEMBERS', s.k .. 'asked:' .. a.crawler .. '\n' .. a.request)) do extra(id) end
-  s.hosts, s.paces, s.counts = {}, {}, {}
   return shown(s, ids, flush(s), counted)
 end
 
@@ -360,6 +363,7 @@ local function fetched(s, f, a, told)
   local lease = r.state == LEASED and cmsgpack.unpack(call('HGET', s.k .. 'lease', f.id))
   if lease and lease[5] then p.last = math.max(p.last, a.at - math.max(f.ms, 0) / 1000) end
   p.fetches, p.failures, h[kind] = p.fetches + 1, p.failures + (f.failed and 1 or 0), h[kind] + 1
+  if f.failed and (f.error ~= '' or f.status == 429 or f.status >= 500) then h.errors = (h.errors or 0) + 1 end
   if f.ms >= 0 then p.median_ms, p.timed = remembered(s, 'ms', r.at, p.timed, f.ms), p.timed + 1 end
   if f.bytes >= 0 and not f.failed then
     p.median_bytes, p.weighed = remembered(s, 'bytes', r.at, p.weighed, f.bytes), p.weighed + 1
@@ -531,10 +535,15 @@ CODES = {"i8": "i8", "i4": "i4", "i2": "i2", "u1": "B", "f8": "d", "f4": "f"}
 
 def _codec(record: np.dtype[np.void]) -> str:
     """The record as a format and names for Lua, so that the two sides cannot drift apart."""
-    fields = record.fields or {}
+    fields: Mapping[str, Any] = record.fields or {}
     codes = [CODES[field[0].str[1:]] for field in fields.values()]
     padding = record.itemsize - max(field[1] + field[0].itemsize for field in fields.values())
     return f"'<{''.join(codes)}{'x' * padding}', {{{', '.join(map(repr, fields))}}}"
+
+
+def _offset(record: np.dtype[np.void], name: str) -> int:
+    fields: Mapping[str, Any] = record.fields or {}
+    return int(fields[name][1])
 
 
 class RedisPrototype:
@@ -548,6 +557,8 @@ class RedisPrototype:
 
     async def load(self) -> None:
         source = LUA.replace("@SIZE@", str(ROW.itemsize))
+        for name, offset in (("NEXT", _offset(PACE, "next_fetch")), ("WITHHELD", _offset(HOST, "withheld"))):
+            source = source.replace(f"@{name}@", str(offset + 1))
         for name, record in (("ROW", ROW), ("HOST", HOST), ("PACE", PACE)):
             source = source.replace(f"@{name}@", _codec(record))
         await self._redis.function_load(source, replace=True)
@@ -579,7 +590,7 @@ class RedisPrototype:
         """THE WALL: an id does not say where its row lives. Without `hosts` every partition has to be asked."""
         raw = _raw(ids)
         if hosts is None:
-            rows = dict.fromkeys(range(self._partitions), list(range(len(raw))))
+            rows = {tag: list(range(len(raw))) for tag in range(self._partitions)}
         else:
             rows = self._split(range(len(raw)), hosts)
         some = [
@@ -596,17 +607,16 @@ class RedisPrototype:
 
     # crawls, as far as the contract needs them
 
-    async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
-        return bool(await self._redis.hset(f"crawls:{crawl.tenant}", crawl.name, definition))  # type: ignore[misc]
+    async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:  # noqa: ARG002
+        return bool(await self._redis.hset(f"crawls:{crawl.tenant}", crawl.name, definition))
 
     async def crawl_get(self, crawl: Crawl) -> bytes | None:
-        return await self._redis.hget(f"crawls:{crawl.tenant}", crawl.name)  # type: ignore[misc,return-value]
+        found = await self._redis.hget(f"crawls:{crawl.tenant}", crawl.name)
+        return found.encode() if isinstance(found, str) else found
 
     async def crawl_list(self, tenant: str) -> list[Crawl]:
-        from crawlguide.core.types import Crawl as Named
-
-        names = await self._redis.hkeys(f"crawls:{tenant}")  # type: ignore[misc]
-        return sorted(Named(tenant, bytes(name).decode()) for name in names)
+        names = await self._redis.hkeys(f"crawls:{tenant}")
+        return sorted(Crawl(tenant, _text(name)) for name in names)
 
     # an ask
 
@@ -614,32 +624,51 @@ class RedisPrototype:
         till = ask.at + horizon_s
         tags = await self._chosen(crawl, ask, till)
         share = int(min(limit, np.ceil(limit / max(len(tags), 1) * self._spare)))
-        query = {"at": ask.at, "till": till, "limit": share, "per_host": per_host, "focus_rows": FOCUS_PER_HOST}
+        query: dict[str, Any] = {
+            "at": ask.at,
+            "till": till,
+            "limit": share,
+            "per_host": per_host,
+            "focus_rows": FOCUS_PER_HOST,
+        }
         query |= {"crawler": ask.crawler_id, "request": ask.request_id or "\n"}
         calls = [(tag, query | {"focus": [h for h in ask.focus if self.partition(h) == tag]}) for tag in tags]
         batch, ranked = _batch(await self._call(crawl, "gather", calls))
         order = np.lexsort((batch.sequence, -batch.priority))
         best = order[ranked[order]]
-        return batch.take(np.concatenate([best[:limit], np.flatnonzero(~ranked)]))
+        extra = ~ranked | np.isin(batch.hosts.name[batch.host].astype(str), list(ask.focus))
+        extra[best[:limit]] = False
+        return batch.take(np.concatenate([best[:limit], np.flatnonzero(extra)]))
 
     async def _chosen(self, crawl: Crawl, ask: Ask, till: float) -> list[int]:
-        """At most TOUCHED partitions: the crawler's focus first, then those whose best open row is best."""
+        """At most TOUCHED partitions: where this request already was, the focus, then the best open rows.
+
+        A retry may come by way of another guide with other hints; only the note leads it back to its own grants.
+        """
         if self._partitions <= TOUCHED:
             return list(range(self._partitions))
         if len(self._hints.get(crawl, {})) < self._partitions:  # once; a shipped store would share hints by a key
             await self._call(crawl, "stats", [(tag, {}) for tag in range(self._partitions)])
         hints = self._hints[crawl]
-        ready = [tag for tag, (best, soon) in hints.items() if min(best, soon) < np.inf and (best < np.inf or soon <= till)]
-        focus = list(dict.fromkeys(self.partition(host) for host in sorted(ask.focus)))
+        ready = [tag for tag, (best, soon) in hints.items() if best < np.inf or soon <= till]
+        focus = {self.partition(host) for host in ask.focus}
         ready.sort(key=lambda tag: (tag not in focus, hints[tag][0]))
-        return ready[:TOUCHED]
+        before = orjson.loads(await self._redis.get(_note(crawl, ask.crawler_id, ask.request_id)) or b"[]")
+        return list(dict.fromkeys([*before, *ready]))[:TOUCHED]
 
     async def reserve(self, crawl: Crawl, batch: Batch, terms: LeaseTerms) -> Grants:
         rows = self._split(range(len(batch)), batch.hosts.name[batch.host])
         raw = _raw(batch.id)
-        query = {"at": terms.at, "ends": terms.at + terms.lease_s, "delay": terms.delay_s, "strict": terms.strict}
-        query |= {"horizon": terms.horizon_s, "crawler": terms.crawler_id, "request": terms.request_id or ""}
+        query: dict[str, Any] = {"at": terms.at, "ends": terms.at + terms.lease_s, "delay": terms.delay_s}
+        query |= {"strict": terms.strict} | {
+            "horizon": terms.horizon_s,
+            "crawler": terms.crawler_id,
+            "request": terms.request_id or "",
+        }
         calls = [(tag, query | {"ids": [raw[n] for n in mine]}) for tag, mine in rows.items()]
+        if terms.request_id:
+            note = _note(crawl, terms.crawler_id, terms.request_id)
+            await self._redis.set(note, orjson.dumps(list(rows)), ex=int(terms.lease_s) + 1)
         outcome, start = np.empty(len(batch), np.uint8), np.empty(len(batch))
         for mine, reply in zip(rows.values(), await self._call(crawl, "reserve", calls), strict=True):
             outcome[mine], start[mine] = np.frombuffer(reply[1], np.uint8), np.frombuffer(reply[2])
@@ -692,7 +721,7 @@ class RedisPrototype:
     async def _numbers(self, crawl: Crawl, count: int) -> int:
         """Numbers of discovery, from one counter a crawl: the only key that every tell shares."""
         key = f"sequence:{orjson.dumps(list(crawl)).decode()}"
-        return int(await self._redis.incrby(key, count)) - count  # type: ignore[misc]
+        return int(await self._redis.incrby(key, count)) - count
 
     async def discover(self, crawl: Crawl, links: Links, parents: Fetches | None, at: float) -> Discovery:
         """First where the pages live (their links, how deep they lie), then where the links lead."""
@@ -713,7 +742,8 @@ class RedisPrototype:
             parent, relevance, depth, inherited = pages.get(page, ("", 1.0, -1, -1))
             bounds = [b for b in (bound, inherited) if b >= 0]
             item = [raw[n], url, host, first + n, given, depth + 1, min(bounds, default=-1), reason or ""]
-            found[self.partition(host)].append([*item, metadata.decode() if metadata else False, parent, relevance, anchor, position])
+            item += [metadata.decode() if metadata else False, parent, relevance, anchor, position]
+            found[self.partition(host)].append(item)
         new = sum([reply[1] for reply, _ in await self._items(crawl, "discover", found, at)])
         return Discovery(new, links.id)
 
@@ -820,6 +850,14 @@ class RedisPrototype:
         await self._redis.aclose()
 
 
+def _note(crawl: Crawl, crawler_id: str, request_id: str | None) -> str:
+    return f"asked:{orjson.dumps([*crawl, crawler_id, request_id]).decode()}"
+
+
+def _text(reply: bytes | str) -> str:
+    return reply if isinstance(reply, str) else reply.decode()
+
+
 def _raw(ids: U64) -> list[str]:
     """Ids as text: Lua's numbers end at 2**53, and its msgpack knows no binary strings."""
     whole = ids.tobytes().hex()
@@ -848,13 +886,15 @@ def _batch(replies: list[list[Any]]) -> tuple[Batch, np.ndarray[Any, np.dtype[np
     hosts = [np.frombuffer(r[4], np.int64) + offset for r, offset in zip(replies, offsets, strict=False)]
     host: I64 = np.concatenate([*hosts, np.zeros(0, np.int64)])
     opens = np.maximum(pace["next_fetch"], pace["blocked"])
-    table = Hosts(texts(names), mine, pace, opens, mine["pages"] + pace["leases"])  # domain: only what one host knows
+    table = Hosts(
+        texts(names), Picked(mine), Picked(pace), opens, mine["pages"] + pace["leases"]
+    )  # domain: only what one host knows
     ranked = [np.arange(len(h)) < reply[8] for h, reply in zip(hosts, replies, strict=True)]
     batch = Batch(
         url=texts(url for reply in replies for url in _names(reply[3])),
         id=_ids(*(reply[1] for reply in replies)),
         host=host,
-        facts=facts,
+        facts=Picked(facts),
         estimated_ms=table.median_ms[host],
         estimated_bytes=table.median_bytes[host],
         value=facts["priority"],
@@ -886,4 +926,5 @@ def _links(found: list[Any] | None) -> list[tuple[bytes, list[Any]]]:
 
 def _paths(rows: list[tuple[bytes, bytes, list[Any]]]) -> Paths:
     parents, children, _ = zip(*rows, strict=True) if rows else ((), (), ())
-    return Paths(_ids(*parents), _ids(*children), texts(r[2][0] for r in rows), np.array([r[2][1] for r in rows], np.int32))
+    position = np.array([link[1] for _, _, link in rows], np.int32)
+    return Paths(_ids(*parents), _ids(*children), texts(link[0] for _, _, link in rows), position)

@@ -227,6 +227,14 @@ async def test_one_lease_is_given_back_unjudged(store: Store) -> None:
     assert (await store.stats(CRAWL))["fetches"] == 0
 
 
+async def test_nobody_gives_back_what_another_holds(store: Store) -> None:
+    await store.discover(CRAWL, links(A), None, 0.0)
+    await leased(store, A, crawler_id="c-2")
+    released = fetches(A, status=0, error="released", crawler_id="c-1")
+    assert (await store.record(CRAWL, released, 1.0, 3)).skipped == ["not_leased"]
+    assert await state(store, A) == "leased"
+
+
 async def test_what_nobody_holds_cannot_be_given_back(store: Store) -> None:
     await store.discover(CRAWL, links(A), None, 0.0)
     recorded = await store.record(CRAWL, fetches(A, D, status=0, error="released"), 1.0, 3)
@@ -468,24 +476,30 @@ async def test_learned_state_is_replaced_only_by_a_newer_version(store: Store) -
 # quotas, looking in, clearing out
 
 
+async def added(store: Store, found: dict[str, float]) -> None:
+    """Discover URLs and rank them, as a tell does; quotas are kept by then."""
+    await store.discover(CRAWL, links(*found), None, 0.0)
+    await store.rank(CRAWL, ids(*found), np.array(list(found.values())))
+
+
 async def test_over_quota_the_lowest_ranked_goes_and_never_one_in_flight(small_store: Store) -> None:
     found = [f"https://h{n}.org/" for n in range(5)]
-    await small_store.discover(CRAWL, links(*found[:3], given=[0.1, 0.5, 0.9]), None, 0.0)
+    await added(small_store, dict(zip(found[:3], (0.1, 0.5, 0.9), strict=True)))
     await leased(small_store, found[0])
-    await small_store.discover(CRAWL, links(*found[3:], given=[0.3, 0.7]), None, 0.0)
+    await added(small_store, dict(zip(found[3:], (0.3, 0.7), strict=True)))
     assert await gathered(small_store) == [found[2], found[4], found[1]]
     assert await state(small_store, found[0]) == "leased"
     assert await state(small_store, found[3]) is None
-    assert (await small_store.stats(CRAWL))["dropped"] == {"quota": 1}
+    assert (await small_store.stats(CRAWL))["evicted"] == 1
 
 
 async def test_a_host_over_its_own_quota_loses_its_lowest_ranked(small_store: Store) -> None:
-    await small_store.discover(CRAWL, links(A, B, C, given=[0.5, 0.1, 0.3]), None, 0.0)
+    await added(small_store, {A: 0.5, B: 0.1, C: 0.3})
     assert await gathered(small_store) == [A, C]
 
 
 async def test_a_url_that_was_evicted_may_come_again(small_store: Store) -> None:
-    await small_store.discover(CRAWL, links(A, B, C, given=[0.5, 0.1, 0.3]), None, 0.0)
+    await added(small_store, {A: 0.5, B: 0.1, C: 0.3})
     await small_store.drop(CRAWL, ids(A, C), "test")
     assert (await small_store.discover(CRAWL, links(B), None, 1.0)).new == 1
     assert await gathered(small_store) == [B]

@@ -48,9 +48,10 @@ class StoreOptions(Section, frozen=True):
 
 
 class Crawls(Section, frozen=True):
-    """What happens to a crawl nobody defined."""
+    """What crawls may be and use."""
 
     auto_create: bool = True
+    plugins: tuple[str, ...] = ()
 
 
 class GuideOptions(Section, frozen=True):
@@ -103,15 +104,18 @@ def _file(path: Path) -> dict[str, Any]:
     try:
         tree = tomllib.loads(path.read_text())
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file; `crawlguide config` says how to make one") from None
+        raise ConfigError(f"{path}: no such file") from None
+    except OSError as problem:
+        raise ConfigError(f"{path}: cannot be read: {problem.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
         raise ConfigError(f"{path}: not TOML: {wrong}") from None
     return dict(_flat(tree, str(path)))
 
 
 def _flat(tree: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
+    sections = {field.name for field in msgspec.structs.fields(Config)}
     for name, section in tree.items():
-        if not isinstance(section, dict):
+        if not isinstance(section, dict) or (not section and name not in sections):
             raise ConfigError(_unknown(name, where))
         for option, value in section.items():
             yield f"{name}.{option}", value
@@ -138,7 +142,7 @@ def _put(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
         raise ConfigError(_unknown(key, where))
     kind, _ = keys()[key]
     if isinstance(value, str) and _is_tuple(kind):
-        value = [part.strip() for part in value.split(",")]
+        value = [part.strip() for part in value.split(",") if part.strip()]
     try:
         msgspec.convert(value, kind, strict=not isinstance(value, str))
     except msgspec.ValidationError as wrong:

@@ -18,7 +18,12 @@ MAX_METADATA_BYTES = 4_096
 ERRORS = ("timeout", "dns", "connect", "tls", "too_large", "blocked", "other", "released")
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=200, description="text of 1 to 200 characters")]
+CrawlId = Annotated[
+    str,
+    Meta(min_length=1, max_length=200, pattern="^[^/]+$", description="text of 1 to 200 characters without slash"),
+]
 Text = Annotated[str, Meta(max_length=4 * 1024 * 1024, description="text")]
+Version = Annotated[Text, Meta(extra_json_schema={"const": VERSION})]  # another one gets an error of its own
 Instant = Annotated[str, Meta(max_length=64, description="an ISO 8601 instant such as 2025-11-03T14:17:31Z")]
 Amount = Annotated[float, Meta(ge=0, le=1e15, description="a number from 0")]
 Share = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
@@ -76,20 +81,20 @@ class Context(Struct, frozen=True):
 
 
 class AskMessage(Struct, frozen=True):
-    mcp_version: Text
+    mcp_version: Version
     crawler_id: Identifier
     budget: BudgetMessage
     request_id: Identifier | None = None
-    crawl_id: Identifier = "default"
+    crawl_id: CrawlId = "default"
     context: Context | None = None
     request_timestamp: Instant | None = None
 
 
 class ReportMessage(Struct, frozen=True):
-    mcp_version: Text
+    mcp_version: Version
     crawler_id: Identifier
     fetches: list[Fetch]
-    crawl_id: Identifier = "default"
+    crawl_id: CrawlId = "default"
     report_id: Identifier | None = None
 
 
@@ -179,6 +184,7 @@ class CrawlStats(Struct, frozen=True):
     failed: int
     relevant: int
     discovered: int
+    evicted: int
     learner: dict[str, Any]
 
 

@@ -13,20 +13,22 @@ import msgspec
 from crawlguide.core.errors import MalformedRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 
-def module(package: ModuleType, kind: str, field: str) -> ModuleType:
-    """The module behind a kind, or an error that names the kinds there are."""
-    known = kinds(package)
-    if "." not in kind and kind not in known:
+def module(package: ModuleType, kind: str, field: str, trusted: Collection[str] = ()) -> ModuleType:
+    """The module behind a kind, or an error that names the kinds there are.
+
+    A dotted kind is imported only if the operator trusts it: whoever may define a crawl may not run any code.
+    """
+    known = [*kinds(package), *trusted]
+    if kind not in known:
         near = difflib.get_close_matches(kind, known, 1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise MalformedRequest(f"{field}: expected one of {', '.join(known)}, got {kind!r}{hint}", field=field)
-    path = kind if "." in kind else f"{package.__name__}.{kind.replace('-', '_')}"
     try:
-        return import_module(path)
-    except ModuleNotFoundError as missing:
+        return import_module(kind if kind in trusted else f"{package.__name__}.{kind.replace('-', '_')}")
+    except ImportError as missing:
         raise MalformedRequest(f"{field}: expected a module, got {kind!r}: {missing}", field=field) from None
 
 

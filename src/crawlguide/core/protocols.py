@@ -75,7 +75,7 @@ class Defers(Filter, Protocol):
 
 
 class Withholds(Filter, Protocol):
-    """A filter that refuses whole hosts (`refusal` is "withhold"): it says until when, so that they stay away."""
+    """A filter that refuses whole hosts (`refusal` is "withhold"): it says until when, NaN for not at all."""
 
     def until(self, hosts: Hosts, ask: Ask) -> F64: ...
 
@@ -129,7 +129,7 @@ class Store(Protocol):
         ...
 
     async def rank(self, crawl: Crawl, ids: U64, priority: F64) -> None:
-        """Write the priority at rest of queued URLs; others are left alone."""
+        """Write the priority at rest of queued URLs; then, over quota, the lowest-ranked are forgotten."""
         ...
 
     async def look(self, crawl: Crawl, ids: U64) -> Batch:
@@ -152,8 +152,8 @@ class Store(Protocol):
         """Queued URLs become dropped, and stay known so that they are not asked again."""
         ...
 
-    async def revive(self, crawl: Crawl, ids: U64) -> None:
-        """Dropped URLs become queued again."""
+    async def revive(self, crawl: Crawl, ids: U64, deepest: int = ...) -> None:
+        """Dropped URLs become queued again, except those that lie deeper than `deepest` (-1: no bound)."""
         ...
 
     async def release(self, crawl: Crawl, crawler_id: str) -> int:

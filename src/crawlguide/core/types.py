@@ -138,6 +138,7 @@ class Hosts(Table):
     pages = Fact[I64]("pages", "fetched well")
     failures = Fact[I64]("failures", "fetches that failed")
     errors = Fact[I64]("errors", "failures that are the host's and not the URL's")
+    domain = Fact[I32]("domain", "number of its registrable domain within the crawl")
     judged = Fact[I64]("judged", "pages whose relevance is known")
     relevance_sum = Fact[F64]("relevance_sum", "of those pages")
 
@@ -192,7 +193,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Links(Table):
-    """Links as columns: the page they were found on (row of the fetch; -1 for a seed) and where they lead."""
+    """Links as columns: the page they were found on (row of the fetch; -1 for a seed) and where they lead.
+
+    `max_depth` is a seed's bound for all that is found from it (-1: none), `reason` why a link is dropped on sight.
+    """
 
     parent: I64
     url: Text
@@ -204,6 +208,7 @@ class Links(Table):
     max_depth: I32
     metadata: Text
     reason: Text
+    deepest: int = field(default=-1, metadata=BESIDE)  # the crawl's own bound on depth, -1: none
 
     def __len__(self) -> int:
         return len(self.id)
@@ -232,6 +237,7 @@ class Fetches(Table):
     retry_after_s: F64
     fetch_time: Text
     content_hash: Text
+    crawler_id: str = field(default="", metadata=BESIDE)  # who tells
 
     def __len__(self) -> int:
         return len(self.id)

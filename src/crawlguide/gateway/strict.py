@@ -85,7 +85,7 @@ def repeats(keys, first, count, key):  # type: ignore[no-untyped-def]
 def inspect(body):  # type: ignore[no-untyped-def]  # noqa: C901 - one case for each kind of byte
     """A verdict and where. Keys of all open objects lie on one stack; `base` marks where the innermost begin."""
     keys, base, in_object = np.empty(MAX_KEYS, np.uint64), np.empty(MAX_DEPTH + 1, np.int64), np.zeros(MAX_DEPTH + 1)
-    count, depth, at, key_next = 0, 0, 0, False
+    count, depth, at, key_next, closely = 0, 0, 0, False, False
     while at < len(body):
         byte = body[at]
         if byte == _QUOTE:
@@ -93,11 +93,12 @@ def inspect(body):  # type: ignore[no-untyped-def]  # noqa: C901 - one case for 
             if key_next:
                 key = hashed(body, at + 1, end)
                 if escaped or count == MAX_KEYS:
-                    return LOOK_CLOSELY, at
-                if repeats(keys, base[depth], count, key):
-                    return REPEATED, at
-                keys[count] = key
-                count += 1
+                    closely = True
+                else:
+                    if repeats(keys, base[depth], count, key):
+                        return REPEATED, at
+                    keys[count] = key
+                    count += 1
                 key_next = False
             at = end
         elif byte in (_OPEN_OBJECT, _OPEN_LIST):
@@ -113,4 +114,4 @@ def inspect(body):  # type: ignore[no-untyped-def]  # noqa: C901 - one case for 
         elif byte == _COMMA and depth > 0:
             key_next = in_object[depth] > 0
         at += 1
-    return FINE, at
+    return (LOOK_CLOSELY if closely else FINE), at

@@ -27,7 +27,7 @@ def decode(body: bytes, kind: type[Message]) -> Message:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as wrong:
-        raise _explained(str(wrong), body, kind) from None
+        raise _explained(str(wrong), _read(body), kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise MalformedRequest(f"body: not JSON: {wrong}") from None
 
@@ -48,7 +48,14 @@ def error(problem: CrawlGuideError) -> bytes:
     return encode(ErrorMessage(ErrorBody(problem.code, problem.message, problem.field, problem.retry_after_s)))
 
 
-def _explained(message: str, body: bytes, kind: Any) -> MalformedRequest:
+def _read(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as wrong:
+        raise MalformedRequest(f"body: not JSON: {wrong}") from None
+
+
+def _explained(message: str, given: Any, kind: Any) -> MalformedRequest:
     """msgspec says what is wrong and where; we add what was expected in words, and what came."""
     place = _PLACE.search(message)
     path = place["path"].lstrip(".") if place else ""
@@ -61,7 +68,7 @@ def _explained(message: str, body: bytes, kind: Any) -> MalformedRequest:
         known = ", ".join(_fields(_type_at(kind, path)))
         return MalformedRequest(f"{field}: unknown field; expected one of {known}", field=field)
     expected = _description(kind, path) or text.removeprefix("Expected ").replace("`", "")
-    came = _shown(_value_at(orjson.loads(body), path))
+    came = _shown(_value_at(given, path))
     return MalformedRequest(f"{path or 'body'}: expected {expected}, got {came}", field=path or None)
 
 
@@ -70,7 +77,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _steps(path: str) -> list[str]:
-    return [step for step in re.split(r"\.|(?=\[)", path) if step]
+    return re.findall(r"\[[^\]]*\]|[^.\[]+", path)
 
 
 def _value_at(value: Any, path: str) -> Any:
@@ -87,7 +94,7 @@ def _value_at(value: Any, path: str) -> Any:
 def _type_at(kind: Any, path: str) -> Any:
     for step in _steps(path):
         kind = _plain(kind)
-        kind = get_args(kind)[-1] if step.startswith("[") else _hints(kind).get(step, Any)
+        kind = (get_args(kind) or (Any,))[-1] if step.startswith("[") else _hints(kind).get(step, Any)
     return kind
 
 

@@ -44,7 +44,7 @@ def assigned(walked: Walked, ask: Ask, expires: float, metadata: Sequence[bytes 
         scoring.reasons(walked.terms).tolist(),
         batch.estimated_ms.astype(np.int64).tolist(),
         batch.estimated_bytes.astype(np.int64).tolist(),
-        np.ceil((walked.start - ask.at) * 1_000).astype(np.int64).tolist(),
+        np.rint((walked.start - ask.at) * 1_000).astype(np.int64).tolist(),
         np.round(walked.terms, 6).tolist(),
         metadata,
         strict=True,

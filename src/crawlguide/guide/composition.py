@@ -11,7 +11,7 @@ from crawlguide.core.errors import MalformedRequest
 from crawlguide.guide import strategies
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from crawlguide.core.crawls import Definition, Weights
     from crawlguide.core.protocols import Filter, Predictor, Sampler, Strategy
@@ -26,16 +26,17 @@ class Composition:
     weights: Weights
 
 
-def strategy(definition: Definition, seed: int) -> Strategy:
-    """Build the strategy that a definition names; its options stand beside its kind."""
+def strategy(definition: Definition, seed: int, plugins: Collection[str]) -> Strategy:
+    """Build the strategy that a definition names, ours or a trusted one; its options stand beside its kind."""
     kind = definition.strategy.get("kind", "layered")
     if not isinstance(kind, str):
         raise MalformedRequest(f"strategy.kind: expected a name, got {kind!r}", field="strategy.kind")
-    plug = plugs.module(strategies, kind, "strategy.kind")
+    plug = plugs.module(strategies, kind, "strategy.kind", plugins)
     built: Strategy = plug.build(plugs.options(plug, definition.strategy, "strategy"), seed)
     return built
 
 
 def filters(names: Sequence[str], definition: Definition) -> tuple[Filter, ...]:
-    """Build the filters in their configured order."""
-    return tuple(plugs.module(policy, name, "guide.filters").build(definition) for name in names)
+    """Build the filters in the order that the operator configured; a dotted name is the operator's own module."""
+    own = [name for name in names if "." in name]
+    return tuple(plugs.module(policy, name, "guide.filters", own).build(definition) for name in names)

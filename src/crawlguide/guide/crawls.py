@@ -16,8 +16,7 @@ from crawlguide.guide.pipeline import valued
 from crawlguide.guide.running import Record, Running, running
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from crawlguide.core.config import Config
     from crawlguide.core.protocols import Store
 
 RENEWED_AT_ONCE = 2_000
@@ -26,11 +25,10 @@ RENEWED_AT_ONCE = 2_000
 class Crawls:
     """Running crawls by name; one that nobody defined is created with defaults unless the operator says no."""
 
-    def __init__(self, store: Store, filters: Sequence[str], seed: int, auto_create: bool) -> None:
+    def __init__(self, store: Store, config: Config, seed: int) -> None:
         self._store = store
-        self._filters = filters
+        self._config = config
         self._seed = seed
-        self._auto_create = auto_create
         self._running: dict[Crawl, Running] = {}
 
     async def get(self, crawl: Crawl, at: float, create: bool = True) -> Running:
@@ -40,14 +38,14 @@ class Crawls:
         stored = await self._store.crawl_get(crawl)
         if stored is not None:
             return self._start(crawl, msgspec.json.decode(stored, type=Record))
-        if not (create and self._auto_create):
+        if not (create and self._config.crawls.auto_create):
             raise NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id")
         await self._save(crawl, Record(), at)
         return self._start(crawl, Record())
 
     async def put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
         """Create or replace; True if it is new. A known frontier is judged anew by the new definition."""
-        built = running(Record(definition), self._filters, self._seed)  # refuses what cannot be built
+        built = self._built(Record(definition))  # refuses what cannot be built
         new = await self._store.crawl_get(crawl) is None
         if new:
             await self._save(crawl, Record(definition), at)
@@ -108,9 +106,11 @@ class Crawls:
         )
 
     def _start(self, crawl: Crawl, record: Record) -> Running:
-        built = running(record, self._filters, self._seed)
-        self._running[crawl] = built
-        return built
+        self._running[crawl] = self._built(record)
+        return self._running[crawl]
+
+    def _built(self, record: Record) -> Running:
+        return running(record, self._config.guide.filters, self._seed, self._config.crawls.plugins)
 
     async def _save(self, crawl: Crawl, record: Record, at: float) -> None:
         await self._store.crawl_put(crawl, msgspec.json.encode(record), at)
@@ -127,7 +127,7 @@ class Crawls:
         while True:
             records, cursor = await self._store.scan(crawl, "dropped", None, RENEWED_AT_ONCE, cursor)
             inside = [r.url for r in records if r.reason == "scope" and found.rules.verdict(urls.queue(r.url)) is None]
-            await self._store.revive(crawl, _ids(inside))
+            await self._store.revive(crawl, _ids(inside), found.rules.max_depth)
             if cursor is None:
                 return
 

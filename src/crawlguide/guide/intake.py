@@ -101,7 +101,7 @@ def _concurrency(metadata: Mapping[str, Any]) -> int:
     return wanted
 
 
-def reported(fetches: Sequence[Fetch], crawl: Crawl, at: float, rules: Rules) -> Report:
+def reported(fetches: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float, rules: Rules) -> Report:
     """The fetches and links of a tell as columns; what cannot be used is skipped with its reason."""
     told, links, skips, truncated = FetchColumns(), LinkColumns(rules), {}, 0
     for number, fetch in enumerate(fetches):
@@ -119,7 +119,7 @@ def reported(fetches: Sequence[Fetch], crawl: Crawl, at: float, rules: Rules) ->
     return Report(
         crawl=crawl,
         at=at,
-        fetches=told.columns(),
+        fetches=told.columns(crawler_id),
         links=links.columns(),
         urls=[fetch.url for fetch in fetches],
         skips=skips,
@@ -178,12 +178,12 @@ class LinkColumns:
                 continue
             if url != base:
                 position = number if link.position is None else link.position
-                self._row(parent, url, link.anchor, position, NAN, self.rules.max_depth, metadata)
+                self._row(parent, url, link.anchor, position, NAN, -1, metadata)
 
     def seed(self, seed: Seed) -> None:
-        bounds = [bound for bound in (seed.max_depth, self.rules.max_depth) if bound is not None and bound >= 0]
         given = NAN if seed.priority is None else seed.priority
-        self._row(-1, seed.url, "", 0, given, min(bounds, default=-1), seed.metadata)
+        bound = -1 if seed.max_depth is None else seed.max_depth
+        self._row(-1, seed.url, "", 0, given, bound, seed.metadata)
 
     def _row(self, *values: Any) -> None:
         columns: tuple[list[Any], ...] = (
@@ -211,6 +211,7 @@ class LinkColumns:
             max_depth=np.array(self.max_depth, np.int32),
             metadata=texts(self.metadata),
             reason=texts(self.rules.verdict(host) for host in hosts),
+            deepest=self.rules.max_depth,
         )
 
 
@@ -241,7 +242,7 @@ class FetchColumns:
             )
         )
 
-    def columns(self) -> Fetches:
+    def columns(self, crawler_id: str) -> Fetches:
         numbers: Sequence[Sequence[Any]] = list(zip(*self.rows, strict=True)) or [()] * 12
         item, url, target, status, error, elapsed, size, relevance, reward, retry, time, content = numbers
         return Fetches(
@@ -261,6 +262,7 @@ class FetchColumns:
             retry_after_s=np.array(retry, np.float64),
             fetch_time=texts(time),
             content_hash=texts(content),
+            crawler_id=crawler_id,
         )
 
 

@@ -44,7 +44,7 @@ class LocalGuide:
     ) -> None:
         self.clock = clock
         self.store = store
-        self.crawls = Crawls(store, config.guide.filters, seed, config.crawls.auto_create)
+        self.crawls = Crawls(store, config, seed)
         self._pipeline = Pipeline(store, config.guide)
         self._telling = Telling(store)
         self._telemetry = telemetry
@@ -74,7 +74,7 @@ class LocalGuide:
         known = await self._replayed(crawl, "tell", message.report_id, digest, Ack)
         if known is not None:
             return known
-        ack = await self._telling.tell(running, crawl, message.fetches, at)
+        ack = await self._telling.tell(running, crawl, message.crawler_id, message.fetches, at)
         await self._remember(crawl, "tell", message.report_id, digest, ack, at + REPORT_KEPT_S)
         self._telemetry.count("fetches", ack.accepted)
         self._telemetry.count("discovered", ack.discovered)
@@ -123,7 +123,7 @@ class LocalGuide:
         """An ask may tell and seed on its way."""
         history = message.context.recent_history if message.context else None
         if history:
-            ack = await self._telling.tell(running, ask.crawl, history, ask.at)
+            ack = await self._telling.tell(running, ask.crawl, ask.crawler_id, history, ask.at)
             self._telemetry.count("fetches", ack.accepted)
         if ask.seeds:
             await self._telling.seed(running, ask.crawl, ask.seeds, ask.at)

@@ -104,7 +104,7 @@ class Pipeline:
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
         if rule.refusal == "withhold":
             until = cast("Withholds", rule).until(batch.hosts, ask)
-            for host in np.unique(batch.host[gone]).tolist():
+            for host in (host for host in np.unique(batch.host[gone]).tolist() if not np.isnan(until[host])):
                 name = str(batch.hosts.name[host])
                 running.withheld.add(name)
                 await self.store.withhold(ask.crawl, [name], float(until[host]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +17,7 @@ from crawlguide.guide.intake import NAN, Rules
 from crawlguide.policy import scope
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from crawlguide.core.crawls import Weights
     from crawlguide.core.messages import Fetch
@@ -52,10 +52,10 @@ class Running:
         return str(self.definition.strategy.get("kind", "layered"))
 
 
-def running(record: Record, filters: Sequence[str], seed: int) -> Running:
+def running(record: Record, filters: Sequence[str], seed: int, plugins: Collection[str] = ()) -> Running:
     """Build everything a definition asks for; raises `MalformedRequest` for what cannot be built."""
     definition = record.definition
-    strategy = composition.strategy(definition, seed)
+    strategy = composition.strategy(definition, seed, plugins)
     inside = scope.build(definition)
     return Running(
         record=record,
@@ -89,7 +89,7 @@ def instant(text: str | None) -> float | None:
         return None
     try:
         when = datetime.fromisoformat(text)
-        return (when if when.tzinfo else when.replace(tzinfo=None).astimezone()).timestamp()
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         where = "limits.until"
         raise MalformedRequest(f"{where}: expected an ISO 8601 instant, got {text[:64]!r}", field=where) from None

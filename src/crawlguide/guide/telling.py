@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Telling:
     store: Store
 
-    async def tell(self, running: Running, crawl: Crawl, fetches: Sequence[Fetch], at: float) -> Ack:
-        report = intake.reported(fetches, crawl, at, running.rules)
+    async def tell(self, running: Running, crawl: Crawl, crawler_id: str, fetches: Sequence[Fetch], at: float) -> Ack:
+        report = intake.reported(fetches, crawl, crawler_id, at, running.rules)
         policy = running.definition.policy
         recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries)
         discovered = await self._discovered(running, report, recorded)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core.columns import rank_within
+
 if TYPE_CHECKING:
     from crawlguide.core.crawls import Definition
     from crawlguide.core.types import F64, Ask, Batch, Hosts, Mask
@@ -24,11 +26,17 @@ class Domains:
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         if not self.max_pages and not batch.hosts.errors.any():
             return np.ones(len(batch), np.bool_)
-        return ~(self.full(batch.hosts) | self.unreliable(batch.hosts, ask.at))[batch.host]
+        hosts = batch.hosts
+        keep: Mask = ~(self.full(hosts) | self.unreliable(hosts, ask.at))[batch.host]
+        if self.max_pages:  # what this answer gives out counts too
+            place = rank_within(hosts.domain[batch.host].astype(np.int64))
+            keep &= hosts.domain_pages[batch.host] + place < self.max_pages
+        return keep
 
-    def until(self, hosts: Hosts, ask: Ask) -> F64:  # noqa: ARG002 - others may look at the ask
-        """A full domain stays out until its cap is changed, an unreliable host until its next probe."""
-        return np.where(self.full(hosts), np.inf, hosts.last_fetch + self.probe_after_s)
+    def until(self, hosts: Hosts, ask: Ask) -> F64:
+        """A full domain stays out until its cap changes, an unreliable host until its next probe; NaN: not at all."""
+        probe = np.where(self.unreliable(hosts, ask.at), hosts.last_fetch + self.probe_after_s, np.nan)
+        return np.where(self.full(hosts), np.inf, probe)
 
     def full(self, hosts: Hosts) -> Mask:
         """The registrable domain has given, or is about to give, as many pages as it may."""

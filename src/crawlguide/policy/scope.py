@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import urls
+from crawlguide.core.errors import MalformedRequest, UrlError
 
 if TYPE_CHECKING:
     from crawlguide.core.crawls import Definition
@@ -51,8 +52,17 @@ def _with_parents(host: str) -> list[str]:
 
 def build(definition: Definition) -> Scope:
     policy = definition.policy
-    return Scope(_names(policy.allow_domains), _names(policy.deny_domains))
+    allow = _names(policy.allow_domains, "policy.allow_domains")
+    return Scope(allow, _names(policy.deny_domains, "policy.deny_domains"))
 
 
-def _names(domains: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(domain.lower().strip(".") for domain in domains)
+def _names(domains: tuple[str, ...], field: str) -> frozenset[str]:
+    """Hosts as they stand in canonical URLs, however people write them."""
+    return frozenset(_host(domain, f"{field}[{number}]") for number, domain in enumerate(domains))
+
+
+def _host(domain: str, field: str) -> str:
+    try:
+        return urls.parts(urls.canonical(f"https://{domain.strip('.')}/")).host
+    except UrlError:
+        raise MalformedRequest(f"{field}: expected a domain, got {domain!r}", field=field) from None

@@ -27,11 +27,8 @@ def discover(frontier: Frontier, links: Links, parents: Fetches | None, at: floa
     kept = add_evidence(frontier, rows, links, from_rows, relevance(links, parents), depth)
     add_links(frontier, rows, links, from_rows, kept)
     note_wishes(frontier, rows, links, bound, fresh.astype(np.bool_))
-    refused = ((bound >= 0) & (depth > bound)) | np.array([reason is not None for reason in links.reason])
-    sort_out(frontier, rows, links, refused)
-    frontier.evict()
-    if frontier.quota.urls_per_host < frontier.quota.urls:
-        frontier.evict_from(np.unique(frontier.table["host"][rows]).tolist())
+    too_deep = ((bound >= 0) & (depth > bound)) | ((links.deepest >= 0) & (depth > links.deepest))
+    sort_out(frontier, rows, links, too_deep | np.array([reason is not None for reason in links.reason]))
     new = int(fresh.sum())
     frontier.counts["discovered"] += new
     return Discovery(new, links.id)
@@ -103,10 +100,14 @@ def add_links(frontier: Frontier, rows: I64, links: Links, from_rows: I64, kept:
 
 
 def note_wishes(frontier: Frontier, rows: I64, links: Links, bound: I32, new: Mask) -> None:
-    """What came along with a link: a priority set by hand, a bound on depth, metadata to hand back."""
+    """What came along with a link: a priority set by hand, metadata to hand back, a bound on depth.
+
+    Of several ways to a URL the one with the loosest bound counts.
+    """
     given = ~np.isnan(links.given)
     frontier.table["given"][rows[given]] = links.given[given]
-    frontier.table["max_depth"][rows[new]] = bound[new]
+    known = np.where(new, bound, frontier.table["max_depth"][rows])
+    frontier.table["max_depth"][rows] = np.where((known < 0) | (bound < 0), -1, np.maximum(known, bound))
     for number, metadata in enumerate(links.metadata):
         if metadata is not None:
             frontier.metadata.setdefault(int(rows[number]), metadata)
@@ -122,7 +123,7 @@ def sort_out(frontier: Frontier, rows: I64, links: Links, refused: Mask) -> None
     welcome = np.unique(rows[~refused & ((state == FREE) | (state == DROPPED))])
     free = frontier.table["state"][welcome] == FREE
     start(frontier, welcome[free])
-    frontier.revive(welcome[~free & out_of_scope(frontier, welcome)])
+    frontier.revive(welcome[~free & out_of_scope(frontier, welcome)], links.deepest)
 
 
 def out_of_scope(frontier: Frontier, rows: I64) -> Mask:

@@ -104,8 +104,10 @@ class Frontier:
         self.dropped[reason] += len(rows)
         self.move(rows, DROPPED)
 
-    def revive(self, rows: I64) -> None:
-        """Dropped rows wait again, with the priority they had."""
+    def revive(self, rows: I64, deepest: int) -> None:
+        """Dropped rows wait again, with the priority they had, except those that still lie too deep."""
+        depth, bound = self.table["depth"][rows], self.table["max_depth"][rows]
+        rows = rows[((bound < 0) | (depth <= bound)) & ((deepest < 0) | (depth <= deepest))]
         self._undrop(rows)
         self.enqueue(rows)
 
@@ -132,21 +134,21 @@ class Frontier:
             self.metadata.pop(row, None)
         self.index.forget(rows)
 
-    def evict(self) -> None:
+    def _evict(self) -> None:
         """Over quota the lowest-ranked waiting rows go, never one in flight."""
         while self.states[QUEUED] > self.quota.urls and (worst := self.queues.worst()) is not None:
             row = np.array([worst])
             if self.table["state"][worst] == LEASED:
                 self.queues.pass_over(row.astype(np.int32))
             else:
-                self.dropped["quota"] += 1
+                self.counts["evicted"] += 1
                 self.forget(row)
 
-    def evict_from(self, hosts: Sequence[int]) -> None:
+    def _evict_from(self, hosts: Sequence[int]) -> None:
         """The same for hosts that are over their own quota."""
         for host in hosts:
             while self.queues.waiting(host) > self.quota.urls_per_host:
-                self.dropped["quota"] += 1
+                self.counts["evicted"] += 1
                 self.forget(np.array([self.queues.worst_of_host(host)]))
 
     def wake(self, at: float) -> None:
@@ -201,9 +203,10 @@ class Frontier:
             self._back(rows)
         return len(rows)
 
-    def give_back(self, row: int) -> bool:
-        """A crawler returns one lease unjudged."""
-        if self.table["state"][row] != LEASED:
+    def give_back(self, row: int, crawler_id: str) -> bool:
+        """A crawler returns one lease unjudged; False if it does not hold it."""
+        lease = self.leases.by_row.get(row)
+        if lease is None or lease.crawler_id != crawler_id:
             return False
         self.leases.end([row])
         self._back([row])
@@ -227,7 +230,11 @@ class Frontier:
         self.queues.open(hosts)
 
     def rank(self, rows: I64, priority: F64) -> None:
+        """New priorities; then, over quota, the lowest-ranked go."""
         known = rows >= 0
         rows, priority = rows[known], priority[known]
         self.table["priority"][rows] = priority
         self.queues.rank(rows.astype(np.int32), priority)
+        self._evict()
+        if self.quota.urls_per_host < self.quota.urls:
+            self._evict_from(np.unique(self.table["host"][rows]).tolist())

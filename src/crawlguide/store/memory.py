@@ -170,10 +170,10 @@ class MemoryStore:
         rows = frontier.index.find(ids)
         frontier.drop(rows[(rows >= 0) & (frontier.table["state"][rows] == QUEUED)], reason)
 
-    async def revive(self, crawl: Crawl, ids: U64) -> None:
+    async def revive(self, crawl: Crawl, ids: U64, deepest: int = -1) -> None:
         frontier = self._frontier(crawl)
         rows = frontier.index.find(ids)
-        frontier.revive(rows[(rows >= 0) & (frontier.table["state"][rows] == DROPPED)])
+        frontier.revive(rows[(rows >= 0) & (frontier.table["state"][rows] == DROPPED)], deepest)
 
     async def release(self, crawl: Crawl, crawler_id: str) -> int:
         return self._frontier(crawl).release(crawler_id)
@@ -265,7 +265,7 @@ class MemoryStore:
         frontier = self._frontier(crawl)
         numbers = dict(zip(STATES[:3], frontier.states.tolist(), strict=False))
         dropped = {reason: count for reason, count in frontier.dropped.items() if count}
-        keys = ("fetches", "failed", "relevant", "discovered")
+        keys = ("fetches", "failed", "relevant", "discovered", "evicted")
         return {**numbers, "dropped": dropped, "hosts": len(frontier.hosts)} | {k: frontier.counts[k] for k in keys}
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlguide.core.types import Recorded
 from crawlguide.store.discovery import UNKNOWN_RELEVANCE
-from crawlguide.store.rows import QUEUED
+from crawlguide.store.rows import DROPPED, QUEUED
 
 if TYPE_CHECKING:
     from crawlguide.core.types import U64, Fetches, Text
@@ -42,7 +42,7 @@ class Outcomes:
         if fetches.status[number] < 0 and not fetches.error[number]:
             return self._late(row, float(fetches.reward[number]))
         if fetches.error[number] == "released":
-            return None if row >= 0 and self.frontier.give_back(row) else "not_leased"
+            return None if self.frontier.give_back(row, fetches.crawler_id) else "not_leased"
         if self._told_before(fetches, number):
             return "duplicate"
         self._fetched(fetches, number)
@@ -50,7 +50,8 @@ class Outcomes:
 
     def _claim(self, ids: U64, urls: Text, hosts: Text) -> int:
         """The row of a fetched page; one that was never assigned or even discovered is recorded too."""
-        rows, _ = self.frontier.claim(ids, urls, hosts, self.at)
+        rows, fresh = self.frontier.claim(ids, urls, hosts, self.at)
+        self.frontier.counts["discovered"] += int(fresh.sum())
         row = int(rows[0])
         if self.frontier.table["depth"][row] == np.iinfo(np.int32).max:
             self.frontier.table["depth"][row] = 0
@@ -74,7 +75,7 @@ class Outcomes:
         self.frontier.counts["fetches"] += 1
         self.frontier.counts["failed"] += failed
         self._note(row, status)
-        if failed and self._retry(row, status, error):
+        if failed and _is_passing(status, error) and self._stays(row):
             return
         self.frontier.finish(row)
         self.frontier.table["tries"][row] = 0
@@ -84,7 +85,10 @@ class Outcomes:
         """The page the content belongs to: after a redirect both URLs are done."""
         if one.target_id[0] == one.id[0]:
             return row
-        target = self._claim(one.target_id, one.target_url, one.target_host)
+        target, table = self._claim(one.target_id, one.target_url, one.target_host), self.frontier.table
+        new = np.isnan(table["fetched"][target]) and not table["parents"][target]
+        table["depth"][target] = table["depth"][row] if new else min(table["depth"][row], table["depth"][target])
+        table["max_depth"][target] = table["max_depth"][row] if new else table["max_depth"][target]
         self._note(target, int(one.status[0]))
         self.frontier.finish(target)
         return target
@@ -93,10 +97,15 @@ class Outcomes:
         self.frontier.table["status"][row] = max(status, 0)
         self.frontier.table["fetched"][row] = self.at
 
-    def _retry(self, row: int, status: int, error: str) -> bool:
-        """Queue a passing failure again, later each time; False once it has been tried often enough."""
+    def _stays(self, row: int) -> bool:
+        """After a passing failure a row is queued again, later each time, until it has been tried often enough.
+
+        One that was dropped stays dropped: somebody fetched what nobody had asked for.
+        """
         frontier, table = self.frontier, self.frontier.table
-        if not _is_passing(status, error) or table["tries"][row] >= self.max_retries:
+        if table["state"][row] == DROPPED:
+            return True
+        if table["tries"][row] >= self.max_retries:
             return False
         table["tries"][row] += 1
         wait = min(FIRST_RETRY_S * 2.0 ** (int(table["tries"][row]) - 1), LONGEST_RETRY_S)
@@ -135,16 +144,21 @@ class Outcomes:
             host["judged"] += np.isnan(before)
         shift = _known(relevance) - _known(before)
         if table["outs"][row] and shift:
-            self._shift_children(row, shift)
+            self._shift_children(row, shift, _known(before))
 
-    def _shift_children(self, row: int, shift: float) -> None:
-        frontier = self.frontier
-        first, count = int(frontier.table["first_out"][row]), int(frontier.table["outs"][row])
+    def _shift_children(self, row: int, shift: float, before: float) -> None:
+        """The children's sum moves by the correction; their best parent may now be this page, or another one."""
+        frontier, table = self.frontier, self.frontier.table
+        first, count = int(table["first_out"][row]), int(table["outs"][row])
         children = frontier.index.find(frontier.links.child_ids(first, count))
         children = np.unique(children[children >= 0])
-        frontier.table["parent_sum"][children] += shift
-        best = frontier.table["parent_best"][children]
-        frontier.table["parent_best"][children] = np.maximum(best, _known(float(frontier.table["relevance"][row])))
+        table["parent_sum"][children] += shift
+        lost = children[(table["parent_best"][children] <= before) & (shift < 0)]
+        table["parent_best"][children] = np.maximum(table["parent_best"][children], before + shift)
+        for child in lost.tolist():
+            parents = frontier.index.find(frontier.links.parents(int(table["first_in"][child])).parent)
+            relevance = table["relevance"][parents[parents >= 0]]
+            table["parent_best"][child] = max(np.where(np.isnan(relevance), UNKNOWN_RELEVANCE, relevance), default=0.0)
 
     def _late(self, row: int, reward: float) -> str | None:
         """A downstream signal about a page that was fetched before."""

@@ -26,6 +26,7 @@ def reserve(rows, table, queue_of, pace, opens, at, delay, horizon, strict, outc
         mine = pace[queue]
         own = delay if np.isnan(mine.delay) else mine.delay
         slot = max(at, mine.next_fetch, mine.blocked, mine.last + own)
+        slot = at + np.ceil((slot - at) * 1_000.0 - 1e-3) / 1_000.0  # as the crawler is told it: in milliseconds
         full = (strict and mine.leases > 0) or (mine.limit > 0 and mine.leases >= mine.limit)
         start[number] = max(slot, at + own) if full else slot
         outcome[number] = DEFERRED
