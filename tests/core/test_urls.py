@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+import xxhash
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -272,12 +274,24 @@ def test_a_link_group_is_nearness_and_the_first_segment_of_the_path(url: str, gr
     assert urls.link_group(url, "example.org") == group
 
 
-def test_the_identity_is_xxh3_of_64_bits_as_its_author_publishes_it() -> None:
-    assert urls.identity("") == 0x2D06800538D394C2
+def test_the_lower_bits_of_an_identity_are_xxh3_of_the_url() -> None:
+    url = "https://example.org/"
+    assert urls.identity(url) & (1 << 56) - 1 == xxhash.xxh3_64_intdigest(url.encode()) & (1 << 56) - 1
+
+
+def test_the_top_byte_of_an_identity_is_the_same_for_a_whole_domain() -> None:
+    found = {urls.identity(f"https://{host}.example.co.uk/{n}") >> 56 for n in range(9) for host in ("a", "b.c", "www")}
+    assert found == {int(urls.domain_hash("example.co.uk")[:2], 16)}
+
+
+def test_partitions_spread_domains_evenly() -> None:
+    counts = Counter(urls.partition(f"site{n}.org") for n in range(20_000))
+    assert len(counts) == 256
+    assert max(counts.values()) < 2 * 20_000 / 256
 
 
 def test_the_identity_of_a_url_never_changes() -> None:
-    assert urls.identity("https://example.org/") == 0x8E2C3C2914C7CB49  # stored frontiers depend on it
+    assert urls.identity("https://example.org/") == 0x402C3C2914C7CB49  # stored frontiers depend on it
 
 
 @given(st.text(max_size=50))

@@ -75,7 +75,7 @@ def ask(at: float = 0.0, crawl: Crawl = CRAWL, crawler_id: str = "c-1", **more: 
 
 
 def terms(at: float = 0.0, crawler_id: str = "c-1", **more: Any) -> LeaseTerms:
-    given = {"request_id": "r-1", "lease_s": 150.0, "delay_s": 0.0, "horizon_s": 5.0} | more
+    given: dict[str, Any] = {"request_id": "r-1", "lease_s": 150.0, "delay_s": 0.0, "horizon_s": 5.0} | more
     return LeaseTerms(crawler_id=crawler_id, at=at, **given)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -276,7 +276,7 @@ async def test_the_same_fetch_told_twice_counts_once(store: Store) -> None:
 
 @pytest.mark.parametrize("failure", [{"status": 429}, {"status": 500}, {"status": 0, "error": "timeout"}])
 async def test_a_passing_failure_is_tried_again_later_until_it_was_tried_enough(
-    store: Store, failure: dict[str, object]
+    store: Store, failure: dict[str, Any]
 ) -> None:
     await store.discover(CRAWL, links(A), None, 0.0)
     at = 0.0
@@ -291,7 +291,7 @@ async def test_a_passing_failure_is_tried_again_later_until_it_was_tried_enough(
 
 
 @pytest.mark.parametrize("failure", [{"status": 404}, {"status": 403}, {"status": 0, "error": "tls"}])
-async def test_a_lasting_failure_is_done(store: Store, failure: dict[str, object]) -> None:
+async def test_a_lasting_failure_is_done(store: Store, failure: dict[str, Any]) -> None:
     await store.record(CRAWL, fetches(A, **failure), 0.0, 3)
     assert await state(store, A) == "done"
     assert (await store.stats(CRAWL))["failed"] == 1
@@ -410,18 +410,18 @@ async def test_an_operator_sets_a_queues_delay_blocks_it_and_limits_it(store: St
 
 async def test_a_host_withheld_from_a_crawl_stays_out_until_then(store: Store) -> None:
     await store.discover(CRAWL, links(A, X), None, 0.0)
-    await store.withhold(CRAWL, ["a.org"], 50.0)
+    await store.withhold(CRAWL, ["a.org"], np.array([50.0]))
     await store.discover(CRAWL, links(B), None, 1.0)
     assert await gathered(store, at=1.0) == [X]
     assert sorted(await gathered(store, at=50.0)) == [A, B, X]
-    await store.withhold(CRAWL, ["a.org"], np.inf)
+    await store.withhold(CRAWL, ["a.org"], np.array([np.inf]))
     assert await gathered(store, at=1e9) == [X]
-    await store.withhold(CRAWL, ["a.org"], -np.inf)
+    await store.withhold(CRAWL, ["a.org"], np.array([-np.inf]))
     assert sorted(await gathered(store, at=51.0)) == [A, B, X]
 
 
 async def test_a_withheld_host_stays_out_when_it_had_nothing_to_give_yet(store: Store) -> None:
-    await store.withhold(CRAWL, ["a.org"], 50.0)
+    await store.withhold(CRAWL, ["a.org"], np.array([50.0]))
     await store.discover(CRAWL, links(A, X), None, 1.0)
     assert await gathered(store, at=1.0) == [X]
 
@@ -550,7 +550,16 @@ async def test_purge_forgets_the_matching_urls_except_leased_ones(store: Store) 
 
 async def test_metadata_is_handed_back_unchanged(store: Store) -> None:
     await store.discover(CRAWL, links(A, B, metadata=[b'{"label":"x"}', None]), None, 0.0)
-    assert await store.metadata(CRAWL, ids(A, B, D)) == [b'{"label":"x"}', None, None]
+    assert list((await leased(store, A, B)).metadata) == [b'{"label":"x"}', None]
+
+
+async def test_a_retry_of_the_same_request_finds_its_own_leases(store: Store) -> None:
+    await store.discover(CRAWL, links(A, B), None, 0.0)
+    first = await leased(store, A, B, delay_s=2.0)
+    again = await leased(store, A, B, delay_s=2.0, at=1.0)
+    assert (again.outcome.tolist(), again.start.tolist()) == ([LEASED, LEASED], first.start.tolist())
+    assert (await leased(store, A, at=1.0, request_id="r-2")).outcome.tolist() == [TAKEN]
+    assert (await leased(store, A, at=1.0, request_id=None)).outcome.tolist() == [TAKEN]
 
 
 async def test_dropped_urls_are_remembered_and_can_be_revived(store: Store) -> None:
@@ -583,6 +592,6 @@ async def test_every_url_is_in_exactly_one_state(store: Store) -> None:
 
 async def test_a_host_withheld_until_shortly_is_gathered_within_the_horizon(store: Store) -> None:
     await store.discover(CRAWL, links(A, X), None, 0.0)
-    await store.withhold(CRAWL, ["a.org"], 50.0)
+    await store.withhold(CRAWL, ["a.org"], np.array([50.0]))
     assert await gathered(store, at=44.0) == [X]
     assert sorted(await gathered(store, at=46.0)) == [A, X]

@@ -117,7 +117,10 @@ class Store(Protocol):
         ...
 
     async def gather(self, crawl: Crawl, ask: Ask, limit: int, horizon_s: float, per_host: int) -> Batch:
-        """The best queued URLs of hosts that may be fetched within the horizon, best first, O(limit)."""
+        """The best queued URLs of hosts that may be fetched within the horizon, best first, O(limit).
+
+        A store spread over partitions looks into a few of them: best first then means among those it looked into.
+        """
         ...
 
     async def reserve(self, crawl: Crawl, batch: Batch, terms: LeaseTerms) -> Grants:
@@ -140,8 +143,8 @@ class Store(Protocol):
 
     async def children(self, crawl: Crawl, ids: U64) -> Paths: ...
 
-    async def withhold(self, crawl: Crawl, hosts: Sequence[str], until: float) -> None:
-        """Keep a crawl's hosts out of `gather` until then; an instant in the past lets them in again."""
+    async def withhold(self, crawl: Crawl, hosts: Sequence[str], until: F64) -> None:
+        """Keep a crawl's hosts out of `gather`, each until its instant; one in the past lets a host in again."""
         ...
 
     async def schedule(self, crawl: Crawl, ids: U64, due: F64) -> None:
@@ -196,8 +199,6 @@ class Store(Protocol):
     ) -> None:
         """Set a politeness queue's own delay, block it until an instant, or cap its leases at once (0 lifts)."""
         ...
-
-    async def metadata(self, crawl: Crawl, ids: U64) -> list[bytes | None]: ...
 
     async def wait(self, crawl: Crawl, at: float) -> float | None:
         """Seconds until something may be given again; None if nothing is queued, leased or scheduled."""

@@ -279,10 +279,14 @@ LEASED, DEFERRED, TAKEN = 0, 1, 2
 
 @dataclass(frozen=True)
 class Grants:
-    """One row for each row of the reserved batch: LEASED, DEFERRED or TAKEN, and when it may start."""
+    """One row for each row of the reserved batch: LEASED, DEFERRED or TAKEN, when it may start, and its metadata.
+
+    A row that the same crawler holds for the same request is LEASED again, at its first start: a retry finds its own.
+    """
 
     outcome: U8
     start: F64
+    metadata: Sequence[bytes | None]
 
 
 @dataclass(frozen=True)

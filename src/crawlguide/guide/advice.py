@@ -13,8 +13,6 @@ from crawlguide.core.clock import iso
 from crawlguide.core.messages import Advice, AdviceMetadata, Assigned, Deferred, Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from crawlguide.core.types import Ask
     from crawlguide.guide.pipeline import Walked
     from crawlguide.guide.running import Running
@@ -34,7 +32,7 @@ class Given:
     retry_after_ms: int = 0
 
 
-def assigned(walked: Walked, ask: Ask, expires: float, metadata: Sequence[bytes | None]) -> list[Assigned]:
+def assigned(walked: Walked, ask: Ask, expires: float) -> list[Assigned]:
     """One entry for each granted URL, in the order of the batch: best first."""
     batch = walked.batch
     columns = zip(
@@ -46,7 +44,7 @@ def assigned(walked: Walked, ask: Ask, expires: float, metadata: Sequence[bytes 
         batch.estimated_bytes.astype(np.int64).tolist(),
         np.rint((walked.start - ask.at) * 1_000).astype(np.int64).tolist(),
         np.round(walked.terms, 6).tolist(),
-        metadata,
+        walked.metadata,
         strict=True,
     )
     until = iso(expires)

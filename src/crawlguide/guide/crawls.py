@@ -117,7 +117,8 @@ class Crawls:
 
     async def _renew(self, crawl: Crawl, old: Running, new: Running) -> None:
         """Hosts that were held back and URLs out of scope get a new hearing, and every waiting URL a new rank."""
-        await self._store.withhold(crawl, sorted(old.withheld), -np.inf)
+        held = sorted(old.withheld)
+        await self._store.withhold(crawl, held, np.full(len(held), -np.inf))
         await self._revive(crawl, new)
         if old.definition.strategy != new.definition.strategy:
             await self._rank(crawl, new)

@@ -140,8 +140,7 @@ class LocalGuide:
         running.assigned += len(walked.batch)
         self._telemetry.count("assigned", len(walked.batch))
         expires = ask.at + lease_s(ask)
-        metadata = await self.store.metadata(ask.crawl, walked.batch.id)
-        urls = answers.assigned(walked, ask, expires, metadata)
+        urls = answers.assigned(walked, ask, expires)
         return answers.advice(running, ask, Given(urls, held, dropped), self._queries)
 
     async def _walk(self, running: Running, ask: Ask) -> Walked | None:

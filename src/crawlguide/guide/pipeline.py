@@ -12,6 +12,8 @@ from crawlguide import scoring
 from crawlguide.core.types import LEASED, LeaseTerms
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crawlguide.core.config import GuideOptions
     from crawlguide.core.protocols import Defers, Filter, Store, Withholds
     from crawlguide.core.types import F64, Ask, Batch, Mask, Rows
@@ -29,12 +31,14 @@ class Walked:
     batch: Batch
     terms: F64
     start: F64
+    metadata: Sequence[bytes | None] = ()
     dropped: Counter[str] = field(default_factory=Counter)
     deferred: list[tuple[str, float]] = field(default_factory=list)
 
     def take(self, rows: Rows) -> Walked:
         terms, start = self.terms.take(rows, 0), self.start.take(rows)
-        return Walked(self.batch.take(rows), terms, start, self.dropped, self.deferred)
+        metadata = [self.metadata[row] for row in rows.tolist()] if self.metadata else ()
+        return Walked(self.batch.take(rows), terms, start, metadata, self.dropped, self.deferred)
 
 
 @dataclass(frozen=True)
@@ -104,15 +108,15 @@ class Pipeline:
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
         if rule.refusal == "withhold":
             until = cast("Withholds", rule).until(batch.hosts, ask)
-            for host in (host for host in np.unique(batch.host[gone]).tolist() if not np.isnan(until[host])):
-                name = str(batch.hosts.name[host])
-                running.withheld.add(name)
-                await self.store.withhold(ask.crawl, [name], float(until[host]))
+            held = np.flatnonzero(~np.isnan(until))
+            names = batch.hosts.name[held].tolist()
+            running.withheld.update(names)
+            await self.store.withhold(ask.crawl, names, until[held])
 
     async def _reserved(self, running: Running, ask: Ask, walked: Walked) -> Walked:
         """The promise: leases and host slots in one step; rows that another crawler got first drop out."""
         grants = await self.store.reserve(ask.crawl, walked.batch, lease_terms(running, ask))
-        granted = Walked(walked.batch, walked.terms, grants.start, walked.dropped, walked.deferred)
+        granted = Walked(walked.batch, walked.terms, grants.start, grants.metadata, walked.dropped, walked.deferred)
         return granted.take(np.flatnonzero(grants.outcome == LEASED)) if grants.outcome.any() else granted
 
 

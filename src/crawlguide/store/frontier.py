@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.types import LEASED as GRANTED
-from crawlguide.core.types import Grants, rows_of
+from crawlguide.core.types import TAKEN, Grants, rows_of
 from crawlguide.store.columns import grown
 from crawlguide.store.hosts import CrawlHosts
 from crawlguide.store.index import Index
@@ -22,7 +22,7 @@ from crawlguide.store.rows import DONE, DROPPED, FREE, LEASED, QUEUED, ROW
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.types import F64, I32, I64, U64, LeaseTerms, Text
+    from crawlguide.core.types import F64, I32, I64, U8, U64, LeaseTerms, Text
     from crawlguide.store.pace import Pace
 
 
@@ -181,17 +181,27 @@ class Frontier:
             rows, self.table, self.hosts.pace_row, pace.rows, pace.opens,
             terms.at, terms.delay_s, terms.horizon_s, terms.strict, outcome, start,
         )  # fmt: skip
-        granted = rows[outcome == GRANTED]
-        if len(granted):
-            self._leased(granted, terms)
-        return Grants(outcome, start)
+        granted = outcome == GRANTED
+        if granted.any():
+            self._leased(rows[granted], start[granted], terms)
+        if (outcome == TAKEN).any():
+            self._find_own(rows, terms, outcome, start)
+        return Grants(outcome, start, [self.metadata.get(row) for row in rows.tolist()])
 
-    def _leased(self, rows: I64, terms: LeaseTerms) -> None:
+    def _find_own(self, rows: I64, terms: LeaseTerms, outcome: U8, start: F64) -> None:
+        """A request that comes again gets what it holds already."""
+        for number in np.flatnonzero(outcome == TAKEN).tolist():
+            lease = self.leases.by_row.get(int(rows[number]))
+            if lease and terms.request_id and lease.holder == (terms.crawler_id, terms.request_id):
+                outcome[number], start[number] = GRANTED, lease.rows[int(rows[number])]
+
+    def _leased(self, rows: I64, start: F64, terms: LeaseTerms) -> None:
         self.queues.take_out(rows.astype(np.int32))
         self.states[QUEUED] -= len(rows)
         self.states[LEASED] += len(rows)
         expires = terms.at + terms.lease_s
-        self.leases.add(Lease(terms.crawler_id, terms.request_id, expires, tuple(rows.tolist()), terms.strict))
+        starts = dict(zip(rows.tolist(), start.tolist(), strict=True))
+        self.leases.add(Lease(terms.crawler_id, terms.request_id, expires, starts, terms.strict))
         hosts = self.table["host"][rows]
         np.add.at(self.hosts.domain_pages, self.hosts.rows["domain"][hosts], 1)
         if terms.strict:

@@ -69,5 +69,5 @@ class Index:
         self.rows += len(taken) - again
 
     def _room_for(self, key: np.uint64) -> int:
-        shard = int(key >> np.uint64(56))
+        shard = int(key >> np.uint64(48)) & 255
         return int(self._used[0]) + (16 << max(0, int(self._orders[shard])))

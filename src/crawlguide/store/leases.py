@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,8 +18,12 @@ class Lease:
     crawler_id: str
     request_id: str | None
     expires: float
-    rows: tuple[int, ...]
+    rows: Mapping[int, float]  # and when each may start
     strict: bool = False
+
+    @property
+    def holder(self) -> tuple[str, str | None]:
+        return self.crawler_id, self.request_id
 
 
 @dataclass

@@ -151,7 +151,7 @@ class MemoryStore:
         pairs = zip(out["first_out"].tolist(), out["outs"].tolist(), strict=True)
         return _joined([frontier.links.children(first, count) for first, count in pairs])
 
-    async def withhold(self, crawl: Crawl, hosts: Sequence[str], until: float) -> None:
+    async def withhold(self, crawl: Crawl, hosts: Sequence[str], until: F64) -> None:
         frontier = self._frontier(crawl)
         rows = frontier.hosts.rows_of(hosts)
         frontier.queues.fit(0, len(frontier.hosts.rows))
@@ -208,12 +208,6 @@ class MemoryStore:
     async def find(self, crawl: Crawl, ids: U64) -> list[UrlRecord | None]:
         frontier = self._frontier(crawl)
         return [views.record(frontier, row) if row >= 0 else None for row in frontier.index.find(ids).tolist()]
-
-    async def metadata(self, crawl: Crawl, ids: U64) -> list[bytes | None]:
-        frontier = self._frontier(crawl)
-        if not frontier.metadata:
-            return [None] * len(ids)
-        return [frontier.metadata.get(row) for row in frontier.index.find(ids).tolist()]
 
     async def scan(
         self, crawl: Crawl, state: str | None, host: str | None, limit: int, cursor: str | None

@@ -17,7 +17,7 @@ SLOTS = records(SLOT)
 @part
 def find(key, ids, slots, starts, orders):
     """The row of an id, or -1."""
-    shard = key >> 56
+    shard = (key >> 48) & 255
     if orders[shard] < 0:
         return -1
     mask = (1 << orders[shard]) - 1
@@ -33,7 +33,7 @@ def find(key, ids, slots, starts, orders):
 
 @part
 def place(row, key, slots, starts, orders):
-    shard = key >> 56
+    shard = (key >> 48) & 255
     mask = (1 << orders[shard]) - 1
     at = key & mask
     while slots[starts[shard] + at].item >= 0:
@@ -83,7 +83,7 @@ def claim_all(keys, rows, fresh, done, spare, ids, slots, starts, orders, filled
         key = keys[number]
         row = find(key, ids, slots, starts, orders)
         if row < 0:
-            shard = key >> 56
+            shard = (key >> 48) & 255
             if orders[shard] < 0 or 4 * (filled[shard] + 1) > 3 * (1 << orders[shard]):
                 if rehash(shard, ids, slots, starts, orders, filled, free, used) == 0:
                     return number
@@ -100,7 +100,7 @@ def claim_all(keys, rows, fresh, done, spare, ids, slots, starts, orders, filled
 @kernel(nothing(U64, U64, SLOTS, I64, I32))
 def forget_all(keys, ids, slots, starts, orders):
     for number in range(len(keys)):
-        shard = keys[number] >> 56
+        shard = (keys[number] >> 48) & 255
         if orders[shard] < 0:
             continue
         mask = (1 << orders[shard]) - 1
