@@ -1,0 +1,134 @@
+"""The compiled structures against plain Python, over long random histories."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crawlguide.store.expiring import Expiring
+from crawlguide.store.heaps import Heaps
+from crawlguide.store.index import Index
+from crawlguide.store.leases import Lease, Leases
+from crawlguide.store.queues import Queues
+
+SEEDS = range(6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_heaps_give_what_a_sort_gives(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    heaps = Heaps()
+    plain: dict[int, tuple[int, float]] = {}
+    heaps.fit(300, 7)
+    for _ in range(400):
+        items = chance.permutation(300)[: chance.integers(1, 30)].astype(np.int32)
+        keys = chance.integers(0, 9, len(items)).astype(np.float64)
+        action = chance.integers(0, 3)
+        if action == 0:
+            groups = chance.integers(0, 7, len(items)).astype(np.int32)
+            heaps.push(items, groups, keys, items.astype(np.int64))
+            for item, group, key in zip(items.tolist(), groups.tolist(), keys.tolist(), strict=True):
+                plain.setdefault(item, (group, key))
+        elif action == 1:
+            heaps.remove(items)
+            for item in items.tolist():
+                plain.pop(item, None)
+        else:
+            heaps.rekey(items, keys)
+            for item, key in zip(items.tolist(), keys.tolist(), strict=True):
+                if item in plain:
+                    plain[item] = (plain[item][0], key)
+        check(heaps, plain)
+
+
+def check(heaps: Heaps, plain: dict[int, tuple[int, float]]) -> None:
+    for group in range(7):
+        mine = sorted((-key, item) for item, (home, key) in plain.items() if home == group)
+        assert heaps.size(group) == len(mine)
+        assert heaps.first(group) == ((-mine[0][0], mine[0][1]) if mine else None)
+        wanted = {item for key, item in mine if -key >= 5.0}
+        assert set(heaps.not_below(group, 5.0, 300).tolist()) == wanted
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_index_finds_what_a_dictionary_finds(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    index = Index()
+    plain: dict[int, int] = {}
+    for _ in range(300):
+        ids = chance.integers(0, 2_000, chance.integers(1, 60)).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        if chance.random() < 0.7:
+            rows, fresh = index.claim(ids)
+            for key, row, new in zip(ids.tolist(), rows.tolist(), fresh.tolist(), strict=True):
+                assert (key not in plain) == bool(new)
+                assert plain.setdefault(key, row) == row
+        else:
+            known = np.array([key for key in dict.fromkeys(ids.tolist()) if key in plain], np.uint64)
+            index.forget(index.find(known))
+            for key in known.tolist():
+                del plain[key]
+        assert index.find(ids).tolist() == [plain.get(key, -1) for key in ids.tolist()]
+        assert len(set(plain.values())) == len(plain)
+
+
+def test_rows_of_forgotten_urls_are_used_again() -> None:
+    index = Index()
+    first, _ = index.claim(np.arange(100, dtype=np.uint64) << np.uint64(40))
+    index.forget(first)
+    again, _ = index.claim(np.arange(100, 200, dtype=np.uint64) << np.uint64(40))
+    assert sorted(again.tolist()) == sorted(first.tolist())
+    assert index.rows == 100
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_queues_give_the_best_of_open_hosts(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    queues, hosts, rows = Queues(), 25, 600
+    queues.fit(rows, hosts)
+    opens, pace_row = chance.choice([0.0, 50.0], hosts), np.arange(hosts, dtype=np.int32)
+    home, priority = chance.integers(0, hosts, rows).astype(np.int32), chance.random(rows)
+    everything = np.arange(rows, dtype=np.int32)
+    queues.push(everything, home, priority, everything.astype(np.int64))
+    waiting = set(range(rows))
+    for at in (0.0, 10.0, 49.0, 50.0, 60.0):
+        gone = chance.permutation(rows)[:40].astype(np.int32)
+        queues.remove(gone)
+        waiting -= set(gone.tolist())
+        moved = chance.permutation(rows)[:60].astype(np.int32)
+        priority[moved] = chance.random(60)
+        queues.rank(moved, priority[moved])
+        per_host = int(chance.integers(1, 40))
+        expected: list[int] = []
+        for row in sorted(waiting, key=lambda row: (-priority[row], row)):
+            mine = [other for other in expected if home[other] == home[row]]
+            if opens[home[row]] <= at and len(mine) < per_host:
+                expected.append(row)
+        assert queues.best(50, per_host, at, opens, pace_row).tolist() == expected[:50]
+
+
+def test_the_lowest_ranked_row_of_a_host_is_found() -> None:
+    queues = Queues()
+    queues.fit(9, 1)
+    rows = np.arange(9, dtype=np.int32)
+    queues.push(rows, np.zeros(9, np.int32), np.array([5, 3, 8, 1, 9, 1, 7, 4, 6.0]), rows.astype(np.int64))
+    assert queues.worst_of_host(0) == 5
+
+
+def test_an_entry_ends_when_its_time_is_over_and_a_newer_one_stays() -> None:
+    kept: Expiring[str, int] = Expiring()
+    kept.put("a", 1, 10.0)
+    kept.put("b", 2, 5.0)
+    kept.put("a", 3, 20.0)
+    kept.expire(10.0)
+    assert (kept.get("a", 10.0), kept.get("b", 4.0), len(kept)) == (3, None, 1)
+
+
+def test_the_next_end_of_a_lease_passes_over_what_was_told() -> None:
+    leases = Leases()
+    leases.add(Lease("c-1", None, 10.0, {1: 0.0, 2: 0.0}))
+    leases.add(Lease("c-1", None, 20.0, {3: 0.0}))
+    leases.end([1, 2])
+    assert leases.next_end() == 20.0
+    assert leases.expired(15.0) == []
+    assert leases.expired(20.0) == [3]
+    assert leases.next_end() is None
