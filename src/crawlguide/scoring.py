@@ -58,9 +58,12 @@ def politeness(wait_s):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    nothing(FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64, matrix)
-)
-def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, weights, scales, at, terms):  # type: ignore[no-untyped-def]
+    nothing(
+        FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64, matrix,
+        FLOATS,
+    )
+)  # fmt: skip
+def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, weights, scales, at, terms, score):  # type: ignore[no-untyped-def]
     """One row per candidate, one column per term; a row sums to the candidate's score."""
     tau_s, slow_ms, heavy_bytes, half = scales
     for row in range(len(value)):
@@ -71,17 +74,18 @@ def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, weig
         terms[row, 4] = weights[4] * politeness(next_fetch[host[row]] - at)
         terms[row, 5] = 0.0
         terms[row, 6] = weights[5] * focus[host[row]]
+        score[row] = terms[row].sum()
 
 
-def terms(batch: Batch, ask: Ask, weights: Weights, scales: Scales) -> F64:
-    """The weighted terms of every candidate."""
-    hosts, columns = batch.hosts, np.empty((len(batch), len(TERMS)))
+def terms(batch: Batch, ask: Ask, weights: Weights, scales: Scales) -> tuple[F64, F64]:
+    """The weighted terms of every candidate, and their sums: the scores."""
+    hosts, columns, score = batch.hosts, np.empty((len(batch), len(TERMS))), np.empty(len(batch))
     weigh(
-        np.ascontiguousarray(batch.value), batch.fetched.copy(), batch.parents.astype(np.float64),
-        _told(batch, ask.external), batch.estimated_ms, batch.estimated_bytes, batch.host, hosts.next_fetch,
-        in_focus(hosts, ask), _numbers(weights), np.array(scales), ask.at, columns,
+        batch.value, batch.fetched, batch.parents, _told(batch, ask.external),
+        batch.estimated_ms, batch.estimated_bytes, batch.host, hosts.next_fetch, in_focus(hosts, ask),
+        _numbers(weights), np.array(scales), ask.at, columns, score,
     )  # fmt: skip
-    return columns
+    return columns, score
 
 
 def in_focus(hosts: Hosts, ask: Ask) -> F64:

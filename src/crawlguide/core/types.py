@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,19 +30,42 @@ def column_names(table: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Table:
-    """A frozen set of equally long columns; records count as one column."""
+    """A frozen set of equally long columns. Columns of numbers may lie together in a block, `facts`, one row each."""
 
     def take(self, rows: Rows | Mask) -> Self:
         """The given rows of every column."""
         numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         mine, kind = self.__dict__, cast(Any, type(self))
-        return self.attach(**{name: mine[name].take(numbers) for name in column_names(kind)})
+        return self._with({name: mine[name].take(numbers, -1) for name in column_names(kind)})
 
     def attach(self, **columns: Any) -> Self:
         """The same table with some columns replaced."""
+        kind = type(self)
+        numbers = {name: columns.pop(name) for name in list(columns) if isinstance(vars(kind).get(name), Fact)}
+        if numbers:
+            columns["facts"] = self.__dict__["facts"].copy()
+            for name, column in numbers.items():
+                columns["facts"][vars(kind)[name].place] = column
+        return self._with(columns)
+
+    def _with(self, columns: Mapping[str, Any]) -> Self:
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__, **columns)
         return new
+
+
+class Fact:
+    """A column that lies in its table's block of numbers, at the place at which it is declared."""
+
+    def __init__(self, place: int, meaning: str) -> None:
+        self.place, self.__doc__ = place, meaning
+
+    def __get__(self, table: Any, owner: Any = None) -> F64:
+        column: F64 = table.__dict__["facts"][self.place]
+        return column
+
+
+BESIDE = {"column": False}  # marks a field that belongs to the whole table and not to a row
 
 
 def rows_of(records: Array, rows: Rows) -> Array:
@@ -50,35 +73,6 @@ def rows_of(records: Array, rows: Rows) -> Array:
     size = records.dtype.itemsize
     taken = records.view(np.uint8).reshape(-1, size).take(rows, axis=0)
     return taken.reshape(-1).view(records.dtype)  # type: ignore[no-any-return]
-
-
-class Picked:
-    """Records of which some rows were picked; a field is read when somebody asks for it, and only those rows."""
-
-    def __init__(self, records: Records, rows: Rows | None = None) -> None:
-        self._records, self._rows = records, rows
-
-    def take(self, rows: Rows) -> Picked:
-        return Picked(self._records, rows if self._rows is None else self._rows.take(rows))
-
-    def __getitem__(self, name: str) -> Any:
-        field_of_all = self._records[name]
-        return field_of_all if self._rows is None else field_of_all[self._rows]
-
-
-BESIDE = {"column": False}  # marks a field that belongs to the whole table and not to a row
-Column = TypeVar("Column")
-
-
-class Fact(Generic[Column]):
-    """A column that lies inside a table's records."""
-
-    def __init__(self, name: str, meaning: str, records: str = "facts") -> None:
-        self.name, self.records, self.__doc__ = name, records, meaning
-
-    def __get__(self, table: Any, owner: Any = None) -> Column:
-        column: Column = table.__dict__[self.records][self.name]
-        return column
 
 
 class Crawl(NamedTuple):
@@ -127,59 +121,57 @@ class Seed:
 
 @dataclass(frozen=True)
 class Hosts(Table):
-    """One row for each host that occurs in a batch: what all crawls (`pace`) and this crawl (`facts`) know."""
+    """One row for each host that occurs in a batch: what this crawl and the whole deployment know of it."""
 
     name: Text
-    facts: Picked
-    pace: Picked
-    next_fetch: F64  # when the politeness queue opens
-    domain_pages: I64  # of its registrable domain, fetched or on their way
+    facts: F64  # a row for each fact below
 
-    pages = Fact[I64]("pages", "fetched well")
-    failures = Fact[I64]("failures", "fetches that failed")
-    errors = Fact[I64]("errors", "failures that are the host's and not the URL's")
-    domain = Fact[I32]("domain", "number of its registrable domain within the crawl")
-    judged = Fact[I64]("judged", "pages whose relevance is known")
-    relevance_sum = Fact[F64]("relevance_sum", "of those pages")
-
-    median_ms = Fact[F64]("median_ms", "of the newest fetches; NaN: none yet", "pace")
-    median_bytes = Fact[F64]("median_bytes", "of the newest good fetches; NaN: none yet", "pace")
-    crawl_delay = Fact[F64]("delay", "the queue's own delay; NaN: the crawl's default holds", "pace")
-    last_fetch = Fact[F64]("last", "the newest slot given out", "pace")
-    leases = Fact[I32]("leases", "held by all crawlers", "pace")
-    limit = Fact[I32]("limit", "leases at once; 0: no limit", "pace")
+    pages = Fact(0, "fetched well")
+    failures = Fact(1, "fetches that failed")
+    errors = Fact(2, "failures that are the host's and not the URL's")
+    judged = Fact(3, "pages whose relevance is known")
+    relevance_sum = Fact(4, "of those pages")
+    domain = Fact(5, "number of its registrable domain within the crawl")
+    domain_pages = Fact(6, "of that domain, fetched or on their way")
+    median_ms = Fact(7, "of the newest fetches; NaN: none yet")
+    median_bytes = Fact(8, "of the newest good fetches; NaN: none yet")
+    crawl_delay = Fact(9, "the queue's own delay; NaN: the crawl's default holds")
+    last_fetch = Fact(10, "the newest slot given out")
+    next_fetch = Fact(11, "when the queue opens")
+    leases = Fact(12, "held by all crawlers")
+    limit = Fact(13, "leases at once; 0: no limit")
 
 
 @dataclass(frozen=True)
 class Batch(Table):
-    """Candidate URLs as columns, best first; `host` is a row number in `hosts`.
-
-    What the store knows of a URL lies side by side in `facts`, one record a row; each fact is a column all the same.
-    """
+    """Candidate URLs as columns, best first; `host` is a row number in `hosts`."""
 
     url: Text
     id: U64
     host: I64
-    facts: Picked
-    estimated_ms: F64
-    estimated_bytes: F64
-    value: F64
-    score: F64
+    facts: F64  # a row for each fact below
     hosts: Hosts = field(metadata=BESIDE)
 
-    arm = Fact[I32]("arm", "tree leaf, link group or bandit arm it came from")
-    depth = Fact[I32]("depth", "links from the nearest seed")
-    sequence = Fact[I64]("sequence", "number of its discovery within the crawl")
-    discovered = Fact[F64]("discovered", "when")
-    fetched = Fact[F64]("fetched", "when last; NaN: never")
-    parents = Fact[I32]("parents", "pages known to link here")
-    parent_sum = Fact[F64]("parent_sum", "of their relevance")
-    parent_best = Fact[F64]("parent_best", "the largest relevance among them")
-    given = Fact[F64]("given", "priority set by hand; NaN: none")
-    priority = Fact[F64]("priority", "at rest")
+    arm = Fact(0, "tree leaf, link group or bandit arm it came from; -1: none")
+    depth = Fact(1, "links from the nearest seed")
+    sequence = Fact(2, "number of its discovery within the crawl")
+    discovered = Fact(3, "when")
+    fetched = Fact(4, "when last; NaN: never")
+    parents = Fact(5, "pages known to link here")
+    parent_sum = Fact(6, "of their relevance")
+    parent_best = Fact(7, "the largest relevance among them")
+    given = Fact(8, "priority set by hand; NaN: none")
+    priority = Fact(9, "at rest")
+    estimated_ms = Fact(10, "of a fetch; NaN: not known")
+    estimated_bytes = Fact(11, "of a page; NaN: not known")
+    value = Fact(12, "the predictor's estimate")
+    score = Fact(13, "the weighted sum by which an answer is sorted")
 
     def __len__(self) -> int:
         return len(self.id)
+
+
+HOST_FACTS = BATCH_FACTS = 14
 
 
 @dataclass(frozen=True)
@@ -187,8 +179,8 @@ class Sample:
     """Chosen rows, the arm each stands for, and the chance with which it was chosen (for off-policy evaluation)."""
 
     rows: Rows
-    arm: I32
-    chance: F32
+    arm: F64
+    chance: F64
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,9 @@ class Pipeline:
             estimated_bytes=_estimated(batch.estimated_bytes, options.default_bytes),
         )
         scales = scoring.Scales(options.freshness_tau_s, options.slow_ms, options.heavy_bytes)
-        terms = scoring.terms(batch, ask, running.weights, scales)
-        score = np.add.reduce(terms, 1)
+        terms, score = scoring.terms(batch, ask, running.weights, scales)
         order = np.argsort(-score, kind="stable")
-        return batch.attach(score=score).take(order), terms.take(order, axis=0)
+        return batch.attach(score=score).take(order), terms.take(order, 0)
 
     async def _filtered(self, running: Running, ask: Ask, walked: Walked, rule: Filter) -> Walked:
         """Each filter sees only the survivors of the one before."""

@@ -9,11 +9,11 @@ import numpy as np
 
 from crawlguide.core.kernels import F64 as FLOATS
 from crawlguide.core.kernels import I64 as NUMBERS
-from crawlguide.core.kernels import kernel, nothing, one_f64
+from crawlguide.core.kernels import flag, kernel, nothing, one_f64
 
 if TYPE_CHECKING:
     from crawlguide.core.crawls import Definition
-    from crawlguide.core.types import F64, Ask, Batch, Hosts, Mask
+    from crawlguide.core.types import F64, Ask, Batch, Mask
 
 
 @dataclass(frozen=True)
@@ -30,31 +30,26 @@ class Politeness:
 
     def wait(self, batch: Batch, ask: Ask) -> F64:
         """Seconds until each row's slot, if all rows of its host before it are taken."""
-        hosts = batch.hosts
-        delay = np.where(np.isnan(hosts.crawl_delay), self.delay_s, hosts.crawl_delay)
-        first = np.maximum(hosts.next_fetch, hosts.last_fetch + delay) - ask.at
-        waits = np.empty(len(batch))
-        line_up(batch.host, first, delay, self._room(hosts), 1.0 + self.horizon_s, waits)
+        hosts, waits = batch.hosts, np.empty(len(batch))
+        line_up(
+            batch.host, hosts.next_fetch, hosts.last_fetch, hosts.crawl_delay, hosts.leases, hosts.limit,
+            ask.at, self.delay_s, self.horizon_s, self.strict, waits,
+        )  # fmt: skip
         return waits
 
-    def _room(self, hosts: Hosts) -> F64:
-        """How many more URLs each host may give out at once."""
-        most = 1.0 if self.strict else np.inf
-        if not self.strict and not hosts.limit.any():
-            return np.full(len(hosts.name), most)
-        limit = np.where(hosts.limit > 0, hosts.limit, np.inf)
-        return np.minimum(limit, most) - hosts.leases
 
-
-@kernel(nothing(NUMBERS, FLOATS, FLOATS, FLOATS, one_f64, FLOATS))
-def line_up(host, first, delay, room, too_late, wait):  # type: ignore[no-untyped-def]
-    """Row k of a host waits until the host's first slot and k delays more, or too long where there is no room."""
-    given = np.zeros(len(first))
+@kernel(nothing(NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64, one_f64, one_f64, flag, FLOATS))
+def line_up(host, next_fetch, last_fetch, crawl_delay, leases, limit, at, default, horizon, strict, wait):  # type: ignore[no-untyped-def]
+    """Row k of a host waits for the host's first slot and k delays more; where there is no room, beyond the horizon."""
+    given = np.zeros(len(leases))
     for row in range(len(host)):
         mine = host[row]
-        wait[row] = max(first[mine], 0.0) + given[mine] * delay[mine]
-        if given[mine] >= room[mine]:
-            wait[row] = max(wait[row], too_late)
+        delay = default if np.isnan(crawl_delay[mine]) else crawl_delay[mine]
+        first = max(next_fetch[mine], last_fetch[mine] + delay) - at
+        wait[row] = max(first, 0.0) + given[mine] * delay
+        held = leases[mine] + given[mine]
+        if (strict and held >= 1) or (limit[mine] > 0 and held >= limit[mine]):
+            wait[row] = max(wait[row], 1.0 + horizon)
         given[mine] += 1
 
 

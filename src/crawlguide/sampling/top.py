@@ -17,4 +17,4 @@ if TYPE_CHECKING:
 class Top:
     def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:  # noqa: ARG002 - a sampler may look at the ask
         count = min(len(batch), limit)
-        return Sample(np.arange(count), batch.arm[:count], np.ones(count, np.float32))
+        return Sample(np.arange(count), batch.arm[:count], np.ones(count))

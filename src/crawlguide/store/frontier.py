@@ -175,10 +175,10 @@ class Frontier:
 
     def reserve(self, ids: U64, terms: LeaseTerms) -> Grants:
         """Lease what is still waiting and polite to fetch; the hosts' slots are taken in the order of the rows."""
-        rows, pace = self.index.find(ids), self.pace
+        rows, hosts, pace = self.index.find(ids), self.hosts, self.pace
         outcome, start = np.empty(len(ids), np.uint8), np.empty(len(ids))
         grant.reserve(
-            rows, self.table, self.hosts.pace_row, pace.rows, pace.opens,
+            rows, self.table, hosts.rows, pace.rows, pace.opens, hosts.domain_pages,
             terms.at, terms.delay_s, terms.horizon_s, terms.strict, outcome, start,
         )  # fmt: skip
         granted = outcome == GRANTED
@@ -202,10 +202,8 @@ class Frontier:
         expires = terms.at + terms.lease_s
         starts = dict(zip(rows.tolist(), start.tolist(), strict=True))
         self.leases.add(Lease(terms.crawler_id, terms.request_id, expires, starts, terms.strict))
-        hosts = self.table["host"][rows]
-        np.add.at(self.hosts.domain_pages, self.hosts.rows["domain"][hosts], 1)
         if terms.strict:
-            self.queues.shut(hosts, np.full(len(hosts), expires))
+            self.queues.shut(self.table["host"][rows], np.full(len(rows), expires))
 
     def release(self, crawler_id: str) -> int:
         rows = self.leases.held_by(crawler_id)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.types import Batch, Hosts, Picked, UrlRecord, rows_of
+from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts, UrlRecord
 from crawlguide.store.kernels.join import join
 from crawlguide.store.rows import DROPPED, FREE, LEASED, STATES
 
@@ -19,34 +19,16 @@ SCANNED_AT_ONCE = 100_000
 
 def batch(frontier: Frontier, rows: I64) -> Batch:
     """The given rows as columns, joined with the rows of their hosts."""
-    facts = rows_of(frontier.table, rows)
-    numbers, host = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    count = join(facts["host"].copy(), frontier.hosts.scratch, numbers, host)
-    hosts = host_rows(frontier, numbers[:count])
-    priority = facts["priority"]
-    return Batch(
-        url=frontier.urls.take(rows),
-        id=frontier.index.ids.take(rows),
-        host=host,
-        facts=Picked(facts),
-        estimated_ms=hosts.median_ms[host],
-        estimated_bytes=hosts.median_bytes[host],
-        value=priority,
-        score=priority,
-        hosts=hosts,
-    )
-
-
-def host_rows(frontier: Frontier, numbers: I64) -> Hosts:
-    mine = rows_of(frontier.hosts.rows, numbers)
-    queues = mine["pace"]
-    return Hosts(
-        name=frontier.hosts.names.take(numbers),
-        facts=Picked(mine),
-        pace=Picked(rows_of(frontier.pace.rows, queues)),
-        next_fetch=frontier.pace.opens.take(queues),
-        domain_pages=frontier.hosts.domain_pages.take(mine["domain"]),
-    )
+    count, hosts, pace = len(rows), frontier.hosts, frontier.pace
+    host, numbers = np.empty(count, np.int64), np.empty(count, np.int64)
+    facts, host_facts = np.empty((BATCH_FACTS, count)), np.empty((HOST_FACTS, count))
+    distinct = join(
+        rows, frontier.table, hosts.rows, pace.rows, pace.opens, hosts.domain_pages, hosts.scratch,
+        host, numbers, facts, host_facts,
+    )  # fmt: skip
+    names = hosts.names.take(numbers[:distinct])
+    known = Hosts(names, host_facts[:, :distinct].copy())
+    return Batch(frontier.urls.take(rows), frontier.index.ids.take(rows), host, facts, known)
 
 
 def record(frontier: Frontier, row: int) -> UrlRecord:

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from crawlguide.core.kernels import F64, I32, I64, U8, flag, kernel, nothing, one_f64, records
+from crawlguide.core.kernels import F64, I64, U8, flag, kernel, nothing, one_f64, records
+from crawlguide.store.rows import HOST, PACE, QUEUED, ROW
 from crawlguide.store.rows import LEASED as LEASED_STATE
-from crawlguide.store.rows import PACE, QUEUED, ROW
 
 LEASED, DEFERRED, TAKEN = 0, 1, 2
 
 
-@kernel(nothing(I64, records(ROW), I32, records(PACE), F64, one_f64, one_f64, one_f64, flag, U8, F64))
-def reserve(rows, table, queue_of, pace, opens, at, delay, horizon, strict, outcome, start):
+@kernel(nothing(I64, records(ROW), records(HOST), records(PACE), F64, I64, one_f64, one_f64, one_f64, flag, U8, F64))
+def reserve(rows, table, hosts, pace, opens, domain_pages, at, delay, horizon, strict, outcome, start):
     """slot = max(now, next fetch, end of a block, last fetch + delay), for each row after those before it.
 
     A row that does not wait any more is taken by somebody else. One whose slot lies beyond the horizon is deferred,
@@ -22,8 +22,8 @@ def reserve(rows, table, queue_of, pace, opens, at, delay, horizon, strict, outc
         outcome[number] = TAKEN
         if row < 0 or table[row].state != QUEUED:
             continue
-        queue = queue_of[table[row].host]
-        mine = pace[queue]
+        host = hosts[table[row].host]
+        queue, mine = host.pace, pace[host.pace]
         own = delay if np.isnan(mine.delay) else mine.delay
         slot = max(at, mine.next_fetch, mine.blocked, mine.last + own)
         slot = at + np.ceil((slot - at) * 1_000.0 - 1e-3) / 1_000.0  # as the crawler is told it: in milliseconds
@@ -34,6 +34,7 @@ def reserve(rows, table, queue_of, pace, opens, at, delay, horizon, strict, outc
             continue
         outcome[number] = LEASED
         table[row].state = LEASED_STATE
+        domain_pages[host.domain] += 1
         pace[queue].last = slot
         pace[queue].next_fetch = slot + own
         pace[queue].leases += 1
