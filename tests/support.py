@@ -11,10 +11,9 @@ import numpy as np
 from crawlguide.core import urls as addresses
 from crawlguide.core.config import Config
 from crawlguide.core.messages import VERSION
-from crawlguide.core.types import Ask, Batch, Budget, Crawl, Fact, Hosts, Picked, Seed, Table
+from crawlguide.core.types import Ask, Batch, Budget, Crawl, Fact, Hosts, Seed, Table
 from crawlguide.guide import intake
 from crawlguide.store import memory
-from crawlguide.store.rows import HOST, PACE, ROW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 NOW = 1_700_000_000.0
 CRAWL = Crawl("default", "default")
 Columns = TypeVar("Columns", Batch, Hosts)
-_RECORDS = {(Batch, "facts"): ROW, (Hosts, "facts"): HOST, (Hosts, "pace"): PACE}
 
 
 def batch(urls: Sequence[str], **columns: Any) -> Batch:
@@ -99,14 +97,7 @@ def _names(table: type[Table]) -> set[str]:
 
 
 def _replaced(table: Columns, name: str, values: Any) -> Columns:
-    """The table with one column replaced, be it a column of its own or one inside its records."""
-    fact = vars(type(table)).get(name)
-    if not isinstance(fact, Fact):
-        old = getattr(table, name)
-        return table.attach(**{name: np.array(values, old.dtype)})
-    old, kind = getattr(table, fact.records), _RECORDS[type(table), fact.records]
-    records = np.zeros(len(table.facts["host" if kind is ROW else "pace"]), kind)
-    for field in kind.names or ():
-        records[field] = old[field]
-    records[fact.name] = values
-    return table.attach(**{fact.records: Picked(records)})
+    """The table with one column replaced, be it a column of its own or one of its block of numbers."""
+    if isinstance(vars(type(table)).get(name), Fact):
+        return table.attach(**{name: values})
+    return table.attach(**{name: np.array(values, getattr(table, name).dtype)})

@@ -34,7 +34,7 @@ def ready(candidates: Batch) -> Batch:
 
 def term(name: str, candidates: Batch, ask: Ask | None = None, weight: float = 1.0) -> list[float]:
     """One term of every candidate, with all other weights at zero."""
-    columns = scoring.terms(ready(candidates), ask or question(), Weights(**ONLY | {name: weight}), SCALES)
+    columns, _ = scoring.terms(ready(candidates), ask or question(), Weights(**ONLY | {name: weight}), SCALES)
     column: list[float] = columns[:, TERMS.index(name)].tolist()
     return column
 
@@ -156,7 +156,7 @@ def worked() -> F64:
     )
     told = {urls.identity(A): {"pagerank": 0.3}, urls.identity(B): {"pagerank": 0.7}}
     weights = Weights(relevance=1.0, freshness=0.5, authority=1.0, cost=0.2, politeness=0.0, focus=0.0)
-    return scoring.terms(candidates, question(external=told), weights, SCALES)
+    return scoring.terms(candidates, question(external=told), weights, SCALES)[0]
 
 
 def test_the_first_url_of_the_walkthrough_scores_one_and_a_half() -> None:
@@ -170,13 +170,13 @@ def test_the_second_url_of_the_walkthrough_scores_one_point_four() -> None:
 
 
 def test_the_kernel_alone_gives_the_worked_scores_too() -> None:
-    terms = np.empty((2, len(TERMS)))
+    terms, score = np.empty((2, len(TERMS))), np.empty(2)
     scoring.weigh(  # type: ignore[no-untyped-call]
         np.array([0.9, 0.8]), np.array([np.nan, NOW]), np.zeros(2), np.array([0.3, 0.7]),
         np.array([5_000.0, 5_000.0]), np.array([1_048_576.0, 0.0]), np.array([0, 0]), np.array([NOW]), np.zeros(1),
-        np.array([1.0, 0.5, 1.0, 0.2, 0.0, 0.0]), np.array(SCALES), NOW, terms,
+        np.array([1.0, 0.5, 1.0, 0.2, 0.0, 0.0]), np.array(SCALES), NOW, terms, score,
     )  # fmt: skip
-    assert terms.sum(axis=1).tolist() == pytest.approx([1.5, 1.4])
+    assert score.tolist() == terms.sum(axis=1).tolist() == pytest.approx([1.5, 1.4])
 
 
 def test_every_term_has_a_word_for_the_reason() -> None:
@@ -198,7 +198,7 @@ def test_a_term_that_counts_against_a_page_is_no_reason_while_others_count_for_i
 
 
 def test_no_candidates_have_no_terms() -> None:
-    assert scoring.terms(ready(batch([])), question(), Weights(), SCALES).shape == (0, len(TERMS))
+    assert scoring.terms(ready(batch([])), question(), Weights(), SCALES)[0].shape == (0, len(TERMS))
 
 
 def test_no_candidates_have_no_reasons() -> None:
@@ -214,7 +214,7 @@ WEIGHT = st.floats(-100, 100)
 def test_terms_stay_finite_and_within_their_weights(weights: Weights, value: float, wait: float) -> None:
     hosts = PAIR.hosts.attach(next_fetch=np.full(2, NOW + wait))
     candidates = ready(PAIR).attach(value=np.array([value, 1.0]), hosts=hosts)
-    columns = scoring.terms(candidates, question(focus=frozenset({"a.org"})), weights, SCALES)
+    columns, _ = scoring.terms(candidates, question(focus=frozenset({"a.org"})), weights, SCALES)
     w = weights
     bounds = [w.relevance, w.freshness, w.authority, w.cost, w.politeness, 0.0, w.focus]
     assert np.isfinite(columns).all()

@@ -1,29 +1,20 @@
-"""The wall: does the store's protocol hold on Redis Cluster? The contract's own tests are asked, on a real server.
-
-The server runs as a cluster of one node, so it refuses every function that touches keys of two hash tags.
-"""
+"""The wall: does the store's protocol hold on Redis Cluster? The contract's own tests are asked, on a real server."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
-import socket
-import subprocess
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from redis import Redis as Blocking
+from bench.walls.redis_prototype import TOUCHED, RedisPrototype
+from bench.walls.redis_server import PROGRAM, serving
 from redis.asyncio import Redis
-from redis.exceptions import ConnectionError as NoConnection
-from redis.exceptions import ResponseError
+from tests.store import test_contract as contract
+from tests.store.builders import CRAWL, ask, fetches, ids, links, listed, terms
 
-from crawlguide.core.types import LEASED, TAKEN
-
-from . import test_contract as contract
-from .builders import CRAWL, ask, fetches, ids, links, listed, terms
-from .redis_prototype import TOUCHED, RedisPrototype
+from crawlguide.core import urls
+from crawlguide.core.types import LEASED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -38,7 +29,6 @@ PROVED = (
     "test_every_page_that_links_to_a_url_counts_once",
     "test_a_page_fetched_again_adds_evidence_only_for_new_links",
     "test_a_corrected_relevance_moves_the_evidence_of_all_children",
-    "test_the_link_table_knows_parents_children_anchors_and_positions",
     "test_depth_is_the_shortest_way_from_a_seed",
     "test_gather_gives_the_best_first_across_hosts",
     "test_equals_come_in_the_order_of_their_discovery",
@@ -50,14 +40,13 @@ PROVED = (
     "test_a_lease_expires_and_not_before",
     "test_a_crawler_gives_back_all_it_holds",
     "test_one_lease_is_given_back_unjudged",
+    "test_nobody_gives_back_what_another_holds",
     "test_what_nobody_holds_cannot_be_given_back",
     "test_a_report_ends_the_lease_even_if_it_comes_late",
     "test_a_good_fetch_is_done",
     "test_a_fetch_that_was_never_assigned_is_recorded",
     "test_the_same_fetch_told_twice_counts_once",
-    "test_after_a_redirect_both_urls_are_done_and_the_content_belongs_to_the_target",
     "test_late_feedback_on_a_page_nobody_fetched_is_skipped",
-    "test_a_done_page_that_is_due_waits_again",
     "test_slots_of_a_host_are_a_delay_apart_for_all_crawlers_together",
     "test_a_slot_beyond_the_horizon_is_deferred_and_takes_nothing",
     "test_a_host_that_must_wait_is_not_gathered_until_it_may",
@@ -71,8 +60,8 @@ PROVED = (
     "test_a_host_withheld_from_a_crawl_stays_out_until_then",
     "test_a_withheld_host_stays_out_when_it_had_nothing_to_give_yet",
     "test_crawls_and_tenants_never_see_each_other",
-    "test_a_definition_is_kept_and_replaced_without_losing_the_frontier",
     "test_metadata_is_handed_back_unchanged",
+    "test_a_retry_of_the_same_request_finds_its_own_leases",
     "test_dropped_urls_are_remembered_and_can_be_revived",
     "test_wait_says_when_something_may_be_given_again",
     "test_every_url_is_in_exactly_one_state",
@@ -92,69 +81,30 @@ MANY = 256
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A server of our own: a cluster of one node, nothing on disk but its node file, ended by its id."""
-    program = shutil.which("redis-server")
-    if program is None:
+def port() -> Iterator[int]:
+    if PROGRAM is None:
         pytest.skip("redis-server is missing: apt-get install redis-server (7.0 or newer)")
-    folder = tmp_path_factory.mktemp("redis")
-    number = _free_port()
-    options = ["--port", str(number), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "no"]
-    options += ["--cluster-enabled", "yes", "--cluster-port", str(_free_port()), "--loglevel", "warning"]
-    server = subprocess.Popen([program, *options], stdout=subprocess.DEVNULL)
-    try:
-        _until_ready(number)
+    with serving() as number:
         yield number
-    finally:
-        server.terminate()
-        server.wait(10)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _until_ready(port: int, patience_s: float = 20.0) -> None:
-    end = time.monotonic() + patience_s
-    with Blocking(port=port) as redis:
-        while time.monotonic() < end:
-            try:
-                if b"cluster_slots_assigned:0" in redis.execute_command("CLUSTER", "INFO"):
-                    redis.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16_383)
-                redis.set("ready", 1)
-            except (NoConnection, ResponseError):
-                time.sleep(0.05)
-            else:
-                return
-    pytest.fail(f"redis-server did not answer on port {port} within {patience_s} s")
 
 
 async def opened(port: int, partitions: int) -> RedisPrototype:
     store = RedisPrototype(Redis(port=port), partitions)
+    await store.redis.flushall()
     await store.load()
     await store.crawl_put(CRAWL, b"{}", 0.0)
     return store
 
 
-@pytest.fixture
-async def redis(port: int) -> AsyncIterator[Redis]:
-    client = Redis(port=port)
-    await client.flushall()
-    yield client
-    await client.aclose()
-
-
 @pytest.fixture(params=[TOUCHED, MANY])
-async def store(redis: Redis, port: int, request: pytest.FixtureRequest) -> AsyncIterator[RedisPrototype]:
+async def store(port: int, request: pytest.FixtureRequest) -> AsyncIterator[RedisPrototype]:
     found = await opened(port, request.param)
     yield found
     await found.close()
 
 
 @pytest.fixture
-async def wide(redis: Redis, port: int) -> AsyncIterator[RedisPrototype]:
+async def wide(port: int) -> AsyncIterator[RedisPrototype]:
     found = await opened(port, MANY)
     yield found
     await found.close()
@@ -170,15 +120,14 @@ async def test_the_contract_holds_for_failures(store: RedisPrototype, name: str,
     await getattr(contract, name)(store, failure)
 
 
-async def test_the_exact_order_of_all_hosts_needs_every_partition(redis: Redis, port: int) -> None:
+async def test_the_exact_order_of_all_hosts_needs_every_partition(port: int) -> None:
     """With as many partitions as an ask touches the order is exact; with more it cannot be."""
     narrow = await opened(port, TOUCHED)
     await getattr(contract, EXACT_ORDER)(narrow)
-    await redis.flushall()
+    await narrow.close()
     wide = await opened(port, MANY)
     with pytest.raises(AssertionError):
         await getattr(contract, EXACT_ORDER)(wide)
-    await narrow.close()
     await wide.close()
 
 
@@ -196,32 +145,20 @@ async def test_within_the_partitions_it_touches_an_ask_gets_the_exact_best(wide:
     assert batch.url[0] == found[int(np.argmax(priority))]  # the best of all is never missed
 
 
-async def test_an_ask_is_two_functions_on_at_most_four_partitions(redis: Redis, wide: RedisPrototype) -> None:
+async def test_an_ask_is_two_functions_on_at_most_four_partitions(wide: RedisPrototype) -> None:
     found = [f"https://h{n}.org/" for n in range(500)]
     await wide.discover(CRAWL, links(*found), None, 0.0)
     await wide.stats(CRAWL)  # hints of all partitions
-    await redis.config_resetstat()
+    await wide.redis.config_resetstat()
     wide.calls.clear()
     batch = await wide.gather(CRAWL, ask(), 100, 5.0, 10)
     grants = await wide.reserve(CRAWL, batch, terms())
-    stats = await redis.info("commandstats")
+    stats = await wide.redis.info("commandstats")
     assert len(batch) >= TOUCHED
     assert grants.outcome.tolist() == [LEASED] * len(batch)
     assert {name for name, _ in wide.calls} == {"gather", "reserve"}
     assert len({tag for _, tag in wide.calls}) == TOUCHED
     assert stats["cmdstat_fcall"]["calls"] == 2 * TOUCHED
-
-
-async def test_a_retried_request_finds_its_own_grants_and_takes_no_second_slot(store: RedisPrototype) -> None:
-    await store.discover(CRAWL, links(contract.A, contract.B), None, 0.0)
-    first = await contract.leased(store, contract.A, contract.B, delay_s=2.0)  # type: ignore[arg-type]
-    again = await store.gather(CRAWL, ask(1.0, request_id="r-1"), 10, 5.0, 10)
-    assert sorted(listed(again)) == [contract.A, contract.B]
-    grants = await store.reserve(CRAWL, again, terms(1.0, delay_s=2.0))
-    assert grants.outcome.tolist() == [LEASED, LEASED]
-    assert sorted(grants.start.tolist()) == first.start.tolist() == [0.0, 2.0]
-    other = await store.reserve(CRAWL, again, terms(1.0, request_id="r-2"))
-    assert other.outcome.tolist() == [TAKEN, TAKEN]
 
 
 async def test_many_crawlers_at_once_never_share_a_url_nor_a_slot(store: RedisPrototype) -> None:
@@ -251,22 +188,45 @@ async def test_evidence_told_twice_counts_once(store: RedisPrototype) -> None:
     assert (batch.parents.tolist(), batch.parent_sum.tolist()) == ([1], [1.0])
 
 
-async def test_ids_without_their_hosts_have_to_be_asked_for_everywhere(wide: RedisPrototype) -> None:
-    """Why `look` and `rank` need more than ids: with the host one call, without it one per partition."""
-    await wide.discover(CRAWL, links(contract.A), None, 0.0)
-    wide.calls.clear()
-    blind = await wide.look(CRAWL, ids(contract.A))
-    assert len(wide.calls) == MANY
-    wide.calls.clear()
-    seeing = await wide.look(CRAWL, ids(contract.A), np.array(["a.org"], object))
-    assert len(wide.calls) == 1
-    assert listed(seeing) == listed(blind) == [contract.A]
+async def test_after_a_redirect_to_another_domain_both_are_done_and_as_deep(store: RedisPrototype) -> None:
+    told = fetches(contract.A, target=contract.X, relevance=1.0)
+    await store.discover(CRAWL, links(contract.A), None, 0.0)
+    await store.record(CRAWL, told, 1.0, 3)
+    await store.discover(CRAWL, links(contract.Y, parent=0), told, 1.0)
+    for url in (contract.A, contract.X):
+        found = (await store.find(CRAWL, ids(url)))[0]
+        assert found is not None
+        assert (found.state, found.status) == ("done", 200)
+    assert (await store.look(CRAWL, ids(contract.X, contract.Y))).depth.tolist() == [0, 1]
+    corrected = await store.record(CRAWL, fetches(contract.X, status=-1, reward=0.25), 2.0, 3)
+    assert corrected.changed.tolist() == ids(contract.Y).tolist()
 
 
-async def test_a_host_and_its_bucket_share_a_hash_tag(redis: Redis, wide: RedisPrototype) -> None:
+async def test_dropped_urls_that_lie_too_deep_stay_dropped(store: RedisPrototype) -> None:
+    told = fetches(contract.A)
+    await store.record(CRAWL, told, 1.0, 3)
+    await store.discover(CRAWL, links(contract.B, contract.X, parent=0).attach(deepest=0), told, 1.0)
+    await store.revive(CRAWL, ids(contract.B), 0)
+    assert (await store.stats(CRAWL))["dropped"] == {"scope": 2}
+    await store.revive(CRAWL, ids(contract.B), 1)
+    assert (await store.stats(CRAWL))["dropped"] == {"scope": 1}
+
+
+async def test_an_id_alone_leads_to_its_partition(wide: RedisPrototype) -> None:
+    found = ids(contract.A, contract.B, contract.X)
+    await wide.discover(CRAWL, links(contract.A, contract.B, contract.X), None, 0.0)
+    wide.calls.clear()
+    await wide.look(CRAWL, found)
+    await wide.rank(CRAWL, found, np.ones(3))
+    await wide.drop(CRAWL, found, "test")
+    homes = {urls.partition(host) for host in ("a.org", "x.org")}
+    assert sorted(wide.calls) == sorted((name, home) for name in ("look", "rank", "alter") for home in homes)
+
+
+async def test_a_host_and_its_bucket_share_a_hash_tag(wide: RedisPrototype) -> None:
     await wide.discover(CRAWL, links(contract.A, contract.X), None, 0.0)
     await contract.leased(wide, contract.A, contract.X)  # type: ignore[arg-type]
-    keys = [str(key, "utf-8") for key in await redis.keys() if isinstance(key, bytes)]
+    keys = [str(key, "utf-8") for key in await wide.redis.keys() if isinstance(key, bytes)]
     keys = [key for key in keys if key.startswith("{")]
     tags = {f"{{p{wide.partition(host)}}}" for host in ("a.org", "x.org")}
     assert {key[: key.index("}") + 1] for key in keys} == tags

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlguide.core.columns import first_of_each, rank_within, texts
-from crawlguide.core.types import BESIDE, F64, I64, Fact, Picked, Records, Table, Text, rows_of
+from crawlguide.core.types import BESIDE, F64, I64, Fact, Table, Text, rows_of
 
 RECORD = np.dtype([("small", np.uint8), ("wide", np.float64), ("whole", np.int32)])
 
@@ -21,16 +21,22 @@ class Shelf(Table):
 
     number: I64
     name: Text
-    facts: Records
+    facts: F64
     label: str = field(metadata=BESIDE)
 
-    wide = Fact[F64]("wide", "a column inside the records")
+    small = Fact(0, "a column in the block")
+    wide = Fact(1, "another one")
 
 
 def shelf(rows: int) -> Shelf:
-    facts = np.zeros(rows, RECORD)
-    facts["small"], facts["wide"], facts["whole"] = np.arange(rows) % 256, np.arange(rows) / 2, -np.arange(rows)
+    facts = np.stack([np.arange(rows) % 256.0, np.arange(rows) / 2])
     return Shelf(np.arange(rows), texts(f"name {row}" for row in range(rows)), facts, "top")
+
+
+def records(rows: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    found = np.zeros(rows, RECORD)
+    found["small"], found["wide"], found["whole"] = np.arange(rows) % 256, np.arange(rows) / 2, -np.arange(rows)
+    return found
 
 
 def test_rows_are_taken_in_the_order_asked_for() -> None:
@@ -46,18 +52,25 @@ def test_text_columns_go_with_their_rows() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], [2], [4, 4, 0], [1, 3]])
-def test_records_go_with_their_rows_as_numpy_would_take_them(rows: list[int]) -> None:
+def test_the_block_goes_with_its_rows(rows: list[int]) -> None:
     wanted = np.array(rows, np.intp)
-    assert shelf(5).take(wanted).facts.tolist() == shelf(5).facts[wanted].tolist()
+    assert shelf(5).take(wanted).facts.tolist() == shelf(5).facts[:, wanted].tolist()
 
 
 @pytest.mark.parametrize("mask", [[False] * 4, [True] * 4, [False, True, True, False]])
-def test_records_go_with_a_mask(mask: list[bool]) -> None:
-    assert shelf(4).take(np.array(mask)).facts.tolist() == shelf(4).facts[np.array(mask)].tolist()
+def test_the_block_goes_with_a_mask(mask: list[bool]) -> None:
+    assert shelf(4).take(np.array(mask)).facts.tolist() == shelf(4).facts[:, np.array(mask)].tolist()
 
 
-def test_a_column_inside_the_records_reads_like_any_other() -> None:
+def test_a_column_of_the_block_reads_like_any_other() -> None:
     assert shelf(5).take(np.array([3, 1])).wide.tolist() == [1.5, 0.5]
+
+
+def test_a_column_of_the_block_is_attached_like_any_other() -> None:
+    before = shelf(2)
+    after = before.attach(wide=np.array([7.0, 8.0]))
+    assert (before.wide.tolist(), after.wide.tolist()) == ([0.0, 0.5], [7.0, 8.0])
+    assert after.small.tolist() == before.small.tolist()
 
 
 def test_what_belongs_to_the_whole_table_stays() -> None:
@@ -70,9 +83,9 @@ def test_taking_rows_leaves_the_table_as_it_was() -> None:
     assert table.number.tolist() == [0, 1, 2]
 
 
-def test_taken_records_can_change_without_changing_the_table() -> None:
+def test_taken_columns_can_change_without_changing_the_table() -> None:
     table = shelf(3)
-    table.take(np.array([0, 1, 2])).facts["wide"][:] = 99.0
+    table.take(np.array([0, 1, 2])).wide[:] = 99.0
     assert table.wide.tolist() == [0.0, 0.5, 1.0]
 
 
@@ -84,21 +97,8 @@ def test_attaching_replaces_one_column_and_keeps_the_others() -> None:
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 19), max_size=50))
 def test_rows_of_records_are_the_same_as_those_of_numpy(rows: list[int]) -> None:
-    facts, wanted = shelf(20).facts, np.array(rows, np.intp)
-    assert rows_of(facts, wanted).tolist() == facts[wanted].tolist()
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 19), min_size=1, max_size=30), st.data())
-def test_rows_picked_from_picked_rows_are_those_of_numpy(rows: list[int], data: st.DataObject) -> None:
-    facts, first = shelf(20).facts, np.array(rows, np.intp)
-    again = np.array(data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=30)), np.intp)
-    assert Picked(facts).take(first).take(again)["wide"].tolist() == facts["wide"][first][again].tolist()
-
-
-def test_a_table_with_picked_records_takes_their_rows_too() -> None:
-    table = shelf(5).attach(facts=Picked(shelf(5).facts))
-    assert table.take(np.array([3, 1])).take(np.array([True, False])).wide.tolist() == [1.5]
+    found, wanted = records(20), np.array(rows, np.intp)
+    assert rows_of(found, wanted).tolist() == found[wanted].tolist()
 
 
 def test_numpy_does_not_look_inside_a_column_of_texts() -> None:

@@ -2,6 +2,7 @@
 
 Unknown fields of asks and tells are ignored, so that newer crawlers can talk to older guides; a definition of a
 crawl refuses them (`core.crawls`), because there a typo would silently change what is crawled.
+Messages that come by the dozen never hold cycles, so the garbage collector does not need to look at them (`gc=False`).
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ Share = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
 Metadata = dict[str, Any]
 
 
-class BudgetMessage(Struct, frozen=True):
+class BudgetMessage(Struct, frozen=True, gc=False):
     max_urls: Annotated[int, Meta(ge=1, le=MAX_URLS, description=f"an integer from 1 to {MAX_URLS}")]
     max_bytes: Annotated[int, Meta(ge=0, le=2**53, description="an integer from 0")] | None = None
     timeout_ms: Annotated[int, Meta(ge=1, le=604_800_000, description="an integer from 1 to 604800000")] | None = None
 
 
-class Outlink(Struct, frozen=True):
+class Outlink(Struct, frozen=True, gc=False):
     url: Text
     anchor: Text = ""
     rel: Text = ""
@@ -44,7 +45,7 @@ class Outlink(Struct, frozen=True):
     metadata: Metadata | None = None
 
 
-class Fetch(Struct, frozen=True):
+class Fetch(Struct, frozen=True, gc=False):
     url: Text
     status: Annotated[int, Meta(ge=0, le=999, description="an HTTP status from 0 to 999")] | None = None
     error: Annotated[Literal[ERRORS], Meta(description=f"one of {', '.join(ERRORS)}")] | None = None  # type: ignore[valid-type]
@@ -109,7 +110,7 @@ class SeedsMessage(Struct, frozen=True, forbid_unknown_fields=True):
     urls: list[Text | SeedMessage]
 
 
-class Terms(Struct, frozen=True):
+class Terms(Struct, frozen=True, gc=False):
     relevance: float
     freshness: float
     authority: float
@@ -119,7 +120,7 @@ class Terms(Struct, frozen=True):
     focus: float
 
 
-class Assigned(Struct, frozen=True):
+class Assigned(Struct, frozen=True, gc=False):
     url: str
     kind: str
     score: float
@@ -133,7 +134,7 @@ class Assigned(Struct, frozen=True):
     metadata: msgspec.Raw | UnsetType = UNSET
 
 
-class Deferred(Struct, frozen=True):
+class Deferred(Struct, frozen=True, gc=False):
     url: str
     retry_after_ms: int
     reason: str
@@ -157,7 +158,7 @@ class Advice(Struct, frozen=True):
     metadata: AdviceMetadata
 
 
-class ItemResult(Struct, frozen=True, omit_defaults=True):
+class ItemResult(Struct, frozen=True, gc=False, omit_defaults=True):
     url: str
     status: str
     reason: str | None = None

@@ -134,7 +134,7 @@ class LocalGuide:
         walked = await self._walk(running, ask)
         if walked is None:
             return await self._nothing(running, ask, Given())
-        held, dropped = answers.deferred(walked, ask), dict(walked.dropped)
+        held, dropped = answers.deferred(walked, ask), walked.dropped
         if not len(walked.batch):
             return await self._nothing(running, ask, Given(deferred=held, dropped=dropped))
         running.assigned += len(walked.batch)

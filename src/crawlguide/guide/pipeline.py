@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -32,7 +31,7 @@ class Walked:
     terms: F64
     start: F64
     metadata: Sequence[bytes | None] = ()
-    dropped: Counter[str] = field(default_factory=Counter)
+    dropped: dict[str, int] = field(default_factory=dict)
     deferred: list[tuple[str, float]] = field(default_factory=list)
 
     def take(self, rows: Rows) -> Walked:
@@ -85,7 +84,8 @@ class Pipeline:
         scales = scoring.Scales(options.freshness_tau_s, options.slow_ms, options.heavy_bytes)
         terms, score = scoring.terms(batch, ask, running.weights, scales)
         order = np.argsort(-score, kind="stable")
-        return batch.attach(score=score).take(order), terms.take(order, 0)
+        batch.score[:] = score  # into the block that `attach` has just made
+        return batch.take(order), terms.take(order, 0)
 
     async def _filtered(self, running: Running, ask: Ask, walked: Walked, rule: Filter) -> Walked:
         """Each filter sees only the survivors of the one before."""
@@ -102,7 +102,7 @@ class Pipeline:
             wait = cast("Defers", rule).wait(batch, ask)[gone]
             walked.deferred.extend(zip(batch.url[gone].tolist(), wait.tolist(), strict=True))
             return
-        walked.dropped[rule.name] += int(gone.sum())
+        walked.dropped[rule.name] = int(np.count_nonzero(gone))
         if rule.refusal == "forbid":
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
         if rule.refusal == "withhold":
@@ -116,14 +116,13 @@ class Pipeline:
         """The promise: leases and host slots in one step; rows that another crawler got first drop out."""
         grants = await self.store.reserve(ask.crawl, walked.batch, lease_terms(running, ask))
         granted = Walked(walked.batch, walked.terms, grants.start, grants.metadata, walked.dropped, walked.deferred)
-        return granted.take(np.flatnonzero(grants.outcome == LEASED)) if grants.outcome.any() else granted
+        return granted.take(np.flatnonzero(grants.outcome == LEASED)) if np.count_nonzero(grants.outcome) else granted
 
 
 def valued(running: Running, batch: Batch) -> F64:
     """The predictor's value, except where a person set the priority by hand."""
     value = running.strategy.predictor.predict(batch)
-    by_hand = ~np.isnan(batch.given)
-    return np.where(by_hand, batch.given, value) if by_hand.any() else value
+    return np.where(np.isnan(batch.given), value, batch.given)
 
 
 def lease_s(ask: Ask) -> float:

@@ -24,7 +24,7 @@ class Domains:
     refusal: str = "withhold"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
-        if not self.max_pages and not batch.hosts.errors.any():
+        if not self.max_pages and not np.count_nonzero(batch.hosts.errors):
             return np.ones(len(batch), np.bool_)
         hosts = batch.hosts
         keep: Mask = ~(self.full(hosts) | self.unreliable(hosts, ask.at))[batch.host]

@@ -177,14 +177,14 @@ class Frontier:
         """Lease what is still waiting and polite to fetch; the hosts' slots are taken in the order of the rows."""
         rows, hosts, pace = self.index.find(ids), self.hosts, self.pace
         outcome, start = np.empty(len(ids), np.uint8), np.empty(len(ids))
-        grant.reserve(
+        count = grant.reserve(
             rows, self.table, hosts.rows, pace.rows, pace.opens, hosts.domain_pages,
             terms.at, terms.delay_s, terms.horizon_s, terms.strict, outcome, start,
         )  # fmt: skip
-        granted = outcome == GRANTED
-        if granted.any():
+        if count:
+            granted = slice(None) if count == len(rows) else np.flatnonzero(outcome == GRANTED)
             self._leased(rows[granted], start[granted], terms)
-        if (outcome == TAKEN).any():
+        if count < len(rows):
             self._find_own(rows, terms, outcome, start)
         return Grants(outcome, start, [self.metadata.get(row) for row in rows.tolist()])
 

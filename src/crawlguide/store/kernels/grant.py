@@ -2,20 +2,21 @@
 
 import numpy as np
 
-from crawlguide.core.kernels import F64, I64, U8, flag, kernel, nothing, one_f64, records
+from crawlguide.core.kernels import F64, I64, U8, flag, kernel, one_f64, one_i64, records
 from crawlguide.store.rows import HOST, PACE, QUEUED, ROW
 from crawlguide.store.rows import LEASED as LEASED_STATE
 
 LEASED, DEFERRED, TAKEN = 0, 1, 2
 
 
-@kernel(nothing(I64, records(ROW), records(HOST), records(PACE), F64, I64, one_f64, one_f64, one_f64, flag, U8, F64))
+@kernel(one_i64(I64, records(ROW), records(HOST), records(PACE), F64, I64, one_f64, one_f64, one_f64, flag, U8, F64))
 def reserve(rows, table, hosts, pace, opens, domain_pages, at, delay, horizon, strict, outcome, start):
     """slot = max(now, next fetch, end of a block, last fetch + delay), for each row after those before it.
 
     A row that does not wait any more is taken by somebody else. One whose slot lies beyond the horizon is deferred,
-    as is one of a queue that already gave out all it may.
+    as is one of a queue that already gave out all it may. Returns how many rows were leased.
     """
+    count = 0
     for number in range(len(rows)):
         row = rows[number]
         start[number] = at
@@ -33,9 +34,11 @@ def reserve(rows, table, hosts, pace, opens, domain_pages, at, delay, horizon, s
         if full or slot > at + horizon:
             continue
         outcome[number] = LEASED
+        count += 1
         table[row].state = LEASED_STATE
         domain_pages[host.domain] += 1
         pace[queue].last = slot
         pace[queue].next_fetch = slot + own
         pace[queue].leases += 1
         opens[queue] = max(slot + own, mine.blocked)
+    return count
