@@ -25,7 +25,6 @@ serve: $(READY)  ## the guide on http://127.0.0.1:8080 until Ctrl-C
 	@$(BIN)/crawlguide serve --data :memory: --port 8080
 
 test: $(READY)  ## all tests
-	@sh scripts/debian-packages.sh redis-server "command -v redis-server"
 	$(BIN)/python -m pytest tests
 
 check: $(READY)  ## style, types, room order, examples and keys of the documentation
@@ -39,7 +38,10 @@ check: $(READY)  ## style, types, room order, examples and keys of the documenta
 bench: $(READY)  ## what an ask and a tell cost at 100 k, 1 M and 5 M URLs
 	$(BIN)/python bench/corridor.py
 
-walls: $(READY)  ## the corridor against an exact loop on a recorded web (needs ../shared)
+walls: $(READY)  ## the proofs behind docs/adr: an exact loop on a recorded web, the store protocol on a real Redis
+	@sh scripts/debian-packages.sh redis-server "command -v redis-server"
+	$(BIN)/python -m pytest bench/walls
+	$(BIN)/python -m bench.walls.measure_redis
 	$(BIN)/python bench/relational.py
 
 clean:  ## remove what the other targets made

@@ -10,6 +10,8 @@ parent that takes its relevance back lowers `parent_sum`, not `parent_best`.
 
 from __future__ import annotations
 
+import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +20,7 @@ import orjson
 
 from crawlguide.core import urls
 from crawlguide.core.columns import texts
-from crawlguide.core.types import Batch, Crawl, Discovery, Grants, Hosts, Recorded, UrlRecord
+from crawlguide.core.types import Batch, Crawl, Discovery, Fetches, Grants, Hosts, Recorded, UrlRecord, column_names
 from crawlguide.store.rows import DROPPED, HOST, LEASED, PACE, QUEUED, ROW, STATES
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from crawlguide.core.types import F64, I64, U64, Ask, Fetches, LeaseTerms, Links
+    from crawlguide.core.types import F64, I64, U64, Ask, LeaseTerms, Links
 
 TOUCHED = 4  # partitions of an ask
 AT_ONCE = 500  # items of one call, so that no call holds the server for long
@@ -82,15 +84,13 @@ local function many(key, ids)
   end
   return found
 end
-local function load(s, ids)
-  for i, bytes in ipairs(many(s.k .. 'rows', ids)) do
+local function row(s, id)
+  if s.rows[id] == nil then
+    local bytes = call('HGET', s.k .. 'rows', id)
     local r = bytes and row_read(bytes)
     if r then r.at, r.url = bytes:match('^([^\n]*)\n(.*)$', ROW + 1) end
-    s.rows[ids[i]] = r
+    s.rows[id] = r
   end
-end
-local function row(s, id)
-  if s.rows[id] == nil then load(s, {id}) end
   return s.rows[id]
 end
 local function host(s, name)
@@ -178,7 +178,6 @@ local function wake(s, at)
   for _, ids in ipairs({ended, due}) do
     for _, id in ipairs(ids) do move(s, id, row(s, id), QUEUED) end
   end
-  return #ended
 end
 
 local function openings(s, names)  -- when each host may be fetched, read off its two records
@@ -195,9 +194,8 @@ end
 local function best(s, a)  -- merges the queues of open hosts, best first: O(rows given), whatever waits
   local found, waiting, last, offset = {}, {}, nil, 0
   local function after(x, y) return x.score > y.score or (x.score == y.score and x.order > y.order) end
-  local function wait(h)  -- the best stands last
-    h.order, h.score = h.list[h.i], tonumber(h.list[h.i + 1])
-    local low, high = 1, #waiting + 1
+  local function wait(name, given, order, score)  -- the best stands last
+    local h, low, high = {name = name, given = given, order = order, score = tonumber(score)}, 1, #waiting + 1
     while low < high do
       local middle = math.floor((low + high) / 2)
       if after(waiting[middle], h) then low = middle + 1 else high = middle end
@@ -208,9 +206,9 @@ local function best(s, a)  -- merges the queues of open hosts, best first: O(row
     local heads, names = call('ZRANGE', s.k .. 'open', offset, offset + 31, 'WITHSCORES'), {}
     for i = 1, #heads, 2 do names[#names + 1] = heads[i]:sub(33) end
     for i, till in ipairs(openings(s, names)) do
-      local h = {name = names[i], list = {heads[2 * i - 1]:sub(1, 32), heads[2 * i]}, i = 1, given = 0}
-      if till <= a.till then wait(h); offset = offset + 1 else place(s, names[i], till) end
-      last = {order = h.list[1], score = tonumber(h.list[2])}
+      last = {order = heads[2 * i - 1]:sub(1, 32), score = tonumber(heads[2 * i])}
+      if till > a.till then place(s, names[i], till)
+      else wait(names[i], 0, last.order, last.score); offset = offset + 1 end
     end
     if #names < 32 then last = {order = '', score = inf} end
   end
@@ -219,11 +217,9 @@ local function best(s, a)  -- merges the queues of open hosts, best first: O(row
     local h = table.remove(waiting)
     if not h then break end
     found[#found + 1] = h.order:sub(17)
-    h.i, h.given = h.i + 2, h.given + 1
-    if not h.list[h.i] then  -- mostly a host gives few of the best, so ask for few
-      h.i, h.list = 1, call('ZRANGE', s.k .. 'q:' .. h.name, h.given, h.given + 3, 'WITHSCORES')
-    end
-    if h.given < a.per_host and h.list[1] then wait(h) end
+    local n = h.given + 1
+    local follower = n < a.per_host and call('ZRANGE', s.k .. 'q:' .. h.name, n, n, 'WITHSCORES') or {}
+    if follower[1] then wait(h.name, n, unpack(follower)) end
   end
   return found
 end
@@ -263,29 +259,28 @@ end
 function on.look(s, a) return shown(s, a.items, flush(s)) end
 
 function on.reserve(s, a)
-  local outcomes, starts = {}, {}
-  load(s, a.items)
+  local outcomes, starts, ends = {}, {}, a.at + a.lease_s
   for i, id in ipairs(a.items) do
     local r, outcome, slot = row(s, id), 2, a.at
     if r and r.state == QUEUED then
       local p = pace(s, r.at)
-      local own = p.delay ~= p.delay and a.delay or p.delay
+      local own = p.delay ~= p.delay and a.delay_s or p.delay
       local full = (a.strict and p.leases > 0) or (p.limit > 0 and p.leases >= p.limit)
       slot = math.max(a.at, p.next_fetch, p.blocked, p.last + own)
       slot = a.at + math.ceil((slot - a.at) * 1000 - 1e-3) / 1000
       if full then slot = math.max(slot, a.at + own) end
-      outcome = (full or slot > a.at + a.horizon) and 1 or 0
+      outcome = (full or slot > a.at + a.horizon_s) and 1 or 0
       if outcome == 0 then
         p.last, p.next_fetch, p.leases = slot, slot + own, p.leases + 1
         move(s, id, r, LEASED)
-        call('HSET', s.k .. 'lease', id, cmsgpack.pack({a.crawler, a.request, a.ends, slot, a.strict}))
-        call('ZADD', s.k .. 'leases', a.ends, id)
-        call('SADD', s.k .. 'held:' .. a.crawler, id)
-        if a.strict then s.open[r.at] = a.ends end
+        call('HSET', s.k .. 'lease', id, cmsgpack.pack({a.crawler_id, a.request_id or '', ends, slot, a.strict}))
+        call('ZADD', s.k .. 'leases', ends, id)
+        call('SADD', s.k .. 'held:' .. a.crawler_id, id)
+        if a.strict then s.open[r.at] = ends end
       end
-    elseif r and r.state == LEASED and a.request ~= '' then  -- this request was here before: it keeps what it got
+    elseif r and r.state == LEASED and a.request_id then  -- this request was here before: it keeps what it got
       local lease = lease_of(s, id)
-      if lease[1] == a.crawler and lease[2] == a.request then outcome, slot = 0, lease[4] end
+      if lease[1] == a.crawler_id and lease[2] == a.request_id then outcome, slot = 0, lease[4] end
     end
     outcomes[i], starts[i] = string.char(outcome), struct.pack('<d', slot)
   end
@@ -314,22 +309,22 @@ end
 local function paced(s, name, f, at)
   local p, slow, wait = pace(s, name), f.status == 429 or f.status == 503, 0
   p.fetches, p.failures = p.fetches + 1, p.failures + (f.failed and 1 or 0)
-  if f.ms >= 0 then p.median_ms, p.timed = remembered(s, 'ms', name, p.timed, f.ms), p.timed + 1 end
+  if f.elapsed_ms >= 0 then p.median_ms, p.timed = remembered(s, 'ms', name, p.timed, f.elapsed_ms), p.timed + 1 end
   if f.bytes >= 0 and not f.failed then
     p.median_bytes, p.weighed = remembered(s, 'bytes', name, p.weighed, f.bytes), p.weighed + 1
   end
   if slow then p.backoff = math.min(math.max(2 * p.backoff, 2), 3600)
   elseif f.status >= 200 and f.status < 400 then p.backoff = p.backoff >= 2 and p.backoff / 2 or 0 end
-  if f.retry_after >= 0 then wait = f.retry_after elseif slow then wait = p.backoff end
+  if f.retry_after_s >= 0 then wait = f.retry_after_s elseif slow then wait = p.backoff end
   if wait > 0 then p.blocked = math.max(p.blocked, at + math.min(wait, 86400)) end
 end
 local function finish(s, f, at, told)  -- the page that the content belongs to; after a redirect as deep as its source
-  local r = claim(s, f.target, f.target_url, f.target_host, f.sequence, at)
-  if f.target ~= f.id and r.fetched ~= r.fetched and r.parents == 0 then r.max_depth = f.bound end
+  local r = claim(s, f.target_id, f.target_url, f.target_host, f.sequence, at)
+  if f.target_id ~= f.id and r.fetched ~= r.fetched and r.parents == 0 then r.max_depth = f.bound end
   r.depth = math.min(r.depth, f.depth)
   r.status, r.fetched = math.max(f.status, 0), at
-  if r.state ~= DONE then move(s, f.target, r, DONE) end
-  judge(s, f.target, r, f.failed and 0 or f.relevance, told)
+  if r.state ~= DONE then move(s, f.target_id, r, DONE) end
+  judge(s, f.target_id, r, f.failed and 0 or f.relevance, told)
 end
 local PASSING = {timeout = true, dns = true, connect = true}
 local function fetched(s, f, a, told, elsewhere)  -- returns why it was skipped, or ''
@@ -340,15 +335,16 @@ local function fetched(s, f, a, told, elsewhere)  -- returns why it was skipped,
   elseif f.error == 'released' then
     if not r or r.state ~= LEASED or lease_of(s, f.id)[1] ~= a.crawler then return 'not_leased' end
     return move(s, f.id, r, QUEUED) or ''
-  elseif f.time ~= '' then
-    if tonumber(call('ZSCORE', s.k .. 'told', f.id .. f.time) or '-inf') > a.at then return 'duplicate' end
-    call('ZADD', s.k .. 'told', a.at + 86400, f.id .. f.time)
+  elseif f.fetch_time ~= '' then
+    if tonumber(call('ZSCORE', s.k .. 'told', f.id .. f.fetch_time) or '-inf') > a.at then return 'duplicate' end
+    call('ZADD', s.k .. 'told', a.at + 86400, f.id .. f.fetch_time)
   end
   r = claim(s, f.id, f.url, f.host, f.sequence, a.at)
   if r.depth == DEEPEST then r.depth = 0 end
   local p, h, kind = pace(s, r.at), host(s, r.at), f.failed and 'failures' or 'pages'
   local passing = PASSING[f.error] or (f.error == '' and (f.status == 429 or f.status >= 500))
-  if r.state == LEASED and lease_of(s, f.id)[5] then p.last = math.max(p.last, a.at - math.max(f.ms, 0) / 1000) end
+  local strict = r.state == LEASED and lease_of(s, f.id)[5]
+  if strict then p.last = math.max(p.last, a.at - math.max(0, f.elapsed_ms) / 1000) end  -- NaN counts as 0
   h[kind], h.errors = h[kind] + 1, h.errors + ((passing or f.error == 'tls') and 1 or 0)
   paced(s, r.at, f, a.at)
   count(s, 'fetches', 1)
@@ -367,13 +363,10 @@ end
 function on.record(s, a)
   local told, skips, elsewhere = {}, {}, {}
   call('ZREMRANGEBYSCORE', s.k .. 'told', '-inf', a.at)
-  for i, f in ipairs(a.items) do skips[i] = fetched(s, f, a, told, elsewhere) end
+  for i, f in ipairs(a.items) do  -- one that was sent on by another partition knows its depth already
+    skips[i] = f.depth and (finish(s, f, a.at, told) or '') or fetched(s, f, a, told, elsewhere)
+  end
   return {flush(s), told, skips, elsewhere}
-end
-function on.finish(s, a)
-  local told = {}
-  for _, f in ipairs(a.items) do finish(s, f, a.at, told) end
-  return {flush(s), told}
 end
 
 local function hear(s, id, r, parent, relevance)  -- a parent says it once, and may correct itself
@@ -398,9 +391,7 @@ function on.outlinks(s, a)  -- the parent's side of its links; returns how deep 
   return {flush(s), depths}
 end
 function on.discover(s, a)
-  local new, ids = 0, {}
-  for i, l in ipairs(a.items) do ids[i] = l[1] end
-  load(s, ids)
+  local new = 0
   for _, l in ipairs(a.items) do
     local id, url, name, sequence, given, depth, bound, _, metadata, parent, relevance = unpack(l)
     local r, fresh = claim(s, id, url, name, sequence, a.at)
@@ -463,14 +454,12 @@ function on.control(s, a)  -- a queue's pace is everybody's: every crawl of this
   if a.delay_s then p.delay, p.next_fetch = a.delay_s, p.last + a.delay_s end
   if a.block_until then p.blocked = a.block_until end
   if a.limit then p.limit = a.limit end
-  for _, k in ipairs(call('SMEMBERS', s.p .. 'crawls')) do
-    place({k = k}, a.queue, 'reopen')
-  end
+  for _, k in ipairs(call('SMEMBERS', s.p .. 'crawls')) do place({k = k}, a.queue, 'reopen') end
   return {flush(s)}
 end
 function on.stats(s) return {flush(s), call('HGETALL', s.k .. 'counts')} end
-for name, f in pairs(on) do
-  redis.register_function('cg_' .. name, function(keys, args) return f(view(keys), cmsgpack.unpack(args[1])) end)
+local function register(name)
+  redis.register_function('cg_' .. name, function(keys, args) return on[name](view(keys), cmsgpack.unpack(args[1])) end)
 end
 """
 
@@ -479,7 +468,8 @@ CODES = {"i8": "i8", "i4": "i4", "i2": "i2", "u1": "B", "f8": "d", "f4": "f"}
 
 def _source() -> str:
     """The functions, with numpy's records as formats and names for Lua, so that the two sides cannot drift apart."""
-    source = LUA.replace("@SIZE@", str(ROW.itemsize))
+    source = LUA + "".join(f"register('{name}')\n" for name in re.findall(r"^function on\.(\w+)", LUA, re.MULTILINE))
+    source = source.replace("@SIZE@", str(ROW.itemsize))
     for name, record in (("ROW", ROW), ("HOST", HOST), ("PACE", PACE)):
         fields: Mapping[str, Any] = record.fields or {}
         codes = [CODES[field[0].str[1:]] for field in fields.values()]
@@ -568,15 +558,8 @@ class RedisPrototype:
         return sorted(ready, key=lambda tag: (tag not in focus, hints[tag][0]))[:TOUCHED]
 
     async def reserve(self, crawl: Crawl, batch: Batch, terms: LeaseTerms) -> Grants:
-        query: dict[str, Any] = {
-            "at": terms.at,
-            "ends": terms.at + terms.lease_s,
-            "delay": terms.delay_s,
-            "strict": terms.strict,
-        }
-        query |= {"horizon": terms.horizon_s, "crawler": terms.crawler_id, "request": terms.request_id or ""}
         outcome, start, metadata = np.empty(len(batch), np.uint8), np.empty(len(batch)), np.empty(len(batch), object)
-        for rows, reply in await self._send(crawl, "reserve", batch.id, _raw(batch.id), **query):
+        for rows, reply in await self._send(crawl, "reserve", batch.id, _raw(batch.id), **asdict(terms)):
             outcome[rows], start[rows] = np.frombuffer(reply[1], np.uint8), np.frombuffer(reply[2])
             metadata[rows] = reply[3]
         return Grants(outcome, start, metadata.tolist())
@@ -593,8 +576,8 @@ class RedisPrototype:
             elsewhere += [msgspec.msgpack.decode(item) for item in reply[3]]
             for row, skip in zip(rows, reply[2], strict=True):
                 skipped[row] = skip.decode() or None
-        targets = _ids(*(item["target"].encode() for item in elsewhere))
-        for _, reply in await self._send(crawl, "finish", targets, elsewhere, at=at):
+        targets = _ids(*(item["target_id"].encode() for item in elsewhere))
+        for _, reply in await self._send(crawl, "record", targets, elsewhere, **query):
             told += reply[1]
         heard = [
             (children[n : n + 16].decode(), parent.decode(), float(relevance))
@@ -607,11 +590,8 @@ class RedisPrototype:
 
     async def _fetched(self, crawl: Crawl, fetches: Fetches) -> list[dict[str, Any]]:
         first, here = await self._numbers(crawl, len(fetches)), self.partitions(fetches.id)
-        names = {"url": "url", "host": "host", "target_url": "target_url", "target_host": "target_host"}
-        names |= {"status": "status", "error": "error", "ms": "elapsed_ms", "bytes": "bytes", "time": "fetch_time"}
-        names |= {"relevance": "relevance", "reward": "reward", "retry_after": "retry_after_s"}
-        columns = {short: getattr(fetches, name).tolist() for short, name in names.items()}
-        columns |= {"id": _raw(fetches.id), "target": _raw(fetches.target_id)}
+        columns: dict[str, Any] = {name: getattr(fetches, name).tolist() for name in column_names(Fetches)}
+        columns |= {"id": _raw(fetches.id), "target_id": _raw(fetches.target_id)}
         columns |= {"sequence": range(first, first + len(fetches))}
         columns |= {"failed": ((fetches.error != "") | (fetches.status >= 400)).tolist()}
         columns |= {"here": (here == self.partitions(fetches.target_id)).tolist()}
