@@ -19,7 +19,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 demo: $(READY)  ## the service, two small crawlers over a tiny local web, a summary
-	$(BIN)/python demo/run.py
+	$(BIN)/python -m demo.run
 
 serve: $(READY)  ## the guide on http://127.0.0.1:8080 until Ctrl-C
 	@$(BIN)/crawlguide serve --data :memory: --port 8080

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
+from demo.web import TinyWeb
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
-from web import TinyWeb
 
 BUDGET, DELAY_S = 120, 0.05
 KEYWORDS = ["database", "index", "transaction", "query"]
@@ -66,7 +66,8 @@ class Crawler(threading.Thread):
     def run(self) -> None:
         told: list[dict[str, Any]] = []
         while len(self.spent) < BUDGET:
-            answer = post(self.guide, "/v1/next", self.message(budget={"max_urls": 5}, context={"recent_history": told}))
+            question = self.message(budget={"max_urls": 5}, context={"recent_history": told})
+            answer = post(self.guide, "/v1/next", question)
             told = [self.fetched(one, time.monotonic()) for one in answer["assigned_urls"]]
             if not told:
                 if answer["metadata"]["crawl_state"] in {"exhausted", "finished"}:

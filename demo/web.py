@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from typing import Self
 
 SITES, PAGES, LINKS = 4, 120, 8
@@ -43,7 +44,7 @@ class TinyWeb:
 
     def shortest_gap(self) -> float:
         """Seconds between the two closest requests to one site."""
-        gaps = [later - earlier for asked in self._asked.values() for earlier, later in zip(asked, asked[1:], strict=False)]
+        gaps = [later - earlier for asked in self._asked.values() for earlier, later in pairwise(asked)]
         return min(gaps, default=float("inf"))
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -51,7 +52,7 @@ class TinyWeb:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                site = f"http://127.0.0.1:{self.server.server_address[1]}"
+                site = f"http://{self.headers['host']}"
                 web._asked[site].append(time.monotonic())
                 body = web._bodies.get(site + self.path)
                 self.send_response(404 if body is None else 200)
