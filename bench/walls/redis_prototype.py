@@ -344,7 +344,7 @@ local function fetched(s, f, a, told, elsewhere)  -- returns why it was skipped,
   local p, h, kind = pace(s, r.at), host(s, r.at), f.failed and 'failures' or 'pages'
   local passing = PASSING[f.error] or (f.error == '' and (f.status == 429 or f.status >= 500))
   local strict = r.state == LEASED and lease_of(s, f.id)[5]
-  if strict then p.last = math.max(p.last, a.at - math.max(0, f.elapsed_ms) / 1000) end  -- NaN counts as 0
+  if strict then p.last = math.max(p.last, a.at) end
   h[kind], h.errors = h[kind] + 1, h.errors + ((passing or f.error == 'tls') and 1 or 0)
   paced(s, r.at, f, a.at)
   count(s, 'fetches', 1)

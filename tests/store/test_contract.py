@@ -387,11 +387,11 @@ async def test_strictly_the_next_is_given_only_after_the_former_was_told(store: 
     assert (await leased(store, B, at=60.0, strict=True)).outcome.tolist() == [LEASED]
 
 
-async def test_strictly_the_delay_counts_from_when_the_fetch_began(store: Store) -> None:
+async def test_strictly_the_delay_counts_from_when_the_fetch_was_told(store: Store) -> None:
     await store.discover(CRAWL, links(A, B), None, 0.0)
     await leased(store, A, strict=True, delay_s=10.0)
     await store.record(CRAWL, fetches(A, elapsed_ms=1_000.0), 60.0, 3)
-    assert (await leased(store, B, at=60.0, strict=True, delay_s=10.0, horizon_s=20.0)).start.tolist() == [69.0]
+    assert (await leased(store, B, at=60.0, strict=True, delay_s=10.0, horizon_s=20.0)).start.tolist() == [70.0]
 
 
 async def test_an_operator_sets_a_queues_delay_blocks_it_and_limits_it(store: Store) -> None:

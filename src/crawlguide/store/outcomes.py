@@ -123,7 +123,7 @@ class Outcomes:
         queue = int(hosts.pace_row[host])
         lease = self.frontier.leases.by_row.get(row)
         if lease and lease.strict:
-            pace.started(queue, self.at - np.nan_to_num(one.elapsed_ms[0]) / 1_000)
+            pace.ended(queue, self.at)
         pace.told(queue, failed, float(one.elapsed_ms[0]), float(one.bytes[0]))
         pace.slow_down(queue, int(one.status[0]), float(one.retry_after_s[0]), self.at)
         hosts.rows["failures" if failed else "pages"][host] += 1

@@ -58,8 +58,8 @@ class Pace:
             row["median_bytes"] = _remembered(self._recent_bytes, queue, int(row["weighed"]), size)
             row["weighed"] += 1
 
-    def started(self, queue: int, at: float) -> None:
-        """A fetch began no later than this; under strict politeness the delay counts from there, not from its slot."""
+    def ended(self, queue: int, at: float) -> None:
+        """A fetch was told; under strict politeness the delay counts from then: it reached the host no later."""
         self.rows["last"][queue] = max(float(self.rows["last"][queue]), at)
 
     def slow_down(self, queue: int, status: int, retry_after_s: float, at: float) -> None:
