@@ -55,7 +55,7 @@ PROVED = (
     "test_retry_after_is_obeyed",
     "test_too_many_requests_double_the_back_off_and_a_success_halves_it",
     "test_strictly_the_next_is_given_only_after_the_former_was_told",
-    "test_strictly_the_delay_counts_from_when_the_fetch_began",
+    "test_strictly_the_delay_counts_from_when_the_fetch_was_told",
     "test_an_operator_sets_a_queues_delay_blocks_it_and_limits_it",
     "test_a_host_withheld_from_a_crawl_stays_out_until_then",
     "test_a_withheld_host_stays_out_when_it_had_nothing_to_give_yet",

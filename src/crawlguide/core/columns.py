@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def texts(values: Iterable[Any]) -> Text:
     """A column of Python objects; numpy must not look inside them."""
-    listed = list(values)
+    listed = values if isinstance(values, list) else list(values)
     column = np.empty(len(listed), object)
     column[:] = listed
     return column

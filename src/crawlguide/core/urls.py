@@ -53,12 +53,13 @@ def canonical(url: str, base: str | None = None) -> str:
     return href
 
 
-def identity(url: str) -> int:
+def identity(url: str, its_queue: str | None = None) -> int:
     """The 64-bit id of a canonical URL: its domain's partition in the top byte, xxh3-64 of the URL below.
 
-    So an id alone says where its row lives, in a store that is spread over many machines.
+    So an id alone says where its row lives, in a store that is spread over many machines. Whoever has cut out the
+    URL's queue already may pass it.
     """
-    return partition(queue(url)) << 56 | xxhash.xxh3_64_intdigest(url.encode()) & _BELOW
+    return partition(its_queue or queue(url)) << 56 | xxhash.xxh3_64_intdigest(url.encode()) & _BELOW
 
 
 @lru_cache(maxsize=65_536)

@@ -157,16 +157,15 @@ def _packed(metadata: Mapping[str, Any]) -> bytes:
 
 @dataclass
 class LinkColumns:
-    """Collects links row by row and turns them into columns."""
+    """Collects links one by one and turns them into columns."""
 
     rules: Rules
     parent: list[int] = field(default_factory=list)
     url: list[str] = field(default_factory=list)
     anchor: list[str] = field(default_factory=list)
     position: list[int] = field(default_factory=list)
-    given: list[float] = field(default_factory=list)
-    max_depth: list[int] = field(default_factory=list)
     metadata: list[bytes | None] = field(default_factory=list)
+    seeds: dict[int, Seed] = field(default_factory=dict)
 
     def add(self, outlinks: Sequence[Outlink], parent: int, base: str) -> None:
         """Links of one page in their order; one that nobody can fetch, or to the page itself, says nothing."""
@@ -177,40 +176,36 @@ class LinkColumns:
             except UrlError:
                 continue
             if url != base:
-                position = number if link.position is None else link.position
-                self._row(parent, url, link.anchor, position, NAN, -1, metadata)
+                self._row(parent, url, link.anchor, number if link.position is None else link.position, metadata)
 
     def seed(self, seed: Seed) -> None:
-        given = NAN if seed.priority is None else seed.priority
-        bound = -1 if seed.max_depth is None else seed.max_depth
-        self._row(-1, seed.url, "", 0, given, bound, seed.metadata)
+        self.seeds[len(self.url)] = seed
+        self._row(-1, seed.url, "", 0, seed.metadata)
 
-    def _row(self, *values: Any) -> None:
-        columns: tuple[list[Any], ...] = (
-            self.parent,
-            self.url,
-            self.anchor,
-            self.position,
-            self.given,
-            self.max_depth,
-            self.metadata,
-        )
-        for column, value in zip(columns, values, strict=True):
-            column.append(value)
+    def _row(self, parent: int, url: str, anchor: str, position: int, metadata: bytes | None) -> None:
+        self.parent.append(parent)
+        self.url.append(url)
+        self.anchor.append(anchor)
+        self.position.append(position)
+        self.metadata.append(metadata)
 
     def columns(self) -> Links:
-        hosts = [urls.queue(url) for url in self.url]
+        count, hosts = len(self.url), [urls.queue(url) for url in self.url]
+        given, max_depth = np.full(count, np.nan), np.full(count, -1, np.int32)
+        for row, seed in self.seeds.items():
+            given[row] = np.nan if seed.priority is None else seed.priority
+            max_depth[row] = -1 if seed.max_depth is None else seed.max_depth
         return Links(
             parent=np.array(self.parent, np.int64),
             url=texts(self.url),
-            id=np.array([urls.identity(url) for url in self.url], np.uint64),
+            id=np.array([urls.identity(url, host) for url, host in zip(self.url, hosts, strict=True)], np.uint64),
             host=texts(hosts),
             anchor=texts(self.anchor),
             position=np.array(self.position, np.int32),
-            given=np.array(self.given, np.float64),
-            max_depth=np.array(self.max_depth, np.int32),
+            given=given,
+            max_depth=max_depth,
             metadata=texts(self.metadata),
-            reason=texts(self.rules.verdict(host) for host in hosts),
+            reason=texts([self.rules.verdict(host) for host in hosts]),
             deepest=self.rules.max_depth,
         )
 

@@ -88,9 +88,18 @@ class Frontier:
         self.states[state] += len(rows)
         self.table["state"][rows] = state
 
+    def start(self, rows: I64) -> None:
+        """New rows, which are marked as waiting already, get their place in the queues."""
+        self.states[FREE] -= len(rows)
+        self.states[QUEUED] += len(rows)
+        self._push(rows)
+
     def enqueue(self, rows: I64) -> None:
         """Rows wait for their turn, with the priority in their row."""
         self.move(rows, QUEUED)
+        self._push(rows)
+
+    def _push(self, rows: I64) -> None:
         facts = rows_of(self.table, rows)
         hosts, priority, sequence = (facts[name].copy() for name in ("host", "priority", "sequence"))
         self.queues.push(rows.astype(np.int32), hosts, priority, sequence)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.types import Recorded
-from crawlguide.store.discovery import UNKNOWN_RELEVANCE
+from crawlguide.store.kernels.evidence import UNKNOWN_RELEVANCE
 from crawlguide.store.rows import DROPPED, QUEUED
 
 if TYPE_CHECKING:
