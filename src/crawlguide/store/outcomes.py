@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crawlguide.core.columns import texts
 from crawlguide.core.types import Recorded
 from crawlguide.store.kernels.evidence import UNKNOWN_RELEVANCE
 from crawlguide.store.rows import DROPPED, QUEUED
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import U64, Fetches, Text
+    from crawlguide.core.types import U64, Fetches
     from crawlguide.store.expiring import Expiring
     from crawlguide.store.frontier import Frontier
 
@@ -21,6 +22,25 @@ FIRST_RETRY_S = 10.0
 LONGEST_RETRY_S = 3_600.0
 REMEMBERED_S = 86_400.0
 RELEVANT = 0.5
+
+
+class One(NamedTuple):
+    """One fetch of a tell: what happened to a URL is a story of its own, told in plain numbers and words."""
+
+    id: int
+    url: str
+    host: str
+    target_id: int
+    target_url: str
+    target_host: str
+    status: int
+    error: str
+    elapsed_ms: float
+    bytes: float
+    relevance: float
+    reward: float
+    retry_after_s: float
+    fetch_time: str
 
 
 @dataclass
@@ -33,63 +53,61 @@ class Outcomes:
     max_retries: int
 
     def record(self, fetches: Fetches) -> Recorded:
-        skipped = [self._apply(fetches, number) for number in range(len(fetches))]
+        columns = (getattr(fetches, name).tolist() for name in One._fields)
+        skipped = [self._apply(One._make(values), fetches.crawler_id) for values in zip(*columns, strict=True)]
         return Recorded(skipped, self._changed(fetches))
 
-    def _apply(self, fetches: Fetches, number: int) -> str | None:
+    def _apply(self, one: One, crawler_id: str) -> str | None:
         """Apply one fetch; returns why it was skipped, or None."""
-        row = int(self.frontier.index.find(fetches.id[number : number + 1])[0])
-        if fetches.status[number] < 0 and not fetches.error[number]:
-            return self._late(row, float(fetches.reward[number]))
-        if fetches.error[number] == "released":
-            return None if self.frontier.give_back(row, fetches.crawler_id) else "not_leased"
-        if self._told_before(fetches, number):
+        row = int(self.frontier.index.find(np.array([one.id], np.uint64))[0])
+        if one.status < 0 and not one.error:
+            return self._late(row, one.reward)
+        if one.error == "released":
+            return None if self.frontier.give_back(row, crawler_id) else "not_leased"
+        if self._told_before(one):
             return "duplicate"
-        self._fetched(fetches, number)
+        self._fetched(one, row if row >= 0 else self._claim(one.id, one.url, one.host))
         return None
 
-    def _claim(self, ids: U64, urls: Text, hosts: Text) -> int:
-        """The row of a fetched page; one that was never assigned or even discovered is recorded too."""
-        rows, fresh = self.frontier.claim(ids, urls, hosts, self.at)
-        self.frontier.counts["discovered"] += int(fresh.sum())
+    def _claim(self, key: int, url: str, host: str) -> int:
+        """A row for a page that was never discovered: what was fetched is recorded all the same."""
+        rows, fresh = self.frontier.claim(np.array([key], np.uint64), texts([url]), texts([host]), self.at)
         row = int(rows[0])
-        if self.frontier.table["depth"][row] == np.iinfo(np.int32).max:
+        if fresh[0]:
+            self.frontier.counts["discovered"] += 1
             self.frontier.table["depth"][row] = 0
         return row
 
-    def _told_before(self, fetches: Fetches, number: int) -> bool:
-        if not fetches.fetch_time[number]:
+    def _told_before(self, one: One) -> bool:
+        if not one.fetch_time:
             return False
-        key = f"{fetches.id[number]} {fetches.fetch_time[number]}"
+        key = f"{one.id} {one.fetch_time}"
         if self.told.get(key, self.at):
             return True
         self.told.put(key, True, self.at + REMEMBERED_S)
         return False
 
-    def _fetched(self, fetches: Fetches, number: int) -> None:
-        one = fetches.take(np.array([number]))
-        row = self._claim(one.id, one.url, one.host)
-        status, error = int(one.status[0]), str(one.error[0])
-        failed = bool(error) or status >= 400
+    def _fetched(self, one: One, row: int) -> None:
+        failed = bool(one.error) or one.status >= 400
         self._host(row, one, failed)
         self.frontier.counts["fetches"] += 1
         self.frontier.counts["failed"] += failed
-        self._note(row, status)
-        if failed and _is_passing(status, error) and self._stays(row):
+        self._note(row, one.status)
+        if failed and _is_passing(one.status, one.error) and self._stays(row):
             return
         self.frontier.finish(row)
         self.frontier.table["tries"][row] = 0
-        self._judged(self._target(row, one), 0.0 if failed else float(one.relevance[0]))
+        self._judged(self._target(row, one), 0.0 if failed else one.relevance)
 
-    def _target(self, row: int, one: Fetches) -> int:
+    def _target(self, row: int, one: One) -> int:
         """The page the content belongs to: after a redirect both URLs are done."""
-        if one.target_id[0] == one.id[0]:
+        if one.target_id == one.id:
             return row
         target, table = self._claim(one.target_id, one.target_url, one.target_host), self.frontier.table
         new = np.isnan(table["fetched"][target]) and not table["parents"][target]
         table["depth"][target] = table["depth"][row] if new else min(table["depth"][row], table["depth"][target])
         table["max_depth"][target] = table["max_depth"][row] if new else table["max_depth"][target]
-        self._note(target, int(one.status[0]))
+        self._note(target, one.status)
         self.frontier.finish(target)
         return target
 
@@ -116,7 +134,7 @@ class Outcomes:
         frontier.queues.postpone(here.astype(np.int32), np.array([self.at + wait]))
         return True
 
-    def _host(self, row: int, one: Fetches, failed: bool) -> None:
+    def _host(self, row: int, one: One, failed: bool) -> None:
         """The deployment learns pace, latency and failures, the crawl pages and failures."""
         hosts, pace = self.frontier.hosts, self.frontier.pace
         host = int(self.frontier.table["host"][row])
@@ -124,10 +142,10 @@ class Outcomes:
         lease = self.frontier.leases.by_row.get(row)
         if lease and lease.strict:
             pace.ended(queue, self.at)
-        pace.told(queue, failed, float(one.elapsed_ms[0]), float(one.bytes[0]))
-        pace.slow_down(queue, int(one.status[0]), float(one.retry_after_s[0]), self.at)
+        pace.told(queue, failed, one.elapsed_ms, one.bytes)
+        pace.slow_down(queue, one.status, one.retry_after_s, self.at)
         hosts.rows["failures" if failed else "pages"][host] += 1
-        hosts.rows["errors"][host] += _is_the_hosts(int(one.status[0]), str(one.error[0]))
+        hosts.rows["errors"][host] += _is_the_hosts(one.status, one.error)
         before = int(self.frontier.table["status"][row])
         if not failed and not 0 < before < 400:
             hosts.domain_pages[hosts.rows["domain"][host]] += 1
