@@ -619,6 +619,7 @@ def test_thirty_two_levels_are_read(client: httpx.Client, crawl: str) -> None:
                 ("an unknown field", '"future": VALUE'),
                 ("an unknown field after a fault", '"request_id": 1, "future": VALUE'),
             )
+            if not (value.endswith("1e999") and where == "an unknown field")  # legal JSON that nobody reads
         ),
         pytest.param('"request_id": "\\ud800"', id="half a surrogate pair in request_id"),
         pytest.param('"context": {"metadata": {"\\ud800": 1}}', id="half a surrogate pair in a key"),
