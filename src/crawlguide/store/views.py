@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts, UrlRecord
+from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts, Lookup, UrlRecord
 from crawlguide.store.kernels.join import join
 from crawlguide.store.rows import DROPPED, FREE, LEASED, STATES
 
@@ -28,7 +28,7 @@ def batch(frontier: Frontier, rows: I64) -> Batch:
     )  # fmt: skip
     names = hosts.names.take(numbers[:distinct])
     known = Hosts(names, host_facts[:, :distinct].copy())
-    return Batch(frontier.urls.take(rows), frontier.index.ids.take(rows), host, facts, known)
+    return Batch(Lookup(frontier.urls, rows), frontier.index.ids.take(rows), host, facts, known)
 
 
 def record(frontier: Frontier, row: int) -> UrlRecord:
