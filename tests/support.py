@@ -11,7 +11,8 @@ import numpy as np
 from crawlguide.core import urls as addresses
 from crawlguide.core.config import Config
 from crawlguide.core.messages import VERSION
-from crawlguide.core.types import Ask, Batch, Budget, Crawl, Fact, Hosts, Seed, Table
+from crawlguide.core.tables import Fact, Table
+from crawlguide.core.types import Ask, Batch, Budget, Crawl, Hosts, Seed
 from crawlguide.guide import intake
 from crawlguide.store import memory
 

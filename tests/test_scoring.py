@@ -16,7 +16,8 @@ from crawlguide.scoring import REASONS, TERMS, Scales
 from tests.support import NOW, batch, question
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import F64, Ask, Batch
+    from crawlguide.core.tables import F64
+    from crawlguide.core.types import Ask, Batch
 
 SCALES = Scales()
 ONLY = dict.fromkeys(("relevance", "freshness", "authority", "cost", "politeness", "focus"), 0.0)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from crawlguide.core.types import F64, I64, U64, Ask, LeaseTerms, Links
+    from crawlguide.core.tables import F64, I64, U64
+    from crawlguide.core.types import Ask, LeaseTerms, Links
 
 TOUCHED = 4  # partitions of an ask
 AT_ONCE = 500  # items of one call, so that no call holds the server for long

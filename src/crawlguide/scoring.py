@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crawlguide.core.crawls import Weights
-    from crawlguide.core.types import F64, Ask, Batch, Hosts, Text
+    from crawlguide.core.tables import F64, Text
+    from crawlguide.core.types import Ask, Batch, Hosts
 
 TERMS = ("relevance", "freshness", "authority", "cost", "politeness", "exploration", "focus")
 REASONS = ("high_relevance", "recency", "authority", "low_cost", "polite_now", "exploration", "in_focus")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlguide.core.columns import first_of_each, rank_within, texts
-from crawlguide.core.types import BESIDE, F64, I64, Fact, Table, Text, rows_of
+from crawlguide.core.tables import BESIDE, F64, I64, Fact, Table, Text, rows_of
 
 RECORD = np.dtype([("small", np.uint8), ("wide", np.float64), ("whole", np.int32)])
 

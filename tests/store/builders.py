@@ -13,7 +13,8 @@ from crawlguide.core.types import Ask, Budget, Crawl, Fetches, LeaseTerms, Links
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.types import U64, Batch
+    from crawlguide.core.tables import U64
+    from crawlguide.core.types import Batch
 
 CRAWL = Crawl("tenant", "crawl")
 

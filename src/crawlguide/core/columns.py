@@ -13,7 +13,7 @@ from crawlguide.core.kernels import U64 as IDS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from crawlguide.core.types import I64, U64, Mask, Text
+    from crawlguide.core.tables import I64, U64, Mask, Text
 
 
 def texts(values: Iterable[Any]) -> Text:

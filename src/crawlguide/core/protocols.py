@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     from crawlguide.core.crawls import Weights
     from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage
+    from crawlguide.core.tables import F64, U64, Mask
     from crawlguide.core.types import (
-        F64,
-        U64,
         Ask,
         Batch,
         Crawl,
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
         Hosts,
         LeaseTerms,
         Links,
-        Mask,
         Paths,
         Recorded,
         Sample,

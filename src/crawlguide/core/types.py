@@ -1,103 +1,12 @@
-"""The nouns of the guide: frozen sets of columns that walk the corridor, and the two questions and answers."""
+"""The nouns of the guide: sets of columns that walk the corridor, what is asked, told, promised and known."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cache
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-F32 = npt.NDArray[np.float32]
-F64 = npt.NDArray[np.float64]
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
-U8 = npt.NDArray[np.uint8]
-U64 = npt.NDArray[np.uint64]
-Mask = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.intp]
-Text = npt.NDArray[np.object_]
-Records = np.ndarray[Any, np.dtype[np.void]]
-Array = TypeVar("Array", bound=np.ndarray[Any, Any])
-
-
-@cache
-def column_names(table: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(table) if f.metadata.get("column", True))
-
-
-@dataclass(frozen=True)
-class Table:
-    """A frozen set of equally long columns. Columns of numbers may lie together in a block, `facts`, one row each."""
-
-    def take(self, rows: Rows | Mask) -> Self:
-        """The given rows of every column."""
-        numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        mine, kind = self.__dict__, cast(Any, type(self))
-        return self._with({name: mine[name].take(numbers, -1) for name in column_names(kind)})
-
-    def attach(self, **columns: Any) -> Self:
-        """The same table with some columns replaced."""
-        kind = type(self)
-        numbers = {name: columns.pop(name) for name in list(columns) if isinstance(vars(kind).get(name), Fact)}
-        if numbers:
-            columns["facts"] = self.__dict__["facts"].copy()
-            for name, column in numbers.items():
-                columns["facts"][vars(kind)[name].place] = column
-        return self._with(columns)
-
-    def _with(self, columns: Mapping[str, Any]) -> Self:
-        new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__, **columns)
-        return new
-
-
-class Fact:
-    """A column that lies in its table's block of numbers, at the place at which it is declared."""
-
-    def __init__(self, place: int, meaning: str) -> None:
-        self.place, self.__doc__ = place, meaning
-
-    def __get__(self, table: Any, owner: Any = None) -> F64:
-        column: F64 = table.__dict__["facts"][self.place]
-        return column
-
-
-class Lookup:
-    """A column of texts that is read when somebody asks for it, and only the rows that are left by then.
-
-    Of two hundred candidates thirty reach the answer; the texts of the others are never touched.
-    """
-
-    def __init__(self, source: Text, rows: Rows) -> None:
-        self._source, self._rows = source, rows
-
-    def take(self, rows: Rows, axis: int = -1) -> Lookup:
-        return Lookup(self._source, self._rows.take(rows, axis))
-
-    def __getitem__(self, rows: Rows | Mask) -> Text:
-        return self._source[self._rows[rows]]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.tolist())
-
-    def tolist(self) -> list[str]:
-        return self._source.take(self._rows).tolist()  # type: ignore[no-any-return]
-
-
-BESIDE = {"column": False}  # marks a field that belongs to the whole table and not to a row
-
-
-def rows_of(records: Array, rows: Rows) -> Array:
-    """The given rows of a column of records, copied whole: several times faster than numpy's copy field by field."""
-    size = records.dtype.itemsize
-    taken = records.view(np.uint8).reshape(-1, size).take(rows, axis=0)
-    return taken.reshape(-1).view(records.dtype)  # type: ignore[no-any-return]
+from crawlguide.core.tables import BESIDE, F64, I32, I64, U8, U64, Fact, Lookup, Rows, Table, Text
 
 
 class Crawl(NamedTuple):

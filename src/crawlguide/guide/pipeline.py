@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from crawlguide.core.config import GuideOptions
     from crawlguide.core.protocols import Defers, Filter, Store, Withholds
-    from crawlguide.core.types import F64, Ask, Batch, Mask, Rows
+    from crawlguide.core.tables import F64, Mask, Rows
+    from crawlguide.core.types import Ask, Batch
     from crawlguide.guide.running import Running
 
 LEASE_GRACE = 1.25

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from crawlguide.core.messages import Fetch
     from crawlguide.core.protocols import Store
-    from crawlguide.core.types import U64, Crawl, Recorded, Report, Seed
+    from crawlguide.core.tables import U64
+    from crawlguide.core.types import Crawl, Recorded, Report, Seed
     from crawlguide.guide.running import Running
 
 

@@ -11,7 +11,8 @@ from crawlguide.core.columns import rank_within
 
 if TYPE_CHECKING:
     from crawlguide.core.crawls import Definition
-    from crawlguide.core.types import F64, Ask, Batch, Hosts, Mask
+    from crawlguide.core.tables import F64, Mask
+    from crawlguide.core.types import Ask, Batch, Hosts
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from crawlguide.core.kernels import flag, kernel, nothing, one_f64
 
 if TYPE_CHECKING:
     from crawlguide.core.crawls import Definition
-    from crawlguide.core.types import F64, Ask, Batch, Mask
+    from crawlguide.core.tables import F64, Mask
+    from crawlguide.core.types import Ask, Batch
 
 
 @dataclass(frozen=True)

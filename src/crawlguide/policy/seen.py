@@ -9,7 +9,8 @@ from crawlguide.core.columns import first_of_each
 
 if TYPE_CHECKING:
     from crawlguide.core.crawls import Definition
-    from crawlguide.core.types import Ask, Batch, Mask
+    from crawlguide.core.tables import Mask
+    from crawlguide.core.types import Ask, Batch
 
 
 @dataclass(frozen=True)

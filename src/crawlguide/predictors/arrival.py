@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import F64, U64, Batch
+    from crawlguide.core.tables import F64, U64
+    from crawlguide.core.types import Batch
 
 
 @dataclass(frozen=True)

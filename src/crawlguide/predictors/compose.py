@@ -11,7 +11,8 @@ from crawlguide.core.errors import ModelUnavailable
 
 if TYPE_CHECKING:
     from crawlguide.core.protocols import Predictor
-    from crawlguide.core.types import F64, Batch
+    from crawlguide.core.tables import F64
+    from crawlguide.core.types import Batch
 
 
 @dataclass

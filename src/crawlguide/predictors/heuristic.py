@@ -15,7 +15,8 @@ from crawlguide.core.kernels import I64 as NUMBERS
 from crawlguide.core.kernels import kernel, nothing
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import F64, Batch
+    from crawlguide.core.tables import F64
+    from crawlguide.core.types import Batch
 
 
 @dataclass(frozen=True)

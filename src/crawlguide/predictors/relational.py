@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import F64, Batch
+    from crawlguide.core.tables import F64
+    from crawlguide.core.types import Batch
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from crawlguide.store.kernels.evidence import BACK, REFUSED, WAITS
 from crawlguide.store.rows import DROPPED, FREE
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import F64, I64, U8, Fetches, Links, Mask
+    from crawlguide.core.tables import F64, I64, U8, Mask
+    from crawlguide.core.types import Fetches, Links
     from crawlguide.store.frontier import Frontier
 
 OUT_OF_SCOPE = "scope"

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core.tables import rows_of
 from crawlguide.core.types import LEASED as GRANTED
-from crawlguide.core.types import TAKEN, Grants, rows_of
+from crawlguide.core.types import TAKEN, Grants
 from crawlguide.store.columns import grown
 from crawlguide.store.hosts import CrawlHosts
 from crawlguide.store.index import Index
@@ -22,7 +23,8 @@ from crawlguide.store.rows import DONE, DROPPED, FREE, LEASED, QUEUED, ROW
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.types import F64, I32, I64, U8, U64, LeaseTerms, Text
+    from crawlguide.core.tables import F64, I32, I64, U8, U64, Text
+    from crawlguide.core.types import LeaseTerms
     from crawlguide.store.pace import Pace
 
 

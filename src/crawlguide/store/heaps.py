@@ -11,7 +11,7 @@ from crawlguide.store.kernels import heaps as kernels
 from crawlguide.store.kernels.runs import ORDERS
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import F64, I32, I64
+    from crawlguide.core.tables import F64, I32, I64
 
 
 class Heaps:

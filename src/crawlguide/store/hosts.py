@@ -13,7 +13,7 @@ from crawlguide.store.rows import HOST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.types import I32, I64, Text
+    from crawlguide.core.tables import I32, I64, Text
     from crawlguide.store.pace import Pace
 
 

@@ -11,7 +11,7 @@ from crawlguide.store.kernels import index as kernels
 from crawlguide.store.kernels.runs import ORDERS
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import I64, U64
+    from crawlguide.core.tables import I64, U64
 
 
 class Index:

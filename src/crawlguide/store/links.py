@@ -13,7 +13,7 @@ from crawlguide.store.columns import grown
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from crawlguide.core.types import I32, I64, U64, Text
+    from crawlguide.core.tables import I32, I64, U64, Text
 
 
 class LinkTable:

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawlguide.core.config import StoreOptions
+    from crawlguide.core.tables import F64, U64
     from crawlguide.core.types import (
-        F64,
-        U64,
         Ask,
         Batch,
         Crawl,

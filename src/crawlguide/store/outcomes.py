@@ -13,7 +13,8 @@ from crawlguide.store.kernels.evidence import UNKNOWN_RELEVANCE
 from crawlguide.store.rows import DROPPED, QUEUED
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import U64, Fetches
+    from crawlguide.core.tables import U64
+    from crawlguide.core.types import Fetches
     from crawlguide.store.expiring import Expiring
     from crawlguide.store.frontier import Frontier
 

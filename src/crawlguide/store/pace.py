@@ -10,7 +10,7 @@ from crawlguide.store.columns import grown
 from crawlguide.store.rows import PACE
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import F32, F64, I64
+    from crawlguide.core.tables import F32, F64, I64
 
 LONGEST_BLOCK_S = 86_400.0
 LONGEST_BACKOFF_S = 3_600.0

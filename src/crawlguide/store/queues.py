@@ -12,7 +12,7 @@ from crawlguide.store.kernels import walk
 from crawlguide.store.tiers import Tiers
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import F64, I32, I64
+    from crawlguide.core.tables import F64, I32, I64
 
 SHUT_AT_ONCE = 1_000
 ALL = 0

@@ -11,7 +11,7 @@ from crawlguide.store.kernels import tiers as kernels
 from crawlguide.store.kernels.tiers import OPEN, SHUT
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import F64, I32, I64
+    from crawlguide.core.tables import F64, I32, I64
 
 
 class Tiers:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts, Lookup, UrlRecord
+from crawlguide.core.tables import Lookup
+from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts, UrlRecord
 from crawlguide.store.kernels.join import join
 from crawlguide.store.rows import DROPPED, FREE, LEASED, STATES
 
 if TYPE_CHECKING:
-    from crawlguide.core.types import I64, Mask
+    from crawlguide.core.tables import I64, Mask
     from crawlguide.store.frontier import Frontier
 
 SCANNED_AT_ONCE = 100_000
