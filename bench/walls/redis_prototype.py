@@ -20,7 +20,8 @@ import orjson
 
 from crawlguide.core import urls
 from crawlguide.core.columns import texts
-from crawlguide.core.types import Batch, Crawl, Discovery, Fetches, Grants, Hosts, Recorded, UrlRecord, column_names
+from crawlguide.core.tables import column_names
+from crawlguide.core.types import Batch, Crawl, Discovery, Fetches, Grants, Hosts, Recorded, UrlRecord
 from crawlguide.store.rows import DROPPED, HOST, LEASED, PACE, QUEUED, ROW, STATES
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from crawlguide.core.tables import F64, I64, U64
+    from crawlguide.core.tables import F64, I64, U64, column_names
     from crawlguide.core.types import Ask, LeaseTerms, Links
 
 TOUCHED = 4  # partitions of an ask

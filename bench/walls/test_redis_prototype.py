@@ -142,7 +142,7 @@ async def test_within_the_partitions_it_touches_an_ask_gets_the_exact_best(wide:
     there = [n for n, url in enumerate(found) if wide.partition(url.split("/")[2]) in tags]
     best = sorted(there, key=lambda n: -priority[n])[:20]
     assert listed(batch) == [found[n] for n in best]
-    assert batch.url[0] == found[int(np.argmax(priority))]  # the best of all is never missed
+    assert batch.url.tolist()[0] == found[int(np.argmax(priority))]  # the best of all is never missed
 
 
 async def test_an_ask_is_two_functions_on_at_most_four_partitions(wide: RedisPrototype) -> None:
@@ -170,7 +170,7 @@ async def test_many_crawlers_at_once_never_share_a_url_nor_a_slot(store: RedisPr
         batch = await store.gather(CRAWL, ask(crawler_id=name), 40, 60.0, 40)
         grants = await store.reserve(CRAWL, batch, terms(crawler_id=name, delay_s=1.0, horizon_s=60.0))
         mine = np.flatnonzero(grants.outcome == LEASED)
-        return [(str(batch.url[n]), float(grants.start[n])) for n in mine]
+        return [(str(batch.url.tolist()[n]), float(grants.start[n])) for n in mine]
 
     given = [grant for grants in await asyncio.gather(*(one(n) for n in range(10))) for grant in grants]
     assert len(given) > 40
