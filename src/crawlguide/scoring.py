@@ -101,8 +101,22 @@ def in_focus(hosts: Hosts, ask: Ask) -> F64:
 
 def reasons(columns: F64) -> Text:
     """The two terms that contributed most to each row, the larger first."""
-    best = np.argsort(-columns, axis=1, kind="stable")[:, :2]
-    return _PAIRS[best[:, 0], best[:, 1]]
+    pairs = np.empty(len(columns), np.int64)
+    best_two(columns, pairs)
+    return _PAIRS.take(pairs)
+
+
+@kernel(nothing(matrix, NUMBERS))
+def best_two(terms, pairs):  # type: ignore[no-untyped-def]
+    """The numbers of the two largest terms of each row as one: first · terms + second. Of equals the earlier counts."""
+    for row in range(len(terms)):
+        first, second = (0, 1) if terms[row, 0] >= terms[row, 1] else (1, 0)
+        for term in range(2, terms.shape[1]):
+            if terms[row, term] > terms[row, first]:
+                first, second = term, first
+            elif terms[row, term] > terms[row, second]:
+                second = term
+        pairs[row] = first * terms.shape[1] + second
 
 
 def _told(batch: Batch, external: Mapping[int, Mapping[str, float]]) -> F64:
@@ -120,4 +134,4 @@ def _numbers(weights: Weights) -> F64:
     return np.array((w.relevance, w.freshness, w.authority, w.cost, w.politeness, w.focus))
 
 
-_PAIRS = np.array([[f"{first}+{second}" for second in REASONS] for first in REASONS], object)
+_PAIRS = np.array([f"{first}+{second}" for first in REASONS for second in REASONS], object)

@@ -70,8 +70,11 @@ class Pipeline:
             batch = batch.take(sample.rows)
         batch, terms = self.ranked(running, ask, batch)
         walked = Walked(batch, terms, np.zeros(len(batch)))
-        for rule in running.filters:
-            walked = await self._filtered(running, ask, walked, rule)
+        for rule in running.filters:  # each filter sees only the survivors of the one before
+            keep = rule.keep(walked.batch, ask)
+            if np.count_nonzero(keep) < len(keep):
+                await self._refused(running, ask, walked, rule, ~keep)
+                walked = walked.take(np.flatnonzero(keep))
         return walked
 
     def ranked(self, running: Running, ask: Ask, batch: Batch) -> tuple[Batch, F64]:
@@ -87,14 +90,6 @@ class Pipeline:
         order = np.argsort(-score, kind="stable")
         batch.score[:] = score  # into the block that `attach` has just made
         return batch.take(order), terms.take(order, 0)
-
-    async def _filtered(self, running: Running, ask: Ask, walked: Walked, rule: Filter) -> Walked:
-        """Each filter sees only the survivors of the one before."""
-        keep = rule.keep(walked.batch, ask)
-        if np.count_nonzero(keep) == len(keep):
-            return walked
-        await self._refused(running, ask, walked, rule, ~keep)
-        return walked.take(np.flatnonzero(keep))
 
     async def _refused(self, running: Running, ask: Ask, walked: Walked, rule: Filter, gone: Mask) -> None:
         """A refusal may be for this answer, for now, for as long as a host is full or failing, or for good."""

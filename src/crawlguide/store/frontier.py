@@ -197,7 +197,8 @@ class Frontier:
             self._leased(rows[granted], start[granted], terms)
         if count < len(rows):
             self._find_own(rows, terms, outcome, start)
-        return Grants(outcome, start, [self.metadata.get(row) for row in rows.tolist()])
+        known = self.metadata
+        return Grants(outcome, start, [known.get(row) for row in rows.tolist()] if known else [None] * len(rows))
 
     def _find_own(self, rows: I64, terms: LeaseTerms, outcome: U8, start: F64) -> None:
         """A request that comes again gets what it holds already."""
