@@ -87,7 +87,7 @@ def advice(running: Running, ask: Ask, given: Given, queries: int) -> Advice:
         num_queries_completed=queries,
         last_model_version=running.strategy.predictor.version,
         strategy=running.kind,
-        filters_applied=[f"{rule.name}_ok" for rule in running.filters],
+        filters_applied=running.filters_applied,
         dropped=given.dropped,
         degraded=degraded(running),
     )

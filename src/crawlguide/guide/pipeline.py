@@ -78,17 +78,17 @@ class Pipeline:
         return walked
 
     def ranked(self, running: Running, ask: Ask, batch: Batch) -> tuple[Batch, F64]:
-        """Attach estimates, value and score, best row first; with the terms of each row's score."""
+        """Fill in estimates, value and score, best row first; with the terms of each row's score.
+
+        The batch was made for this ask alone, so its own block is written into.
+        """
         options = self.options
-        batch = batch.attach(
-            value=valued(running, batch),
-            estimated_ms=_estimated(batch.estimated_ms, options.default_fetch_ms),
-            estimated_bytes=_estimated(batch.estimated_bytes, options.default_bytes),
-        )
+        _estimate(batch.estimated_ms, options.default_fetch_ms)
+        _estimate(batch.estimated_bytes, options.default_bytes)
+        batch.value[:] = valued(running, batch)
         scales = scoring.Scales(options.freshness_tau_s, options.slow_ms, options.heavy_bytes)
-        terms, score = scoring.terms(batch, ask, running.weights, scales)
-        order = np.argsort(-score, kind="stable")
-        batch.score[:] = score  # into the block that `attach` has just made
+        terms, batch.score[:] = scoring.terms(batch, ask, running.weights, scales)
+        order = np.argsort(-batch.score, kind="stable")
         return batch.take(order), terms.take(order, 0)
 
     async def _refused(self, running: Running, ask: Ask, walked: Walked, rule: Filter, gone: Mask) -> None:
@@ -140,6 +140,7 @@ def lease_terms(running: Running, ask: Ask) -> LeaseTerms:
     )
 
 
-def _estimated(known: F64, default: float) -> F64:
+def _estimate(known: F64, default: float) -> None:
     """Whole units, rounded up, so that what is promised on the wire adds up to no more than what was budgeted."""
-    return np.ceil(np.where(np.isnan(known), default, known))
+    known[np.isnan(known)] = default
+    np.ceil(known, out=known)

@@ -39,6 +39,7 @@ class Running:
     filters: tuple[Filter, ...]
     rules: Rules
     until: float | None
+    filters_applied: list[str]
     asks: int = 0
     assigned: int = 0
     withheld: set[str] = field(default_factory=set)
@@ -57,11 +58,13 @@ def running(record: Record, filters: Sequence[str], seed: int, plugins: Collecti
     definition = record.definition
     strategy = composition.strategy(definition, seed, plugins)
     inside = scope.build(definition)
+    rules = composition.filters(filters, definition)
     return Running(
         record=record,
         strategy=strategy,
         weights=definition.weights.over(strategy.weights),
-        filters=composition.filters(filters, definition),
+        filters=rules,
+        filters_applied=[f"{rule.name}_ok" for rule in rules],
         rules=Rules(
             judge=lambda fetch: judged(fetch, definition),
             verdict=lambda host: None if inside.covers(host) else inside.name,
