@@ -595,3 +595,94 @@ async def test_a_host_withheld_until_shortly_is_gathered_within_the_horizon(stor
     await store.withhold(CRAWL, ["a.org"], np.array([50.0]))
     assert await gathered(store, at=44.0) == [X]
     assert sorted(await gathered(store, at=46.0)) == [A, X]
+
+
+# what a late or foreign report may not do
+
+
+async def test_a_late_failure_does_not_take_a_url_from_its_new_holder(store: Store) -> None:
+    await store.discover(CRAWL, links(A), None, 0.0)
+    await leased(store, A, crawler_id="c-1", lease_s=10.0)
+    await gathered(store, at=11.0)
+    await leased(store, A, at=11.0, crawler_id="c-2")
+    await store.record(CRAWL, fetches(A, status=0, error="timeout", crawler_id="c-1"), 12.0, 3)
+    found = (await store.find(CRAWL, ids(A)))[0]
+    assert found is not None
+    assert (found.state, found.crawler_id) == ("leased", "c-2")
+
+
+async def test_a_late_failure_does_not_undo_what_is_done(store: Store) -> None:
+    await store.record(CRAWL, fetches(A), 1.0, 3)
+    await store.record(CRAWL, fetches(A, status=503), 2.0, 3)
+    assert await state(store, A) == "done"
+
+
+async def test_links_of_a_redirect_that_failed_stand_on_the_page_that_was_asked_for(store: Store) -> None:
+    await store.discover(CRAWL, links(*(f"https://n{n}.org/" for n in range(15))), None, 0.0)
+    told = fetches(A, target=B, status=503)
+    await store.record(CRAWL, told, 1.0, 3)
+    await store.discover(CRAWL, links(X, Y, parent=[0, 0]), told, 1.0)
+    assert (await store.parents(CRAWL, ids(X, Y))).parent.tolist() == ids(A, A).tolist()
+    assert await state(store, B) is None
+
+
+async def test_two_urls_that_lead_to_one_page_count_as_one_page(store: Store) -> None:
+    told = fetches(A, B, target=C)
+    await store.record(CRAWL, told, 1.0, 3)
+    await store.discover(CRAWL, links(X, X, parent=[0, 1]), told, 1.0)
+    assert (await store.look(CRAWL, ids(X))).parents.tolist() == [1]
+
+
+async def test_a_correction_lowers_the_best_parent_whatever_the_number(store: Store) -> None:
+    told = fetches(A, relevance=0.9)
+    await store.record(CRAWL, told, 1.0, 3)
+    await store.discover(CRAWL, links(X, parent=0), told, 1.0)
+    await store.record(CRAWL, fetches(A, status=-1, reward=0.1), 2.0, 3)
+    batch = await store.look(CRAWL, ids(X))
+    assert (batch.parent_best[0], batch.parent_sum[0]) == pytest.approx((0.1, 0.1))
+
+
+async def test_what_nobody_judged_keeps_the_judgement_it_had(store: Store) -> None:
+    for relevance in (0.9, np.nan, 0.9, np.nan):
+        await store.record(CRAWL, fetches(A, relevance=relevance), 1.0, 3)
+    hosts = (await store.look(CRAWL, ids(A))).hosts
+    assert ((await store.stats(CRAWL))["relevant"], hosts.judged[0], hosts.relevance_sum[0]) == (
+        1,
+        1,
+        pytest.approx(0.9),
+    )
+
+
+async def test_a_page_counts_once_for_its_domain_however_often_it_is_fetched(store: Store) -> None:
+    for status in (200, 500, 200, 500, 200):
+        await store.record(CRAWL, fetches(A, status=status), 1.0, 9)
+    assert (await store.look(CRAWL, ids(A))).hosts.domain_pages.tolist() == [1]
+
+
+async def test_links_of_a_page_that_did_not_change_are_not_kept_twice(store: Store) -> None:
+    for at in (1.0, 2.0, 3.0):
+        told = fetches(A)
+        await store.record(CRAWL, told, at, 3)
+        await store.discover(CRAWL, links(X, Y, parent=[0, 0]), told, at)
+    assert len(await store.children(CRAWL, ids(A))) == 2
+    assert len(store._frontier(CRAWL).links) == 2  # type: ignore[attr-defined]
+
+
+async def test_purging_dropped_urls_lowers_their_count(store: Store) -> None:
+    await store.discover(CRAWL, links(A, reason="scope"), None, 0.0)
+    await store.purge(CRAWL, "dropped", None)
+    assert (await store.stats(CRAWL))["dropped"] == {}
+
+
+async def test_the_host_a_redirect_led_to_was_fetched_too(store: Store) -> None:
+    await store.discover(CRAWL, links(A, "https://x.org/2"), None, 0.0)
+    await store.record(CRAWL, fetches(A, target=X), 10.0, 3)
+    assert (await leased(store, "https://x.org/2", at=10.0, delay_s=2.0)).start.tolist() == [12.0]
+
+
+async def test_a_host_withheld_because_of_a_lease_comes_back_when_the_lease_ends(store: Store) -> None:
+    await store.discover(CRAWL, links(A, B), None, 0.0)
+    await leased(store, A)
+    await store.withhold(CRAWL, ["a.org"], np.array([1_000.0]))
+    await store.record(CRAWL, fetches(A, status=404), 1.0, 3)
+    assert await gathered(store, at=2.0) == [B]

@@ -115,6 +115,8 @@ def _file(path: Path) -> dict[str, Any]:
 def _flat(tree: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
     sections = {field.name for field in msgspec.structs.fields(Config)}
     for name, section in tree.items():
+        if name in sections and not isinstance(section, dict):
+            raise ConfigError(f"{where}: {name}: expected a section [{name}], got {str(section)[:80]!r}")
         if not isinstance(section, dict) or (not section and name not in sections):
             raise ConfigError(_unknown(name, where))
         for option, value in section.items():

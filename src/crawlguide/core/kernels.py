@@ -22,8 +22,6 @@ U8 = numba.uint8[::1]
 MASK = numba.boolean[::1]
 Bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 one_i64 = numba.int64
-one_u64 = numba.uint64
-one_i32 = numba.int32
 one_f64 = numba.float64
 flag = numba.boolean
 nothing = numba.void
@@ -41,11 +39,23 @@ def kernel(signature: Any) -> Callable[[Function], Function]:
 
     A kernel writes into columns it is given: to return an array costs several microseconds more.
     """
-    compiled: Callable[[Function], Function] = numba.njit(signature, cache=True, nogil=True)
+
+    def compiled(function: Function) -> Function:
+        return _compiled(function, signature)
+
     return compiled
 
 
 def part(function: Function) -> Function:
     """A piece of several kernels, compiled together with each for the types it meets there."""
-    compiled: Function = numba.njit(function, cache=True, nogil=True)
-    return compiled
+    return _compiled(function)
+
+
+def _compiled(function: Function, *signature: Any) -> Function:
+    """Where nothing may be written, neither beside the source nor in the user's cache, it compiles at every start."""
+    compiler: Any = numba.njit
+    try:
+        result: Function = compiler(*signature, cache=True, nogil=True)(function)
+    except RuntimeError:
+        result = compiler(*signature, nogil=True)(function)
+    return result

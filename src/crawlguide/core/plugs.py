@@ -25,7 +25,7 @@ def module(package: ModuleType, kind: str, field: str, trusted: Collection[str] 
     if kind not in known:
         near = difflib.get_close_matches(kind, known, 1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise MalformedRequest(f"{field}: expected one of {', '.join(known)}, got {kind!r}{hint}", field=field)
+        raise MalformedRequest(f"{field}: expected one of {', '.join(known)}, got {kind[:80]!r}{hint}", field=field)
     try:
         return import_module(kind if kind in trusted else f"{package.__name__}.{kind.replace('-', '_')}")
     except ImportError as missing:

@@ -19,7 +19,6 @@ U64 = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 Text = npt.NDArray[np.object_]
-Records = np.ndarray[Any, np.dtype[np.void]]
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 

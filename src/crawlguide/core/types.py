@@ -38,7 +38,6 @@ class Ask:
     seeds: tuple[Seed, ...] = ()
     focus: frozenset[str] = frozenset()
     domain_hash: str | None = None
-    history: Report | None = None
     external: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     concurrency: int = 8
 
@@ -183,8 +182,6 @@ class Report:
     urls: Sequence[str]
     skips: Mapping[int, str]
     truncated: int = 0
-    report_id: str | None = None
-    digest: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -225,7 +222,7 @@ class Discovery:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What came of `record`: per fetch "ok" or the reason for a skip, and the URLs whose evidence changed."""
+    """What came of `record`: per fetch None or the reason for a skip, and the URLs whose evidence changed."""
 
     skipped: Sequence[str | None]
     changed: U64

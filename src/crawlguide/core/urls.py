@@ -81,7 +81,8 @@ def queue(url: str) -> str:
     """The politeness queue of a canonical URL: its host, with the port where that is not the default one."""
     start = url.index("://") + 3
     end = url.index("/", start)
-    return url[start:end].rpartition("@")[2]
+    found = url[start:end].rpartition("@")[2]
+    return found.replace(".:", ":").rstrip(".") or found  # example.org. is the same machine as example.org
 
 
 def host_of(queue: str) -> str:

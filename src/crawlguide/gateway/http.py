@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route as Path
 
@@ -105,6 +106,8 @@ class Door:
                     if size > most:
                         raise TooLarge(f"body: expected at most {most} bytes, got more")
                     pieces.append(piece)
+        except ClientDisconnect:
+            raise MalformedRequest("body: the connection ended in the middle of it") from None
         except TimeoutError:
             raise MalformedRequest(f"body: expected it within {BODY_TIMEOUT_S:.0f} s") from None
         return b"".join(pieces)

@@ -11,8 +11,8 @@ import msgspec
 from crawlguide.core.clock import SystemClock
 from crawlguide.core.config import Config
 from crawlguide.core.crawls import Definition
-from crawlguide.core.errors import ConfigError
-from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage, SeedsMessage
+from crawlguide.core.errors import ConfigError, MalformedRequest
+from crawlguide.core.messages import Ack, Advice, AskMessage, CrawlId, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import wire
 from crawlguide.guide.local import DEFAULT_TENANT, LocalGuide
@@ -32,8 +32,13 @@ def open_guide(path: str | Path, config: Config, clock: Clock | None = None, see
     """The composition root: a guide over the store that lives at `path`."""
     if str(path) != MEMORY:
         raise ConfigError(f"data: expected {MEMORY!r}, got {str(path)!r}: there is no store on disk in this version")
+    if config.store.kind != "memory":
+        raise ConfigError(f"store.kind: expected 'memory', got {config.store.kind!r}")
     store = import_module("crawlguide.store.memory").build(config.store)
-    return LocalGuide(store, config, clock or SystemClock(), seed)
+    try:
+        return LocalGuide(store, config, clock or SystemClock(), seed)
+    except MalformedRequest as wrong:
+        raise ConfigError(wrong.message) from None
 
 
 class AsyncGuide:
@@ -147,7 +152,10 @@ class Guide:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return self._loop.run_until_complete(step)
+            if not self._loop.is_closed():
+                return self._loop.run_until_complete(step)
+            step.close()
+            raise RuntimeError("this guide is closed; open another one") from None
         step.close()
         raise RuntimeError("Guide is for scripts; inside an asyncio program use AsyncGuide and await its methods")
 
@@ -159,4 +167,7 @@ def plain(message: Any) -> dict[str, Any]:
 
 
 def _crawl(crawl_id: str) -> Crawl:
-    return Crawl(DEFAULT_TENANT, crawl_id)
+    try:
+        return Crawl(DEFAULT_TENANT, msgspec.convert(crawl_id, CrawlId))
+    except msgspec.ValidationError as wrong:
+        raise MalformedRequest(f"crawl_id: {wrong}, got {str(crawl_id)[:80]!r}", field="crawl_id") from None

@@ -35,7 +35,7 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said
     server = Server(_uvicorn(door, config), lambda: _announce(listener, ready_file, said))
     answering = asyncio.create_task(server.serve([listener]))
     upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s))
-    await stop.wait()
+    await asyncio.wait({answering, upkeep, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
     said("stopping: requests that came in are answered, new ones are sent elsewhere")
     door.draining = server.should_exit = True
     await answering
@@ -50,8 +50,11 @@ def _announce(listener: socket.socket, ready_file: Path | None, said: Callable[[
     host, port = listener.getsockname()[:2]
     if ready_file is not None:  # whoever waits for the file must never see half of it
         half = ready_file.with_name(ready_file.name + ".half")
-        half.write_text(json.dumps({"host": host, "port": port}))
-        half.replace(ready_file)
+        try:
+            half.write_text(json.dumps({"host": host, "port": port}))
+            half.replace(ready_file)
+        except OSError as problem:
+            raise ConfigError(f"ready-file: cannot write {ready_file}: {problem.strerror}") from None
     said(f"crawlguide answers on http://{host}:{port}")
 
 

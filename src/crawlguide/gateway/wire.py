@@ -14,7 +14,7 @@ from crawlguide.gateway import strict
 
 Message = TypeVar("Message")
 encode = msgspec.json.Encoder().encode
-_PLACE = re.compile(r" - at `(?:key in )?\$?(?P<path>[^`]*)`$")
+_PLACE = re.compile(r" - at (?:key in )?`(?:key in )?\$?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 
@@ -67,7 +67,7 @@ def _explained(message: str, given: Any, kind: Any) -> MalformedRequest:
         field = _joined(path, named["name"])
         known = ", ".join(_fields(_type_at(kind, path)))
         return MalformedRequest(f"{field}: unknown field; expected one of {known}", field=field)
-    expected = _description(kind, path) or text.removeprefix("Expected ").replace("`", "")
+    expected = _description(kind, path) or text.removeprefix("Expected ").partition(", got")[0].replace("`", "")
     came = _shown(_value_at(given, path))
     return MalformedRequest(f"{path or 'body'}: expected {expected}, got {came}", field=path or None)
 

@@ -74,8 +74,6 @@ def deferred(walked: Walked, ask: Ask) -> list[Deferred]:
 
 def degraded(running: Running) -> str | None:
     """Which part stood in for another. robots.txt is not read here yet: the crawler has to, and is told so."""
-    if getattr(running.strategy.predictor, "stood_in", False):
-        return "heuristic_fallback"
     return None if running.definition.policy.robots == "ignore" else ROBOTS_UNCHECKED
 
 

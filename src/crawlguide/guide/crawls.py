@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -116,7 +117,7 @@ class Crawls:
         await self._store.crawl_put(crawl, msgspec.json.encode(record), at)
 
     async def _renew(self, crawl: Crawl, old: Running, new: Running) -> None:
-        """Hosts that were held back and URLs out of scope get a new hearing, and every waiting URL a new rank."""
+        """Hosts held back and URLs out of scope get a new hearing; under another strategy every URL gets a new rank."""
         held = sorted(old.withheld)
         await self._store.withhold(crawl, held, np.full(len(held), -np.inf))
         await self._revive(crawl, new)
@@ -129,6 +130,7 @@ class Crawls:
             records, cursor = await self._store.scan(crawl, "dropped", None, RENEWED_AT_ONCE, cursor)
             inside = [r.url for r in records if r.reason == "scope" and found.rules.verdict(urls.queue(r.url)) is None]
             await self._store.revive(crawl, _ids(inside), found.rules.max_depth)
+            await asyncio.sleep(0)  # others are served between the pages
             if cursor is None:
                 return
 
@@ -138,6 +140,7 @@ class Crawls:
             records, cursor = await self._store.scan(crawl, "queued", None, RENEWED_AT_ONCE, cursor)
             batch = await self._store.look(crawl, _ids([record.url for record in records]))
             await self._store.rank(crawl, batch.id, valued(found, batch))
+            await asyncio.sleep(0)
             if cursor is None:
                 return
 

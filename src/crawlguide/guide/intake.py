@@ -41,7 +41,7 @@ def check_version(version: str) -> None:
 
 def digest(message: Any) -> bytes:
     """What makes two messages the same: all they say, whatever the order of their keys."""
-    return xxhash.xxh3_128_digest(msgspec.json.encode(message))
+    return xxhash.xxh3_128_digest(msgspec.json.encode(message, order="deterministic"))
 
 
 def asked(message: AskMessage, tenant: str, at: float) -> Ask:
@@ -94,10 +94,12 @@ def _external(features: Mapping[str, Mapping[str, float | str | None]]) -> dict[
 
 
 def _concurrency(metadata: Mapping[str, Any]) -> int:
-    wanted = metadata.get("concurrency", DEFAULT_CONCURRENCY)
+    wanted = metadata.get("concurrency")
+    if wanted is None:
+        return DEFAULT_CONCURRENCY
     if not isinstance(wanted, int) or isinstance(wanted, bool) or not 1 <= wanted <= 100_000:
         where = "context.metadata.concurrency"
-        raise MalformedRequest(f"{where}: expected an integer from 1 to 100000, got {wanted!r}", field=where)
+        raise MalformedRequest(f"{where}: expected an integer from 1 to 100000, got {str(wanted)[:80]!r}", field=where)
     return wanted
 
 
@@ -155,6 +157,12 @@ def _packed(metadata: Mapping[str, Any]) -> bytes:
     return packed
 
 
+def _packed_or_none(metadata: Mapping[str, Any] | None) -> bytes | None:
+    """Metadata that is too large is left out; the link it came with is worth more."""
+    packed = msgspec.json.encode(metadata) if metadata else b""
+    return packed if 0 < len(packed) <= MAX_METADATA_BYTES else None
+
+
 @dataclass
 class LinkColumns:
     """Collects links one by one and turns them into columns."""
@@ -172,11 +180,11 @@ class LinkColumns:
         for number, link in enumerate(outlinks):
             try:
                 url = urls.canonical(link.url, base)
-                metadata = _packed(link.metadata) if link.metadata else None
             except UrlError:
                 continue
             if url != base:
-                self._row(parent, url, link.anchor, number if link.position is None else link.position, metadata)
+                position = number if link.position is None else link.position
+                self._row(parent, url, link.anchor, position, _packed_or_none(link.metadata))
 
     def seed(self, seed: Seed) -> None:
         self.seeds[len(self.url)] = seed
@@ -226,7 +234,7 @@ class FetchColumns:
                 url,
                 target,
                 -1 if fetch.status is None and fetch.error is None else fetch.status or 0,
-                fetch.error or "",
+                fetch.error or ("other" if fetch.status == 0 else ""),  # a status of 0 is what many call no answer
                 _number(fetch.elapsed_ms),
                 _number(fetch.bytes),
                 relevance,

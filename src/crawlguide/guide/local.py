@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import Conflict, MalformedRequest, UrlError
 from crawlguide.core.messages import Ack, Advice, StatsMessage
 from crawlguide.core.telemetry import SILENT
 from crawlguide.core.types import Crawl
 from crawlguide.guide import advice as answers
-from crawlguide.guide import intake
+from crawlguide.guide import composition, intake
 from crawlguide.guide.advice import Given
 from crawlguide.guide.crawls import Crawls
 from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
@@ -22,7 +23,6 @@ from crawlguide.version import __version__
 if TYPE_CHECKING:
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import Config
-    from crawlguide.core.crawls import Definition
     from crawlguide.core.messages import AskMessage, ReportMessage, SeedsMessage
     from crawlguide.core.protocols import Store
     from crawlguide.core.telemetry import Telemetry
@@ -45,6 +45,7 @@ class LocalGuide:
         self.clock = clock
         self.store = store
         self.crawls = Crawls(store, config, seed)
+        composition.filters(config.guide.filters, Definition())  # a filter that does not exist is known at the start
         self._pipeline = Pipeline(store, config.guide)
         self._telling = Telling(store)
         self._telemetry = telemetry
@@ -111,7 +112,7 @@ class LocalGuide:
         self._telemetry = telemetry
 
     async def upkeep(self) -> None:
-        """What ends by itself, in every crawl: leases, answers, waits."""
+        """What ends by itself, in every crawl of this tenant: leases, answers, waits."""
         at = self.clock.now()
         for crawl in await self.crawls.names(DEFAULT_TENANT):
             await self.store.expire(crawl, at)
@@ -148,6 +149,9 @@ class LocalGuide:
         if running.record.paused or (running.until is not None and ask.at >= running.until):
             return None
         left = await self.crawls.pages_left(ask.crawl, running)
+        if left == 0:  # unless some of what was given out never came back
+            await self.store.expire(ask.crawl, ask.at)
+            left = await self.crawls.pages_left(ask.crawl, running)
         if left == 0:
             return None
         if left is not None and left < ask.budget.max_urls:

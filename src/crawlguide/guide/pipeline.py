@@ -57,6 +57,7 @@ class Pipeline:
                 break
         if len(walked.batch) >= wanted:
             walked.dropped.pop("budget", None)  # the answer is full: what did not fit was not refused
+            walked = walked.take(np.arange(wanted))
         return await self._reserved(running, ask, walked)
 
     async def _gathered(self, running: Running, ask: Ask, limit: int) -> Batch:
@@ -97,13 +98,18 @@ class Pipeline:
         if rule.refusal == "defer":
             wait = cast("Defers", rule).wait(batch, ask)[gone]
             walked.deferred.extend(zip(batch.url[gone].tolist(), wait.tolist(), strict=True))
+            await self._withhold(running, ask, batch, _longest(batch, gone, wait) + ask.at)
             return
         walked.dropped[rule.name] = int(np.count_nonzero(gone))
         if rule.refusal == "forbid":
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
         if rule.refusal == "withhold":
-            until = cast("Withholds", rule).until(batch.hosts, ask)
-            held = np.flatnonzero(~np.isnan(until))
+            await self._withhold(running, ask, batch, cast("Withholds", rule).until(batch.hosts, ask))
+
+    async def _withhold(self, running: Running, ask: Ask, batch: Batch, until: F64) -> None:
+        """Hosts that gave nothing are not gathered again before they may give something; NaN: not withheld."""
+        held = np.flatnonzero(~np.isnan(until))
+        if len(held):
             names = batch.hosts.name[held].tolist()
             running.withheld.update(names)
             await self.store.withhold(ask.crawl, names, until[held])
@@ -113,6 +119,14 @@ class Pipeline:
         grants = await self.store.reserve(ask.crawl, walked.batch, lease_terms(running, ask))
         granted = Walked(walked.batch, walked.terms, grants.start, grants.metadata, walked.dropped, walked.deferred)
         return granted.take(np.flatnonzero(grants.outcome == LEASED)) if np.count_nonzero(grants.outcome) else granted
+
+
+def _longest(batch: Batch, gone: Mask, wait: F64) -> F64:
+    """How long each host has to wait of which every row is gone; NaN for the others."""
+    first = np.full(len(batch.hosts.name), np.inf)
+    np.minimum.at(first, batch.host[gone], wait)
+    first[batch.host[~gone]] = np.nan
+    return np.where(np.isinf(first), np.nan, first)
 
 
 def valued(running: Running, batch: Batch) -> F64:

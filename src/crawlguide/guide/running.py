@@ -80,7 +80,7 @@ def judged(fetch: Fetch, definition: Definition) -> float:
         return min(max(fetch.reward, 0.0), 1.0)
     if fetch.relevance is not None:
         return fetch.relevance
-    if not definition.goal or fetch.error:
+    if not definition.goal or fetch.error or not (fetch.title or fetch.text):
         return NAN
     page = Page(fetch.url, fetch.title or "", fetch.text or "", fetch.status or 0)
     return relevance.judge(page, definition.goal)

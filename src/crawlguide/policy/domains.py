@@ -21,6 +21,7 @@ class Domains:
     unreliable_threshold: float
     unreliable_after: int
     probe_after_s: float = 600.0
+    full_for_s: float = 30.0
     name: str = "domains"
     refusal: str = "withhold"
 
@@ -35,9 +36,11 @@ class Domains:
         return keep
 
     def until(self, hosts: Hosts, ask: Ask) -> F64:
-        """A full domain stays out until its cap changes, an unreliable host until its next probe; NaN: not at all."""
+        """An unreliable host stays out until its next probe, a full domain for a while: what is on its way counts as
+        fetched and may still fail. NaN: not at all.
+        """
         probe = np.where(self.unreliable(hosts, ask.at), hosts.last_fetch + self.probe_after_s, np.nan)
-        return np.where(self.full(hosts), np.inf, probe)
+        return np.where(self.full(hosts), ask.at + self.full_for_s, probe)
 
     def full(self, hosts: Hosts) -> Mask:
         """The registrable domain has given, or is about to give, as many pages as it may."""

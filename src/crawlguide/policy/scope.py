@@ -1,4 +1,4 @@
-"""Only domains the crawl may visit: allow and deny lists cover sub-domains, and deny wins."""
+"""Only what the crawl may visit: domains (allow and deny lists cover sub-domains, deny wins), not too deep."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 class Scope:
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
+    max_depth: int = 0  # 0: no bound
     name: str = "scope"
     refusal: str = "forbid"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
+        near: Mask = batch.depth <= (self.max_depth or np.inf)
         if not self.allow and not self.deny:
-            return np.ones(len(batch), np.bool_)
+            return near
         inside = np.array([self.covers(name) for name in batch.hosts.name], np.bool_)
-        return inside[batch.host]
+        return near & inside[batch.host]
 
     def covers(self, queue: str) -> bool:
         """May the crawl visit this politeness queue?"""
@@ -54,7 +56,7 @@ def _with_parents(host: str) -> list[str]:
 def build(definition: Definition) -> Scope:
     policy = definition.policy
     allow = _names(policy.allow_domains, "policy.allow_domains")
-    return Scope(allow, _names(policy.deny_domains, "policy.deny_domains"))
+    return Scope(allow, _names(policy.deny_domains, "policy.deny_domains"), definition.limits.max_depth)
 
 
 def _names(domains: tuple[str, ...], field: str) -> frozenset[str]:

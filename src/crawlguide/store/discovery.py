@@ -20,18 +20,20 @@ OUT_OF_SCOPE = "scope"
 
 
 def discover(frontier: Frontier, links: Links, parents: Fetches | None, at: float) -> Discovery:
+    page_rows, relevance = pages(frontier, parents)
+    links = on_known_pages(links, page_rows)
     if not len(links):
         return Discovery(0, links.id)
-    page_rows, relevance = pages(frontier, parents)
     rows, fresh = frontier.claim(links.id, links.url, links.host, at)
     kept, fate = np.zeros(len(rows), np.uint8), np.zeros(len(rows), np.uint8)
     refused = np.array([reason is not None for reason in links.reason], np.uint8)
+    known = known_pairs(frontier, links, page_rows)
     frontier.stamp = evidence.add(
         rows, links.parent, page_rows, relevance, links.given, links.max_depth, refused, links.deepest, fresh,
-        known_pairs(frontier, links, page_rows), frontier.stamp, frontier.table, kept, fate,
+        known, frontier.stamp, frontier.table, kept, fate,
     )  # fmt: skip
     evidence.settle(rows, frontier.table, fate)
-    add_links(frontier, rows, links, page_rows, kept)
+    add_links(frontier, rows, links, page_rows, kept & fresh_pages(links, known))
     keep_metadata(frontier, rows, links)
     sort_out(frontier, rows, links, fate)
     new = int(np.count_nonzero(fresh))
@@ -43,7 +45,27 @@ def pages(frontier: Frontier, parents: Fetches | None) -> tuple[I64, F64]:
     """The rows of the pages that links stand on, and how relevant those pages are."""
     if parents is None:
         return np.zeros(0, np.int64), np.zeros(0)
-    return frontier.index.find(parents.target_id), parents.relevance
+    rows = frontier.index.find(parents.target_id)
+    if (rows < 0).any():  # a redirect that failed led nowhere: its links stand on the page that was asked for
+        rows = np.where(rows < 0, frontier.index.find(parents.id), rows)
+    return rows, parents.relevance
+
+
+def on_known_pages(links: Links, page_rows: I64) -> Links:
+    """Seeds, and links of pages that have a row; two fetches of one page count as one page."""
+    if not len(page_rows):
+        return links
+    first = np.array([page_rows.tolist().index(row) for row in page_rows.tolist()], np.int64)
+    parent = np.where(links.parent >= 0, first[links.parent], -1)
+    order = np.argsort(parent, kind="stable")  # a page's links stand together
+    links = links.attach(parent=parent).take(order)
+    return links.take((links.parent < 0) | (page_rows[links.parent] >= 0))
+
+
+def fresh_pages(links: Links, known: U8) -> U8:
+    """1 for every link of a page that has a link it did not have before: then its whole run is written anew."""
+    pages = np.unique(links.parent[known == 0])
+    return np.isin(links.parent, pages).astype(np.uint8)
 
 
 def known_pairs(frontier: Frontier, links: Links, page_rows: I64) -> U8:
@@ -62,7 +84,6 @@ def add_links(frontier: Frontier, rows: I64, links: Links, page_rows: I64, kept:
     if not len(some):
         return
     if not frontier.links.has_room(len(some)):
-        frontier.counts["links_not_kept"] += len(some)
         return
     from_rows, next_in = page_rows[links.parent[some]], np.empty(len(some), np.int64)
     evidence.chain(rows[some], from_rows, len(frontier.links), next_in, frontier.table)

@@ -137,6 +137,7 @@ class Frontier:
 
     def forget(self, rows: I64) -> None:
         """Unknown from now on. Leased rows must not be among them."""
+        self._undrop(rows[self.table["state"][rows] == DROPPED])
         self.queues.remove(rows.astype(np.int32))
         np.subtract.at(self.states, self.table["state"][rows], 1)
         self.table["state"][rows] = FREE
@@ -247,6 +248,7 @@ class Frontier:
         hosts = self.table["host"][rows]
         self.pace.leave(self.hosts.pace_row[hosts].astype(np.int64))
         np.subtract.at(self.hosts.domain_pages, self.hosts.rows["domain"][hosts], 1)
+        self.hosts.rows["withheld"][hosts] = -np.inf  # what was withheld because of these leases gets a new hearing
         self.queues.open(hosts)
 
     def rank(self, rows: I64, priority: F64) -> None:

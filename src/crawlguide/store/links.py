@@ -50,11 +50,11 @@ class LinkTable:
     def child_ids(self, first: int, count: int) -> U64:
         return self._child[first : first + count].copy()
 
-    def parents(self, newest: int) -> Paths:
-        """Every page that links to a URL, once, by its newest link."""
+    def parents(self, newest: int, most: int | None = None) -> Paths:
+        """Every page that links to a URL, once, by its newest link; or only so many of the newest."""
         seen: dict[int, int] = {}
         link = newest
-        while link >= 0:
+        while link >= 0 and (most is None or len(seen) < most):
             seen.setdefault(int(self._parent[link]), link)
             link = int(self._next_in[link])
         return self._paths(seen.values())

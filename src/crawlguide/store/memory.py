@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 FOCUS_HOSTS = 20
 FOCUS_PER_HOST = 10
+CLEARED_AT_ONCE = 4  # ended answers, for each that is looked up: so they never pile up
 
 
 def build(options: StoreOptions) -> MemoryStore:
@@ -55,7 +56,7 @@ class Book:
 
 
 class MemoryStore:
-    """Never suspends, so each call is atomic; forgets everything when the process ends."""
+    """Never suspends (but in a long purge), so each call is atomic; forgets everything when the process ends."""
 
     def __init__(self, quota: Quota) -> None:
         self._quota = quota
@@ -105,7 +106,7 @@ class MemoryStore:
         rows = frontier.best(limit, per_host, until)
         focus = self._focus(frontier, ask, until)
         if len(focus):
-            rows = np.concatenate([rows, np.setdiff1d(focus, rows)])
+            rows = np.concatenate([focus, rows[~np.isin(rows, focus)]])
         return views.batch(frontier, rows)
 
     def _focus(self, frontier: Frontier, ask: Ask, until: float) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -125,8 +126,8 @@ class MemoryStore:
 
     async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int) -> Recorded:
         book = self._book(crawl)
-        book.told.expire(at)
-        return Outcomes(book.frontier, book.told, at, max_retries).record(fetches)
+        book.told.expire(at, 2 * len(fetches))
+        return Outcomes(book.frontier, book.told, fetches.crawler_id, at, max_retries).record(fetches)
 
     async def rank(self, crawl: Crawl, ids: U64, priority: F64) -> None:
         frontier = self._frontier(crawl)
@@ -182,12 +183,15 @@ class MemoryStore:
         before = len(book.frontier.leases)
         book.frontier.wake(at)
         book.answers.expire(at)
+        book.told.expire(at)
         return before - len(book.frontier.leases)
 
     # answers and learned state
 
     async def answer_get(self, crawl: Crawl, key: str, at: float) -> bytes | None:
-        return self._book(crawl).answers.get(key, at)
+        answers = self._book(crawl).answers
+        answers.expire(at, CLEARED_AT_ONCE)
+        return answers.get(key, at)
 
     async def answer_put(self, crawl: Crawl, key: str, answer: bytes, expires: float) -> None:
         self._book(crawl).answers.put(key, answer, expires)

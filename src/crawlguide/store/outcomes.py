@@ -10,7 +10,7 @@ import numpy as np
 from crawlguide.core.columns import texts
 from crawlguide.core.types import Recorded
 from crawlguide.store.kernels.evidence import UNKNOWN_RELEVANCE
-from crawlguide.store.rows import DROPPED, QUEUED
+from crawlguide.store.rows import DONE, DROPPED, QUEUED
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import U64
@@ -23,6 +23,7 @@ FIRST_RETRY_S = 10.0
 LONGEST_RETRY_S = 3_600.0
 REMEMBERED_S = 86_400.0
 RELEVANT = 0.5
+CHILDREN_LOOKED_AT, PARENTS_LOOKED_AT = 2_000, 100  # a correction costs no more than so many look-ups
 
 
 class One(NamedTuple):
@@ -50,21 +51,22 @@ class Outcomes:
 
     frontier: Frontier
     told: Expiring[str, bool]
+    crawler_id: str
     at: float
     max_retries: int
 
     def record(self, fetches: Fetches) -> Recorded:
         columns = (getattr(fetches, name).tolist() for name in One._fields)
-        skipped = [self._apply(One._make(values), fetches.crawler_id) for values in zip(*columns, strict=True)]
+        skipped = [self._apply(One._make(values)) for values in zip(*columns, strict=True)]
         return Recorded(skipped, self._changed(fetches))
 
-    def _apply(self, one: One, crawler_id: str) -> str | None:
+    def _apply(self, one: One) -> str | None:
         """Apply one fetch; returns why it was skipped, or None."""
         row = int(self.frontier.index.find(np.array([one.id], np.uint64))[0])
         if one.status < 0 and not one.error:
             return self._late(row, one.reward)
         if one.error == "released":
-            return None if self.frontier.give_back(row, crawler_id) else "not_leased"
+            return None if self.frontier.give_back(row, self.crawler_id) else "not_leased"
         if self._told_before(one):
             return "duplicate"
         self._fetched(one, row if row >= 0 else self._claim(one.id, one.url, one.host))
@@ -110,6 +112,7 @@ class Outcomes:
         table["max_depth"][target] = table["max_depth"][row] if new else table["max_depth"][target]
         self._note(target, one.status)
         self.frontier.finish(target)
+        self.frontier.pace.ended(int(self.frontier.hosts.pace_row[table["host"][target]]), self.at)
         return target
 
     def _note(self, row: int, status: int) -> None:
@@ -119,10 +122,11 @@ class Outcomes:
     def _stays(self, row: int) -> bool:
         """After a passing failure a row is queued again, later each time, until it has been tried often enough.
 
-        One that was dropped stays dropped: somebody fetched what nobody had asked for.
+        A late failure changes nothing for a row that was dropped, is done, or is with another crawler by now.
         """
         frontier, table = self.frontier, self.frontier.table
-        if table["state"][row] == DROPPED:
+        lease = frontier.leases.by_row.get(row)
+        if table["state"][row] in (DROPPED, DONE) or (lease and lease.crawler_id != self.crawler_id):
             return True
         if table["tries"][row] >= self.max_retries:
             return False
@@ -147,20 +151,21 @@ class Outcomes:
         pace.slow_down(queue, one.status, one.retry_after_s, self.at)
         hosts.rows["failures" if failed else "pages"][host] += 1
         hosts.rows["errors"][host] += _is_the_hosts(one.status, one.error)
-        before = int(self.frontier.table["status"][row])
-        if not failed and not 0 < before < 400:
+        if not failed and not self.frontier.table["counted"][row]:
+            self.frontier.table["counted"][row] = 1
             hosts.domain_pages[hosts.rows["domain"][host]] += 1
 
     def _judged(self, row: int, relevance: float) -> None:
         """The page's relevance is known: its host's mean and its children's evidence follow."""
+        if np.isnan(relevance):  # nobody knows: what was known stays
+            return
         frontier, table = self.frontier, self.frontier.table
         before = float(table["relevance"][row])
         table["relevance"][row] = relevance
         frontier.counts["relevant"] += int(relevance >= RELEVANT) - int(before >= RELEVANT)
         host = frontier.hosts.rows[int(table["host"][row])]
-        if not np.isnan(relevance):
-            host["relevance_sum"] += relevance - (0.0 if np.isnan(before) else before)
-            host["judged"] += np.isnan(before)
+        host["relevance_sum"] += relevance - (0.0 if np.isnan(before) else before)
+        host["judged"] += np.isnan(before)
         shift = _known(relevance) - _known(before)
         if table["outs"][row] and shift:
             self._shift_children(row, shift, _known(before))
@@ -174,8 +179,10 @@ class Outcomes:
         table["parent_sum"][children] += shift
         lost = children[(table["parent_best"][children] <= before) & (shift < 0)]
         table["parent_best"][children] = np.maximum(table["parent_best"][children], before + shift)
-        for child in lost.tolist():
-            parents = frontier.index.find(frontier.links.parents(int(table["first_in"][child])).parent)
+        for child in lost[:CHILDREN_LOOKED_AT].tolist():
+            parents = frontier.index.find(
+                frontier.links.parents(int(table["first_in"][child]), PARENTS_LOOKED_AT).parent
+            )
             relevance = table["relevance"][parents[parents >= 0]]
             table["parent_best"][child] = max(np.where(np.isnan(relevance), UNKNOWN_RELEVANCE, relevance), default=0.0)
 

@@ -39,9 +39,6 @@ class Pace:
             self._reset(row)
         return row
 
-    def find(self, queue: str) -> int | None:
-        return self._row_of.get(queue)
-
     def leave(self, queues: I64) -> None:
         """Leases of these queues ended."""
         np.subtract.at(self.rows["leases"], queues, 1)

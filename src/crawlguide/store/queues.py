@@ -115,7 +115,8 @@ class Queues:
         heap = self._best.inner
         start, size = int(heap.groups["start"][host]), heap.size(host)
         leaves = heap.slots[start + size // 2 : start + size]
-        return int(leaves["item"][np.lexsort((-leaves["tie"], leaves["key"]))[0]])
+        lowest = leaves[leaves["key"] == leaves["key"].min()]
+        return int(lowest["item"][lowest["tie"].argmax()])
 
     def shut(self, hosts: I32, until: F64) -> None:
         self._best.shut(hosts, until)

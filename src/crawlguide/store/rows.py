@@ -16,6 +16,7 @@ ROW = np.dtype(
         ("parent_sum", np.float64),  # of the relevance of all pages known to link here
         ("parent_best", np.float64),
         ("given", np.float64),  # priority set by hand, NaN: none
+        ("relevance", np.float64),  # of its last fetch, NaN: unknown
         ("first_in", np.int64),  # newest link that leads here, -1: none
         ("first_out", np.int64),  # first of its own links
         ("outs", np.int32),
@@ -25,10 +26,10 @@ ROW = np.dtype(
         ("stamp", np.int32),  # the last page that was counted as a parent
         ("depth", np.int32),
         ("max_depth", np.int32),  # -1: no bound of its own
-        ("relevance", np.float32),  # of its last fetch, NaN: unknown
         ("status", np.int16),  # of its last fetch, 0: none
         ("tries", np.uint8),  # failed tries since its last success
         ("state", np.uint8),
+        ("counted", np.uint8),  # among the pages of its domain
         ("reason", np.uint8),  # why dropped: a number in the crawl's list of reasons
     ],
     align=True,
