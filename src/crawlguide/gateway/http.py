@@ -73,6 +73,9 @@ class Door:
                 response = await self._served(route, request)
             except CrawlGuideError as problem:
                 response = problem_response(problem)
+            except Exception:
+                self.metrics.count("requests", route=path, status="500")
+                raise
             finally:
                 self.running -= 1
             self.metrics.count("requests", route=path, status=str(response.status_code))

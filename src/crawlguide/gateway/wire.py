@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import orjson
@@ -101,7 +102,9 @@ def _type_at(kind: Any, path: str) -> Any:
 def _description(kind: Any, path: str) -> str | None:
     """The words in which the type says what it expects."""
     found = _type_at(kind, path)
-    options = (found, *get_args(found)) if get_origin(found) is not Annotated else (found,)
+    options = (found,) if get_origin(found) is Annotated else (found, *get_args(found))
+    if sum(option is not type(None) for option in options[1:]) > 1:
+        return None  # one of several kinds of thing: msgspec's own words say which
     for option in options:
         for meta in getattr(option, "__metadata__", ()):
             if isinstance(meta, msgspec.Meta) and meta.description:
@@ -110,12 +113,14 @@ def _description(kind: Any, path: str) -> str | None:
 
 
 def _plain(kind: Any) -> Any:
-    """A type without its annotations and without `None`."""
+    """A type without its annotations; of several the message, since only that has fields."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
+    if get_origin(kind) not in (Union, UnionType):
+        return kind
     options = [option for option in get_args(kind) if option is not type(None)]
-    is_optional = len(options) < len(get_args(kind))
-    return _plain(options[0]) if is_optional and options else kind
+    structs = [option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)]
+    return _plain((structs or options)[0])
 
 
 def _hints(kind: Any) -> dict[str, Any]:
