@@ -40,6 +40,11 @@ def kinds(package: ModuleType) -> list[str]:
 
 def options(plug: ModuleType, given: Mapping[str, Any], field: str) -> Any:
     """The plug's own `Options`, refusing unknown keys by name."""
+    known = plug.Options.__struct_fields__
+    for name in given:
+        if name not in known:
+            where = f"{field}.{name[:80]}"
+            raise MalformedRequest(f"{where}: unknown option; expected one of {', '.join(known)}", field=where)
     try:
         return msgspec.convert(given, plug.Options)
     except msgspec.ValidationError as wrong:

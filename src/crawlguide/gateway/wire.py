@@ -15,7 +15,7 @@ from crawlguide.gateway import strict
 
 Message = TypeVar("Message")
 encode = msgspec.json.Encoder().encode
-_PLACE = re.compile(r" - at (?:key in )?`(?:key in )?\$?(?P<path>[^`]*)`$")
+_PLACE = re.compile(r" - at (?:`?key`? in )?`(?:key in )?\$?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 
