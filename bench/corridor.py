@@ -15,8 +15,8 @@ import asyncio
 import gc
 import heapq
 import json
-import resource
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -97,40 +97,59 @@ def looked_at(heap: list[tuple[float, int]]) -> int:
     return time.process_time_ns() - began
 
 
-async def measured(count: int, hosts: int) -> dict[str, float]:
-    guide, heap = await filled(count, hosts), plain_heap(count)
-    clock = guide.clock
-    assert isinstance(clock, ManualClock)
+@dataclass
+class Subject:
+    """One size of frontier with its peer, and the times measured so far."""
+
+    count: int
+    guide: LocalGuide
+    heap: list[tuple[float, int]]
+    number: int = 0
+    asks: list[int] = field(default_factory=list)
+    tells: list[int] = field(default_factory=list)
+    peers: list[int] = field(default_factory=list)
+
+    async def block(self) -> None:
+        """Some asks and tells, then as many looks at the peer, so that neither works with the other's caches."""
+        clock = self.guide.clock
+        assert isinstance(clock, ManualClock)
+        for _ in range(BLOCK):
+            clock.advance(0.05)
+            self.number += 1
+            message = ask_message(self.number)
+            began = time.process_time_ns()
+            advice = await self.guide.ask(message)
+            self.asks.append(time.process_time_ns() - began)
+            assert len(advice.assigned_urls) == 30
+            told = report(advice, self.number)
+            began = time.process_time_ns()
+            await self.guide.tell(told)
+            self.tells.append(time.process_time_ns() - began)
+        self.peers += [looked_at(self.heap) for _ in range(BLOCK)]
+
+    def figures(self) -> dict[str, float]:
+        ask, tell, peer = (np.array(times[WARM_UP:]) / 1e3 for times in (self.asks, self.tells, self.peers))
+        return {
+            "urls": self.count,
+            "ask_us_mean": float(ask.mean()),
+            "ask_us_p50": float(np.median(ask)),
+            "ask_us_p99": float(np.quantile(ask, 0.99)),
+            "peer_us_p50": float(np.median(peer)),
+            "to_peer": float(np.median(ask) / np.median(peer)),
+            "tell_us_mean": float(tell.mean()),
+            "link_us_mean": float(tell.mean() / OUTLINKS),
+        }
+
+
+async def measured(counts: list[int], hosts: int) -> list[dict[str, float]]:
+    """All sizes in turns, block by block: a slow minute of the machine hits them alike."""
+    subjects = [Subject(count, await filled(count, hosts), plain_heap(count)) for count in counts]
     gc.collect()
     gc.freeze()
-    asks, tells, peers = [], [], []
-    for number in range(WARM_UP + ASKS):
-        clock.advance(0.05)
-        message = ask_message(number)
-        began = time.process_time_ns()
-        advice = await guide.ask(message)
-        asked = time.process_time_ns()
-        told = report(advice, number)
-        telling = time.process_time_ns()
-        await guide.tell(told)
-        asks.append(asked - began)
-        tells.append(time.process_time_ns() - telling)
-        if number % BLOCK == BLOCK - 1:  # in blocks, so that neither works with the other's caches
-            peers += [looked_at(heap) for _ in range(BLOCK)]
-        assert len(advice.assigned_urls) == 30
-    ask, tell, peer = (np.array(times[WARM_UP:]) / 1e3 for times in (asks, tells, peers))
-    return {
-        "urls": count,
-        "hosts": hosts,
-        "ask_us_mean": float(ask.mean()),
-        "ask_us_p50": float(np.median(ask)),
-        "ask_us_p99": float(np.quantile(ask, 0.99)),
-        "peer_us_p50": float(np.median(peer)),
-        "to_peer": float(np.median(ask) / np.median(peer)),
-        "tell_us_mean": float(tell.mean()),
-        "link_us_mean": float(tell.mean() / OUTLINKS),
-        "rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
+    for _ in range((WARM_UP + ASKS) // BLOCK):
+        for subject in subjects:
+            await subject.block()
+    return [subject.figures() for subject in subjects]
 
 
 def main() -> None:
@@ -139,14 +158,14 @@ def main() -> None:
     arguments.add_argument("--hosts", type=int, default=10_000)
     arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
-    rows = [asyncio.run(measured(count, given.hosts)) for count in given.urls]
-    print("     urls  ask µs    p50    p99  to first  peer µs  to peer  tell µs  µs/link  RSS MiB")
+    rows = asyncio.run(measured(given.urls, given.hosts))
+    print("     urls  ask µs    p50    p99  to first  peer µs  to peer  tell µs  µs/link")
     for row in rows:
         growth = row["ask_us_p50"] / rows[0]["ask_us_p50"]
         print(
             f"{row['urls']:>9.0f} {row['ask_us_mean']:>7.0f} {row['ask_us_p50']:>6.0f} {row['ask_us_p99']:>6.0f} "
             f"{growth:>9.2f} {row['peer_us_p50']:>8.0f} {row['to_peer']:>8.2f} "
-            f"{row['tell_us_mean']:>8.0f} {row['link_us_mean']:>8.1f} {row['rss_mib']:>8.0f}"
+            f"{row['tell_us_mean']:>8.0f} {row['link_us_mean']:>8.1f}"
         )
     if given.json:
         given.json.write_text(json.dumps(rows, indent=1))

@@ -546,7 +546,7 @@ class RedisPrototype:
         calls = [(tag, query | {"focus": [h for h in ask.focus if self.partition(h) == tag]}) for tag in tags]
         batch = _batch(await self._call(crawl, "gather", calls))
         order = np.lexsort((batch.sequence, -batch.priority))
-        focus = np.isin(batch.hosts.name.astype(str), list(ask.focus))[batch.host[order]]
+        focus = np.isin(np.array(batch.hosts.name.tolist(), str), list(ask.focus))[batch.host[order]]
         return batch.take(order[(np.arange(len(order)) < limit) | focus])
 
     async def _chosen(self, crawl: Crawl, ask: Ask, till: float) -> list[int]:

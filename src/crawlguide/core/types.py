@@ -56,7 +56,7 @@ class Seed:
 class Hosts(Table):
     """One row for each host that occurs in a batch: what this crawl and the whole deployment know of it."""
 
-    name: Text
+    name: Text | Lookup
     facts: F64  # a row for each fact below
 
     pages = Fact(0, "fetched well")

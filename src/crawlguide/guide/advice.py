@@ -38,31 +38,19 @@ def assigned(walked: Walked, ask: Ask, expires: float) -> list[Assigned]:
     columns = zip(
         batch.url.tolist(),
         batch.score.tolist(),
-        batch.value.tolist(),
+        np.minimum(np.maximum(batch.value, 0.0), 1.0).tolist(),
         scoring.reasons(walked.terms).tolist(),
-        batch.estimated_ms.tolist(),
-        batch.estimated_bytes.tolist(),
-        ((walked.start - ask.at) * 1_000).tolist(),
+        batch.estimated_ms.astype(np.int64).tolist(),
+        batch.estimated_bytes.astype(np.int64).tolist(),
+        np.rint((walked.start - ask.at) * 1_000).astype(np.int64).tolist(),
         np.round(walked.terms, 6).tolist(),
         walked.metadata,
         strict=True,
     )
     until = iso(expires)
     return [
-        Assigned(
-            url,
-            "page",
-            score,
-            min(max(value, 0.0), 1.0),
-            reason,
-            int(ms),
-            int(size),
-            round(wait),
-            until,
-            Terms(*terms),
-            Raw(own) if own else UNSET,
-        )
-        for url, score, value, reason, ms, size, wait, terms, own in columns
+        Assigned(url, "page", score, p, reason, ms, size, wait, until, Terms(*terms), Raw(own) if own else UNSET)
+        for url, score, p, reason, ms, size, wait, terms, own in columns
     ]
 
 

@@ -156,5 +156,5 @@ def lease_terms(running: Running, ask: Ask) -> LeaseTerms:
 
 def _estimate(known: F64, default: float) -> None:
     """Whole units, rounded up, so that what is promised on the wire adds up to no more than what was budgeted."""
-    known[np.isnan(known)] = default
+    np.copyto(known, default, where=np.isnan(known))
     np.ceil(known, out=known)

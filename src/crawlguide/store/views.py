@@ -27,8 +27,7 @@ def batch(frontier: Frontier, rows: I64) -> Batch:
         rows, frontier.table, hosts.rows, pace.rows, pace.opens, hosts.domain_pages, hosts.scratch,
         host, numbers, facts, host_facts,
     )  # fmt: skip
-    names = hosts.names.take(numbers[:distinct])
-    known = Hosts(names, host_facts[:, :distinct].copy())
+    known = Hosts(Lookup(hosts.names, numbers[:distinct]), host_facts[:, :distinct])
     return Batch(Lookup(frontier.urls, rows), frontier.index.ids.take(rows), host, facts, known)
 
 
