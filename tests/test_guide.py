@@ -1537,3 +1537,12 @@ def test_a_closed_guide_says_so() -> None:
 def test_a_crawl_name_that_http_could_not_carry_is_refused_by_the_library_too() -> None:
     with Guide.open() as guide, pytest.raises(MalformedRequest, match="crawl_id"):
         guide.seed("a/b", [])
+
+
+def test_every_url_dropped_for_good_is_counted_however_often_the_guide_looks(clock: ManualClock) -> None:
+    with Guide.open(clock=clock) as guide:
+        guide.seed("default", [f"https://h{n}.bad.org/" for n in range(300)] + ["https://good.org/"])
+        guide.define("default", {"policy": {"deny_domains": ["bad.org"]}})
+        answer = ask(guide)
+        assert [given["url"] for given in answer["assigned_urls"]] == ["https://good.org/"]
+        assert answer["metadata"]["dropped"] == guide.stats()["crawls"]["default"]["dropped"] == {"scope": 300}

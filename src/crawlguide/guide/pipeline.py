@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -50,11 +51,14 @@ class Pipeline:
         """Look at more candidates only while filters leave the answer short and there are more."""
         wanted = ask.budget.max_urls
         usual = max(self.options.candidates, wanted + wanted // 4)
+        forbidden: Counter[str] = Counter()
         for limit in (usual * wider for wider in WIDER):
             batch = await self._gathered(running, ask, limit)
             walked = await self._judged(running, ask, batch, limit)
+            forbidden.update({name: walked.dropped.get(name, 0) for name in running.forbidding})
             if len(walked.batch) >= wanted or len(batch) < limit:
                 break
+        walked.dropped.update(+forbidden)  # what one look dropped for good, the next does not see any more
         if len(walked.batch) >= wanted:
             walked.dropped.pop("budget", None)  # the answer is full: what did not fit was not refused
             walked = walked.take(np.arange(wanted))
@@ -98,7 +102,7 @@ class Pipeline:
         if rule.refusal == "defer":
             wait = cast("Defers", rule).wait(batch, ask)[gone]
             walked.deferred.extend(zip(batch.url[gone].tolist(), wait.tolist(), strict=True))
-            await self._withhold(running, ask, batch, _longest(batch, gone, wait) + ask.at)
+            await self._withhold(running, ask, batch, ask.at + _soonest(batch, gone, wait))
             return
         walked.dropped[rule.name] = int(np.count_nonzero(gone))
         if rule.refusal == "forbid":
@@ -121,12 +125,12 @@ class Pipeline:
         return granted.take(np.flatnonzero(grants.outcome == LEASED)) if np.count_nonzero(grants.outcome) else granted
 
 
-def _longest(batch: Batch, gone: Mask, wait: F64) -> F64:
-    """How long each host has to wait of which every row is gone; NaN for the others."""
-    first = np.full(len(batch.hosts.name), np.inf)
-    np.minimum.at(first, batch.host[gone], wait)
-    first[batch.host[~gone]] = np.nan
-    return np.where(np.isinf(first), np.nan, first)
+def _soonest(batch: Batch, gone: Mask, wait: F64) -> F64:
+    """How long to wait for the first row of each host of which all rows are gone; NaN for the other hosts."""
+    soonest = np.full(len(batch.hosts.name), np.inf)
+    np.minimum.at(soonest, batch.host[gone], wait)
+    soonest[batch.host[~gone]] = np.nan
+    return np.where(np.isinf(soonest), np.nan, soonest)
 
 
 def valued(running: Running, batch: Batch) -> F64:

@@ -40,6 +40,7 @@ class Running:
     rules: Rules
     until: float | None
     filters_applied: list[str]
+    forbidding: tuple[str, ...]  # filters whose refusals are for good
     asks: int = 0
     assigned: int = 0
     withheld: set[str] = field(default_factory=set)
@@ -65,6 +66,7 @@ def running(record: Record, filters: Sequence[str], seed: int, plugins: Collecti
         weights=definition.weights.over(strategy.weights),
         filters=rules,
         filters_applied=[f"{rule.name}_ok" for rule in rules],
+        forbidding=tuple(rule.name for rule in rules if rule.refusal == "forbid"),
         rules=Rules(
             judge=lambda fetch: judged(fetch, definition),
             verdict=lambda host: None if inside.covers(host) else inside.name,
