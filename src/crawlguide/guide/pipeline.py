@@ -61,6 +61,7 @@ class Pipeline:
         walked.dropped.update(+forbidden)  # what one look dropped for good, the next does not see any more
         if len(walked.batch) >= wanted:
             walked.dropped.pop("budget", None)  # the answer is full: what did not fit was not refused
+        if len(walked.batch) > wanted:  # whatever the filters are
             walked = walked.take(np.arange(wanted))
         return await self._reserved(running, ask, walked)
 
