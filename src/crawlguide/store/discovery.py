@@ -53,9 +53,10 @@ def pages(frontier: Frontier, parents: Fetches | None) -> tuple[I64, F64]:
 
 def on_known_pages(links: Links, page_rows: I64) -> Links:
     """Seeds, and links of pages that have a row; two fetches of one page count as one page."""
-    if not len(page_rows):
+    rows = page_rows.tolist()
+    if len(set(rows)) == len(rows) and -1 not in rows:  # as always, but for redirects
         return links
-    first = np.array([page_rows.tolist().index(row) for row in page_rows.tolist()], np.int64)
+    first = np.array([rows.index(row) for row in rows], np.int64)
     parent = np.where(links.parent >= 0, first[links.parent], -1)
     order = np.argsort(parent, kind="stable")  # a page's links stand together
     links = links.attach(parent=parent).take(order)
@@ -64,6 +65,8 @@ def on_known_pages(links: Links, page_rows: I64) -> Links:
 
 def fresh_pages(links: Links, known: U8) -> U8:
     """1 for every link of a page that has a link it did not have before: then its whole run is written anew."""
+    if not np.count_nonzero(known):
+        return np.ones(len(known), np.uint8)
     pages = np.unique(links.parent[known == 0])
     return np.isin(links.parent, pages).astype(np.uint8)
 

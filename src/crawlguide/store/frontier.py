@@ -14,7 +14,7 @@ from crawlguide.core.types import TAKEN, Grants
 from crawlguide.store.columns import grown
 from crawlguide.store.hosts import CrawlHosts
 from crawlguide.store.index import Index
-from crawlguide.store.kernels import grant
+from crawlguide.store.kernels import blank, grant
 from crawlguide.store.leases import Lease, Leases
 from crawlguide.store.links import LinkTable
 from crawlguide.store.queues import Queues
@@ -71,15 +71,7 @@ class Frontier:
         self.table = grown(self.table, self.index.rows)
         self.urls = grown(self.urls, self.index.rows, "")
         self.urls[rows] = urls
-        blank = np.zeros(len(rows), ROW)
-        blank["sequence"] = self._sequence + np.arange(len(rows))
-        blank["discovered"], blank["depth"], blank["state"] = at, np.iinfo(np.int32).max, FREE
-        for name in ("first_in", "first_out", "arm", "max_depth", "stamp"):
-            blank[name] = -1
-        for name in ("fetched", "relevance", "given"):
-            blank[name] = np.nan
-        blank["host"] = self.hosts.rows_of(hosts.tolist())
-        self.table[rows] = blank
+        blank.clear(rows, self.hosts.rows_of(hosts.tolist()), self._sequence, at, self.table)
         self._sequence += len(rows)
         self.states[FREE] += len(rows)
         self.queues.fit(len(self.table), len(self.hosts.rows))
