@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from crawlguide.core.errors import CrawlGuideError
+from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.version import __version__
 
 app = typer.Typer(
@@ -83,6 +83,6 @@ def main() -> None:
         app()
     except CrawlGuideError as problem:
         typer.echo(f"crawlguide: {problem.message}", err=True)
-        sys.exit(WRONG_USAGE if type(problem).__name__ == "ConfigError" else FAILED)
+        sys.exit(WRONG_USAGE if isinstance(problem, ConfigError) else FAILED)
     except KeyboardInterrupt:
         sys.exit(130)

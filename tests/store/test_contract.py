@@ -686,3 +686,11 @@ async def test_a_host_withheld_because_of_a_lease_comes_back_when_the_lease_ends
     await store.withhold(CRAWL, ["a.org"], np.array([1_000.0]))
     await store.record(CRAWL, fetches(A, status=404), 1.0, 3)
     assert await gathered(store, at=2.0) == [B]
+
+
+async def test_links_of_a_page_that_failed_are_links_of_an_irrelevant_page(store: Store) -> None:
+    told = fetches(A, status=404, relevance=0.9)
+    await store.record(CRAWL, told, 1.0, 3)
+    await store.discover(CRAWL, links(X, parent=0), told, 1.0)
+    batch = await store.look(CRAWL, ids(X))
+    assert (batch.parents.tolist(), batch.parent_sum.tolist()) == ([1.0], [0.0])

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 PREFIX = "CRAWLGUIDE_"
 Positive = Annotated[int, Meta(ge=1)]
-Seconds = Annotated[float, Meta(ge=0, le=3.2e9)]
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -9,6 +9,7 @@
     │   ├── Unauthenticated     no valid credential was shown
     │   ├── Forbidden           the credential does not reach that far
     │   ├── NotFound            no such crawl, URL or page
+    │   ├── MethodNotAllowed    the page is there, but not for this method
     │   ├── Conflict            an id came again with another body
     │   ├── TooLarge            a message or a part of it is over its limit
     │   └── RateLimited         too many requests; says when to come back
@@ -68,6 +69,10 @@ class Forbidden(RequestError):
 
 class NotFound(RequestError):
     code = "not_found"
+
+
+class MethodNotAllowed(RequestError):
+    code = "method_not_allowed"
 
 
 class Conflict(RequestError):

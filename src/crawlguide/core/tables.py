@@ -64,6 +64,11 @@ class Fact:
         return column
 
 
+def count_facts(table: type[Table]) -> int:
+    """How many rows a table's block of numbers has."""
+    return sum(isinstance(value, Fact) for value in vars(table).values())
+
+
 class Lookup:
     """A column of texts that is read when somebody asks for it, and only the rows that are left by then.
 

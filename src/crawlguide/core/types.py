@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from crawlguide.core.tables import BESIDE, F64, I32, I64, U8, U64, Fact, Lookup, Rows, Table, Text
+from crawlguide.core.tables import BESIDE, F64, I32, I64, U8, U64, Fact, Lookup, Rows, Table, Text, count_facts
 
 
 class Crawl(NamedTuple):
@@ -104,7 +104,7 @@ class Batch(Table):
         return len(self.id)
 
 
-HOST_FACTS = BATCH_FACTS = 14
+BATCH_FACTS, HOST_FACTS = count_facts(Batch), count_facts(Hosts)
 
 
 @dataclass(frozen=True)

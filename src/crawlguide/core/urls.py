@@ -17,7 +17,6 @@ from publicsuffixlist import PublicSuffixList
 from crawlguide.core.errors import UrlError
 
 MAX_LENGTH = 8_192
-DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 # What WHATWG strips or removes (blanks at the ends, tabs and line ends anywhere) never reaches the canonical form.
 # Any other control character, or half of a surrogate pair, could only be there to confuse a log or another parser.

@@ -14,7 +14,15 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route as Path
 
-from crawlguide.core.errors import CrawlGuideError, Draining, MalformedRequest, NotFound, TooLarge, UnavailableError
+from crawlguide.core.errors import (
+    CrawlGuideError,
+    Draining,
+    MalformedRequest,
+    MethodNotAllowed,
+    NotFound,
+    TooLarge,
+    UnavailableError,
+)
 from crawlguide.gateway import openapi, wire
 from crawlguide.gateway.metrics import Metrics
 from crawlguide.gateway.routes import ROUTES, Call, Route
@@ -91,7 +99,7 @@ class Door:
             raise UnavailableError(f"more than {self.options.max_requests} requests at once", retry_after_s=1.0)
         body = await self._body(request)
         message = wire.decode(body, route.takes) if route.takes is not None else None
-        call = Call(self.guide, DEFAULT_TENANT, _checked(request.path_params), request.query_params, message)
+        call = Call(self.guide, DEFAULT_TENANT, request.path_params, request.query_params, message)
         result = await route.serve(call)
         reply, created = result if isinstance(result, tuple) else (result, False)
         return Response(wire.encode(reply), 201 if created else 200, media_type=JSON)
@@ -137,8 +145,11 @@ class Door:
         path = request.url.path[:200]
         if status == 405:
             allowed = headers.get("Allow") or headers.get("allow") or ""
-            text = f"{request.method} is not a method of {path}; expected {allowed}"
-            return _shaped(405, "method_not_allowed", text, headers)
+            response = problem_response(
+                MethodNotAllowed(f"{request.method} is not a method of {path}; expected {allowed}")
+            )
+            response.headers["allow"] = allowed
+            return response
         return problem_response(NotFound(f"no such page: {path}; /openapi.json lists all there are"))
 
     async def _failed(self, _: Request, problem: Exception) -> Response:
@@ -149,20 +160,6 @@ class Door:
 def problem_response(problem: CrawlGuideError) -> Response:
     headers = {} if problem.retry_after_s is None else {"retry-after": str(max(1, round(problem.retry_after_s)))}
     return Response(wire.error(problem), STATUS[problem.code], headers=headers, media_type=JSON)
-
-
-def _shaped(status: int, code: str, message: str, headers: dict[str, str]) -> Response:
-    problem = MalformedRequest(message)
-    problem.code = code
-    return Response(wire.error(problem), status, headers=headers, media_type=JSON)
-
-
-def _checked(path: dict[str, Any]) -> dict[str, str]:
-    """Names in paths obey the same rule as in messages."""
-    for name, value in path.items():
-        if not 1 <= len(value) <= 200:
-            raise MalformedRequest(f"{name}: expected text of 1 to 200 characters, got {len(value)}", field=name)
-    return path
 
 
 def _methods() -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from crawlguide.core.clock import SystemClock
 from crawlguide.core.config import Config
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import ConfigError, MalformedRequest
-from crawlguide.core.messages import Ack, Advice, AskMessage, CrawlId, ReportMessage, SeedsMessage
+from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import wire
 from crawlguide.guide.local import DEFAULT_TENANT, LocalGuide
@@ -167,7 +167,4 @@ def plain(message: Any) -> dict[str, Any]:
 
 
 def _crawl(crawl_id: str) -> Crawl:
-    try:
-        return Crawl(DEFAULT_TENANT, msgspec.convert(crawl_id, CrawlId))
-    except msgspec.ValidationError as wrong:
-        raise MalformedRequest(f"crawl_id: {wrong}, got {str(crawl_id)[:80]!r}", field="crawl_id") from None
+    return Crawl(DEFAULT_TENANT, wire.crawl_id(crawl_id))

@@ -17,6 +17,7 @@ from crawlguide.core.messages import (
     StatsMessage,
 )
 from crawlguide.core.types import Crawl
+from crawlguide.gateway import wire
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -60,7 +61,7 @@ class Call:
 
     @property
     def crawl(self) -> Crawl:
-        return Crawl(self.tenant, self.path["crawl_id"])
+        return Crawl(self.tenant, wire.crawl_id(self.path["crawl_id"]))
 
 
 @dataclass(frozen=True)

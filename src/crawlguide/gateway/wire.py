@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from crawlguide.core.errors import CrawlGuideError, MalformedRequest
-from crawlguide.core.messages import ErrorBody, ErrorMessage
+from crawlguide.core.messages import CrawlId, ErrorBody, ErrorMessage
 from crawlguide.gateway import strict
 
 Message = TypeVar("Message")
@@ -42,6 +42,14 @@ def convert(given: Any, kind: type[Message]) -> Message:
     except orjson.JSONEncodeError as wrong:
         raise MalformedRequest(f"expected what JSON can say, got something else: {wrong}") from None
     return decode(body, kind)
+
+
+def crawl_id(text: Any) -> str:
+    """The name of a crawl, wherever it stands; the same rule as in messages."""
+    try:
+        return msgspec.convert(text, CrawlId)
+    except msgspec.ValidationError as wrong:
+        raise MalformedRequest(f"crawl_id: {wrong}, got {str(text)[:80]!r}", field="crawl_id") from None
 
 
 def error(problem: CrawlGuideError) -> bytes:

@@ -74,6 +74,7 @@ class Pipeline:
         sample = running.strategy.sampler.sample(batch, ask, limit)
         if len(sample.rows) < len(batch):
             batch = batch.take(sample.rows)
+        batch.arm[:] = sample.arm
         batch, terms = self.ranked(running, ask, batch)
         walked = Walked(batch, terms, np.zeros(len(batch)))
         for rule in running.filters:  # each filter sees only the survivors of the one before

@@ -42,13 +42,13 @@ def discover(frontier: Frontier, links: Links, parents: Fetches | None, at: floa
 
 
 def pages(frontier: Frontier, parents: Fetches | None) -> tuple[I64, F64]:
-    """The rows of the pages that links stand on, and how relevant those pages are."""
+    """The rows of the pages that links stand on, and how relevant `record` found those pages."""
     if parents is None:
         return np.zeros(0, np.int64), np.zeros(0)
     rows = frontier.index.find(parents.target_id)
     if (rows < 0).any():  # a redirect that failed led nowhere: its links stand on the page that was asked for
         rows = np.where(rows < 0, frontier.index.find(parents.id), rows)
-    return rows, parents.relevance
+    return rows, frontier.table["relevance"][rows]
 
 
 def on_known_pages(links: Links, page_rows: I64) -> Links:

@@ -156,11 +156,12 @@ class Frontier:
                 self.forget(np.array([self.queues.worst_of_host(host)]))
 
     def wake(self, at: float) -> None:
-        """Ended leases and rows whose hour has come wait for their turn again."""
+        """Ended leases and rows whose hour has come wait for their turn again, a bounded number of these a call."""
         ended = self.leases.expired(at)
         if ended:
             self._back(ended)
-        while len(due := self.queues.due(at)):
+        due = self.queues.due(at)
+        if len(due):
             self.enqueue(due.astype(np.int64))
 
     def best(self, limit: int, per_host: int, until: float) -> I64:

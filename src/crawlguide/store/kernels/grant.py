@@ -3,10 +3,9 @@
 import numpy as np
 
 from crawlguide.core.kernels import F64, I64, U8, flag, kernel, one_f64, one_i64, records
+from crawlguide.core.types import DEFERRED, LEASED, TAKEN
 from crawlguide.store.rows import HOST, PACE, QUEUED, ROW
 from crawlguide.store.rows import LEASED as LEASED_STATE
-
-LEASED, DEFERRED, TAKEN = 0, 1, 2
 
 
 @kernel(one_i64(I64, records(ROW), records(HOST), records(PACE), F64, I64, one_f64, one_f64, one_f64, flag, U8, F64))
