@@ -39,7 +39,7 @@ def root(
 
 @app.command()
 def serve(
-    data: Annotated[str, typer.Option(help="Where the guide remembers; :memory: forgets at the end.")] = ":memory:",
+    data: Annotated[str | None, typer.Option(help="Folder to remember in; :memory: forgets at the end.")] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")] = None,
     ready_file: Annotated[Path | None, typer.Option(help="Written, with the ports as JSON, when ready.")] = None,
@@ -54,9 +54,10 @@ def serve(
     from crawlguide.gateway import serve as door  # noqa: PLC0415
     from crawlguide.gateway.library import open_guide  # noqa: PLC0415
 
-    settings = load(_config_file(config), os.environ, {"server.host": host, "server.port": port})
+    flags = {"server.host": host, "server.port": port, "store.data": data}
+    settings = load(_config_file(config), os.environ, flags)
     door.bound(settings.server.host, settings.server.port).close()  # say that a port is taken before loading anything
-    guide = open_guide(data, settings, seed=seed)
+    guide = open_guide(settings.store.data, settings, seed=seed)
     _run(door.serve(guide, settings, ready_file, lambda text: typer.echo(text, err=True)))
 
 

@@ -7,9 +7,11 @@ import numpy as np
 from crawlguide.core.tables import Fact
 from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts
 from crawlguide.store import views
+from crawlguide.store.changes import Unwatched
 from crawlguide.store.frontier import Frontier, Quota
 from crawlguide.store.pace import Pace
 from crawlguide.store.rows import HOST, PACE, ROW
+from crawlguide.store.shelves import MemoryShelf, in_memory
 
 from .builders import ids, links
 
@@ -27,7 +29,7 @@ def numbered(records: np.ndarray[tuple[int], np.dtype[np.void]], first: int, spa
 
 
 def known() -> tuple[Frontier, Batch]:
-    frontier = Frontier(Pace(), Quota(10, 10, 10))
+    frontier = Frontier(Pace(MemoryShelf()), Quota(10, 10, 10), in_memory(), Unwatched())
     found = links(A)
     frontier.claim(ids(A), found.url, found.host, 0.0)
     numbered(frontier.table, 1, ("host",))

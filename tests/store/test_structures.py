@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,8 @@ from crawlguide.store.heaps import Heaps
 from crawlguide.store.index import Index
 from crawlguide.store.leases import Lease, Leases
 from crawlguide.store.queues import Queues
+from crawlguide.store.rows import ROW
+from crawlguide.store.shelves import MemoryShelf
 
 SEEDS = range(6)
 
@@ -80,14 +84,50 @@ def test_rows_of_forgotten_urls_are_used_again() -> None:
     assert index.rows == 100
 
 
+def waiting_rows(rows: int, hosts: int) -> tuple[Queues, np.ndarray[Any, Any]]:
+    """Queues over a table of so many rows, numbered in the order of their discovery."""
+    table = np.zeros(rows, ROW)
+    table["sequence"], table["due"] = np.arange(rows), np.nan
+    queues = Queues(table)
+    queues.fit(rows, hosts)
+    return queues, table
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_worst_and_the_later_come_in_order(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    queues, table = waiting_rows(200, 3)
+    for step in range(300):
+        rows = chance.permutation(200)[: chance.integers(1, 20)].astype(np.int32)
+        action = chance.integers(0, 4)
+        if action == 0:
+            fresh = rows[np.isnan(table["due"][rows])]
+            priority = table["priority"][fresh].copy()
+            queues.push(fresh, (fresh % 3).astype(np.int32), priority, fresh.astype(np.int64))
+        elif action == 1:
+            queues.remove(rows)
+        elif action == 2:
+            queues.rank(rows, chance.integers(0, 5, len(rows)).astype(np.float64))
+        else:
+            queues.remove(rows)
+            queues.postpone(rows, chance.integers(step, step + 50, len(rows)).astype(np.float64))
+        waits = [row for row in range(200) if queues._place[row] >= 0 and np.isnan(table["due"][row])]
+        later = np.flatnonzero(~np.isnan(table["due"]))
+        assert queues.worst() == min(waits, key=lambda row: (table["priority"][row], -row), default=None)
+        assert queues.next_due() == (table["due"][later].min() if len(later) else None)
+        due = later[table["due"][later] <= step]
+        assert queues.due(step).tolist() == due.tolist()
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_queues_give_the_best_of_open_hosts(seed: int) -> None:
     chance = np.random.default_rng(seed)
-    queues, hosts, rows = Queues(), 25, 600
-    queues.fit(rows, hosts)
+    hosts, rows = 25, 600
+    queues, table = waiting_rows(rows, hosts)
     opens, pace_row = chance.choice([0.0, 50.0], hosts), np.arange(hosts, dtype=np.int32)
     home, priority = chance.integers(0, hosts, rows).astype(np.int32), chance.random(rows)
     everything = np.arange(rows, dtype=np.int32)
+    table["priority"] = priority
     queues.push(everything, home, priority, everything.astype(np.int64))
     waiting = set(range(rows))
     for at in (0.0, 10.0, 49.0, 50.0, 60.0):
@@ -107,24 +147,23 @@ def test_queues_give_the_best_of_open_hosts(seed: int) -> None:
 
 
 def test_the_lowest_ranked_row_of_a_host_is_found() -> None:
-    queues = Queues()
-    queues.fit(9, 1)
+    queues, _ = waiting_rows(9, 1)
     rows = np.arange(9, dtype=np.int32)
     queues.push(rows, np.zeros(9, np.int32), np.array([5, 3, 8, 1, 9, 1, 7, 4, 6.0]), rows.astype(np.int64))
     assert queues.worst_of_host(0) == 5
 
 
 def test_an_entry_ends_when_its_time_is_over_and_a_newer_one_stays() -> None:
-    kept: Expiring[str, int] = Expiring()
-    kept.put("a", 1, 10.0)
-    kept.put("b", 2, 5.0)
-    kept.put("a", 3, 20.0)
+    kept = Expiring()
+    kept.put("a", b"1", 10.0)
+    kept.put("b", b"2", 5.0)
+    kept.put("a", b"3", 20.0)
     kept.expire(10.0)
-    assert (kept.get("a", 10.0), kept.get("b", 4.0), len(kept)) == (3, None, 1)
+    assert (kept.get("a", 10.0), kept.get("b", 4.0), len(kept)) == (b"3", None, 1)
 
 
 def test_the_next_end_of_a_lease_passes_over_what_was_told() -> None:
-    leases = Leases()
+    leases = Leases(MemoryShelf())
     leases.add(Lease("c-1", None, 10.0, {1: 0.0, 2: 0.0}))
     leases.add(Lease("c-1", None, 20.0, {3: 0.0}))
     leases.end([1, 2])

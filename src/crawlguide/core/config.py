@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
+from crawlguide.core import faults
 from crawlguide.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PREFIX = "CRAWLGUIDE_"
+NOT_KEYS = (PREFIX + "CONFIG", faults.VARIABLE)
 Positive = Annotated[int, Meta(ge=1)]
 
 
@@ -40,10 +42,12 @@ class Server(Section, frozen=True):
 class StoreOptions(Section, frozen=True):
     """Where the guide remembers, and how much."""
 
-    kind: str = "memory"
+    data: str = "crawlguide-data"
     max_urls: Positive = 20_000_000
     max_urls_per_host: Positive = 5_000_000
     max_links: Positive = 100_000_000
+    max_done: Positive = 20_000_000
+    keep_done_days: Annotated[float, Meta(gt=0)] = 180.0
 
 
 class Crawls(Section, frozen=True):
@@ -130,7 +134,7 @@ def _environment(environment: Mapping[str, str]) -> dict[str, Any]:
     known = {_variable(key): key for key in keys()}
     found: dict[str, Any] = {}
     for variable, value in environment.items():
-        if not variable.startswith(PREFIX) or variable == PREFIX + "CONFIG":
+        if not variable.startswith(PREFIX) or variable in NOT_KEYS:
             continue
         if variable not in known:
             raise ConfigError(_unknown(variable, "the environment", list(known)))

@@ -186,6 +186,7 @@ class CrawlStats(Struct, frozen=True):
     relevant: int
     discovered: int
     evicted: int
+    forgotten: int
     learner: dict[str, Any]
 
 

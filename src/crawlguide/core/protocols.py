@@ -126,7 +126,7 @@ class Store(Protocol):
         ...
 
     async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int) -> Recorded:
-        """Fetched state, host profiles, retries and redirects. Returning means on stable storage."""
+        """Fetched state, host profiles, retries and redirects."""
         ...
 
     async def rank(self, crawl: Crawl, ids: U64, priority: F64) -> None:
@@ -143,6 +143,10 @@ class Store(Protocol):
 
     async def withhold(self, crawl: Crawl, hosts: Sequence[str], until: F64) -> None:
         """Keep a crawl's hosts out of `gather`, each until its instant; one in the past lets a host in again."""
+        ...
+
+    async def admit(self, crawl: Crawl) -> None:
+        """Every host of the crawl that is kept out of `gather` is let in again."""
         ...
 
     async def schedule(self, crawl: Crawl, ids: U64, due: F64) -> None:
@@ -203,6 +207,22 @@ class Store(Protocol):
         ...
 
     async def stats(self, crawl: Crawl) -> Mapping[str, Any]: ...
+
+    async def count(self, crawl: Crawl, numbers: Mapping[str, int]) -> None:
+        """Add to the crawl's counters, which `stats` shows."""
+        ...
+
+    async def forget_old(self, crawl: Crawl, at: float) -> int:
+        """Look at some of the URLs that are done or dropped and forget those that are too old or too many."""
+        ...
+
+    async def commit(self, durable: bool = ...) -> None:
+        """Returning means that all that was done so far survives this process; with `durable`, a loss of power.
+
+        Calls between two commits last together or not at all. Raises `StorageFull` or `StoreUnavailable`; then what
+        was done is still there, lasts with the next commit that returns, and is not to be acknowledged before.
+        """
+        ...
 
     async def close(self) -> None: ...
 

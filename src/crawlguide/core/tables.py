@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -69,20 +69,27 @@ def count_facts(table: type[Table]) -> int:
     return sum(isinstance(value, Fact) for value in vars(table).values())
 
 
+class Readable(Protocol):
+    """Texts by row: a column in memory, or something that reads them from elsewhere."""
+
+    def take(self, rows: Any, /) -> Any: ...
+
+
 class Lookup:
     """A column of texts that is read when somebody asks for it, and only the rows that are left by then.
 
     Of two hundred candidates thirty reach the answer; the texts of the others are never touched.
     """
 
-    def __init__(self, source: Text, rows: Rows) -> None:
+    def __init__(self, source: Readable, rows: Rows) -> None:
         self._source, self._rows = source, rows
 
     def take(self, rows: Rows, axis: int = -1) -> Lookup:
         return Lookup(self._source, self._rows.take(rows, axis))
 
     def __getitem__(self, rows: Rows | Mask) -> Text:
-        return self._source[self._rows[rows]]
+        found: Text = self._source.take(self._rows[rows])
+        return found
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import msgspec
@@ -15,11 +16,11 @@ from crawlguide.core.errors import ConfigError, MalformedRequest
 from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import wire
+from crawlguide.guide import composition
 from crawlguide.guide.local import DEFAULT_TENANT, LocalGuide
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
-    from pathlib import Path
     from types import TracebackType
 
     from crawlguide.core.clock import Clock
@@ -30,15 +31,15 @@ MEMORY = ":memory:"
 
 def open_guide(path: str | Path, config: Config, clock: Clock | None = None, seed: int = 0) -> LocalGuide:
     """The composition root: a guide over the store that lives at `path`."""
-    if str(path) != MEMORY:
-        raise ConfigError(f"data: expected {MEMORY!r}, got {str(path)!r}: there is no store on disk in this version")
-    if config.store.kind != "memory":
-        raise ConfigError(f"store.kind: expected 'memory', got {config.store.kind!r}")
-    store = import_module("crawlguide.store.memory").build(config.store)
     try:
-        return LocalGuide(store, config, clock or SystemClock(), seed)
+        composition.filters(config.guide.filters, Definition())  # what cannot work is said before anything is opened
     except MalformedRequest as wrong:
         raise ConfigError(wrong.message) from None
+    if str(path) == MEMORY:
+        forgetful = import_module("crawlguide.store.memory").build(config.store)
+        return LocalGuide(forgetful, config, clock or SystemClock(), seed)
+    store = import_module("crawlguide.store.embedded").build(config.store, Path(path))
+    return LocalGuide(store, config, clock or SystemClock(store.latest), seed)
 
 
 class AsyncGuide:

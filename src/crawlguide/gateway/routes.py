@@ -100,7 +100,7 @@ async def list_crawls(call: Call) -> CrawlsMessage:
 
 
 async def delete_crawl(call: Call) -> Deleted:
-    await call.guide.crawls.delete(call.crawl)
+    await call.guide.delete(call.crawl)
     return Deleted(call.crawl.name)
 
 

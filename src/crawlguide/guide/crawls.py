@@ -53,12 +53,11 @@ class Crawls:
             self._start(crawl, Record(definition))
             return True
         old = await self.get(crawl, at)
-        record = Record(definition, old.record.paused)
-        await self._save(crawl, record, at)
-        built.record, built.asks, built.assigned = record, old.asks, old.assigned
+        built.record = Record(definition, old.record.paused)
         self._running[crawl] = built
         if old.definition != definition:
             await self._renew(crawl, old, built)
+        await self._save(crawl, built.record, at)  # last: whoever dies before it is told again, and begins anew
         return False
 
     async def pause(self, crawl: Crawl, paused: bool, at: float) -> None:
@@ -102,9 +101,7 @@ class Crawls:
         await self._store.expire(crawl, at)
         numbers = await self._store.stats(crawl)
         state = await self.state(crawl, found, at)
-        return CrawlStats(
-            state=state, strategy=found.kind, asks=found.asks, assigned=found.assigned, learner={}, **numbers
-        )
+        return CrawlStats(state=state, strategy=found.kind, learner={}, **numbers)
 
     def _start(self, crawl: Crawl, record: Record) -> Running:
         self._running[crawl] = self._built(record)
@@ -118,8 +115,7 @@ class Crawls:
 
     async def _renew(self, crawl: Crawl, old: Running, new: Running) -> None:
         """Hosts held back and URLs out of scope get a new hearing; under another strategy every URL gets a new rank."""
-        held = sorted(old.withheld)
-        await self._store.withhold(crawl, held, np.full(len(held), -np.inf))
+        await self._store.admit(crawl)
         await self._revive(crawl, new)
         if old.definition.strategy != new.definition.strategy:
             await self._rank(crawl, new)

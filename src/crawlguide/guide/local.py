@@ -13,7 +13,7 @@ from crawlguide.core.messages import Ack, Advice, StatsMessage
 from crawlguide.core.telemetry import SILENT
 from crawlguide.core.types import Crawl
 from crawlguide.guide import advice as answers
-from crawlguide.guide import composition, intake
+from crawlguide.guide import intake
 from crawlguide.guide.advice import Given
 from crawlguide.guide.crawls import Crawls
 from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
@@ -45,7 +45,6 @@ class LocalGuide:
         self.clock = clock
         self.store = store
         self.crawls = Crawls(store, config, seed)
-        composition.filters(config.guide.filters, Definition())  # a filter that does not exist is known at the start
         self._pipeline = Pipeline(store, config.guide)
         self._telling = Telling(store)
         self._telemetry = telemetry
@@ -57,13 +56,14 @@ class LocalGuide:
         intake.check_version(message.mcp_version)
         ask = intake.asked(message, tenant, self.clock.now())
         running = await self.crawls.get(ask.crawl, ask.at)
-        known = await self._replayed(ask.crawl, "ask", ask.request_id, ask.digest, Advice)
-        if known is not None:
-            return known
-        await self._hear(running, ask, message)
-        advice = await self._answer(running, ask)
-        ends = ask.at + lease_s(ask)
-        await self._remember(ask.crawl, "ask", ask.request_id, ask.digest, advice, ends + ANSWER_KEPT_S)
+        advice = await self._replayed(ask.crawl, "ask", ask.request_id, ask.digest, Advice)
+        told = bool(ask.seeds or (message.context and message.context.recent_history))
+        if advice is None:
+            await self._hear(running, ask, message)
+            advice = await self._answer(running, ask)
+            ends = ask.at + lease_s(ask)
+            await self._remember(ask.crawl, "ask", ask.request_id, ask.digest, advice, ends + ANSWER_KEPT_S)
+        await self.store.commit(durable=told)
         return advice
 
     async def tell(self, message: ReportMessage, tenant: str = DEFAULT_TENANT) -> Ack:
@@ -73,12 +73,12 @@ class LocalGuide:
         running = await self.crawls.get(crawl, at)
         digest = intake.digest(message) if message.report_id is not None else b""
         known = await self._replayed(crawl, "tell", message.report_id, digest, Ack)
-        if known is not None:
-            return known
-        ack = await self._telling.tell(running, crawl, message.crawler_id, message.fetches, at)
-        await self._remember(crawl, "tell", message.report_id, digest, ack, at + REPORT_KEPT_S)
-        self._telemetry.count("fetches", ack.accepted)
-        self._telemetry.count("discovered", ack.discovered)
+        ack = known or await self._telling.tell(running, crawl, message.crawler_id, message.fetches, at)
+        if known is None:
+            await self._remember(crawl, "tell", message.report_id, digest, ack, at + REPORT_KEPT_S)
+            self._telemetry.count("fetches", ack.accepted)
+            self._telemetry.count("discovered", ack.discovered)
+        await self.store.commit()  # also for a report that came before: its first answer may not have got that far
         return ack
 
     async def seed(self, crawl: Crawl, message: SeedsMessage) -> int:
@@ -92,14 +92,24 @@ class LocalGuide:
                 raise MalformedRequest(f"{where}: {wrong.message}", field=where) from None
         at = self.clock.now()
         running = await self.crawls.get(crawl, at)
-        return await self._telling.seed(running, crawl, seeds, at)
+        new = await self._telling.seed(running, crawl, seeds, at)
+        await self.store.commit()
+        return new
 
     async def define(self, crawl: Crawl, definition: Definition) -> bool:
         """Create or replace a crawl; True if it is new."""
-        return await self.crawls.put(crawl, definition, self.clock.now())
+        new = await self.crawls.put(crawl, definition, self.clock.now())
+        await self.store.commit()
+        return new
 
     async def pause(self, crawl: Crawl, *, paused: bool) -> None:
         await self.crawls.pause(crawl, paused, self.clock.now())
+        await self.store.commit()
+
+    async def delete(self, crawl: Crawl) -> None:
+        """Forget a crawl and all it holds."""
+        await self.crawls.delete(crawl)
+        await self.store.commit()
 
     async def stats(self, tenant: str = DEFAULT_TENANT, name: str | None = None) -> StatsMessage:
         at = self.clock.now()
@@ -116,6 +126,8 @@ class LocalGuide:
         at = self.clock.now()
         for crawl in await self.crawls.names(DEFAULT_TENANT):
             await self.store.expire(crawl, at)
+            await self.store.forget_old(crawl, at)
+        await self.store.commit()
 
     async def close(self) -> None:
         await self.store.close()
@@ -130,15 +142,14 @@ class LocalGuide:
             await self._telling.seed(running, ask.crawl, ask.seeds, ask.at)
 
     async def _answer(self, running: Running, ask: Ask) -> Advice:
-        running.asks += 1
         self._queries += 1
         walked = await self._walk(running, ask)
+        await self.store.count(ask.crawl, {"asks": 1, "assigned": len(walked.batch) if walked else 0})
         if walked is None:
             return await self._nothing(running, ask, Given())
         held, dropped = answers.deferred(walked, ask), walked.dropped
         if not len(walked.batch):
             return await self._nothing(running, ask, Given(deferred=held, dropped=dropped))
-        running.assigned += len(walked.batch)
         self._telemetry.count("assigned", len(walked.batch))
         expires = ask.at + lease_s(ask)
         urls = answers.assigned(walked, ask, expires)

@@ -80,7 +80,7 @@ class Pipeline:
         for rule in running.filters:  # each filter sees only the survivors of the one before
             keep = rule.keep(walked.batch, ask)
             if np.count_nonzero(keep) < len(keep):
-                await self._refused(running, ask, walked, rule, ~keep)
+                await self._refused(ask, walked, rule, ~keep)
                 walked = walked.take(np.flatnonzero(keep))
         return walked
 
@@ -98,27 +98,25 @@ class Pipeline:
         order = np.argsort(-batch.score, kind="stable")
         return batch.take(order), terms.take(order, 0)
 
-    async def _refused(self, running: Running, ask: Ask, walked: Walked, rule: Filter, gone: Mask) -> None:
+    async def _refused(self, ask: Ask, walked: Walked, rule: Filter, gone: Mask) -> None:
         """A refusal may be for this answer, for now, for as long as a host is full or failing, or for good."""
         batch = walked.batch
         if rule.refusal == "defer":
             wait = cast("Defers", rule).wait(batch, ask)[gone]
             walked.deferred.extend(zip(batch.url[gone].tolist(), wait.tolist(), strict=True))
-            await self._withhold(running, ask, batch, ask.at + _soonest(batch, gone, wait))
+            await self._withhold(ask, batch, ask.at + _soonest(batch, gone, wait))
             return
         walked.dropped[rule.name] = int(np.count_nonzero(gone))
         if rule.refusal == "forbid":
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
         if rule.refusal == "withhold":
-            await self._withhold(running, ask, batch, cast("Withholds", rule).until(batch.hosts, ask))
+            await self._withhold(ask, batch, cast("Withholds", rule).until(batch.hosts, ask))
 
-    async def _withhold(self, running: Running, ask: Ask, batch: Batch, until: F64) -> None:
+    async def _withhold(self, ask: Ask, batch: Batch, until: F64) -> None:
         """Hosts that gave nothing are not gathered again before they may give something; NaN: not withheld."""
         held = np.flatnonzero(~np.isnan(until))
         if len(held):
-            names = batch.hosts.name[held].tolist()
-            running.withheld.update(names)
-            await self.store.withhold(ask.crawl, names, until[held])
+            await self.store.withhold(ask.crawl, batch.hosts.name[held].tolist(), until[held])
 
     async def _reserved(self, running: Running, ask: Ask, walked: Walked) -> Walked:
         """The promise: leases and host slots in one step; rows that another crawler got first drop out."""

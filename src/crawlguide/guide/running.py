@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -41,9 +41,6 @@ class Running:
     until: float | None
     filters_applied: list[str]
     forbidding: tuple[str, ...]  # filters whose refusals are for good
-    asks: int = 0
-    assigned: int = 0
-    withheld: set[str] = field(default_factory=set)
 
     @property
     def definition(self) -> Definition:

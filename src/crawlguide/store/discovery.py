@@ -9,6 +9,7 @@ import numpy as np
 from crawlguide.core.types import Discovery
 from crawlguide.store.kernels import evidence
 from crawlguide.store.kernels.evidence import BACK, REFUSED, WAITS
+from crawlguide.store.links import NO_LINKS, LinkRun
 from crawlguide.store.rows import DROPPED, FREE
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def discover(frontier: Frontier, links: Links, parents: Fetches | None, at: floa
         known, frontier.stamp, frontier.table, kept, fate,
     )  # fmt: skip
     evidence.settle(rows, frontier.table, fate)
+    frontier.changes.rows(rows)
     add_links(frontier, rows, links, page_rows, kept & fresh_pages(links, known))
     keep_metadata(frontier, rows, links)
     sort_out(frontier, rows, links, fate)
@@ -75,30 +77,61 @@ def known_pairs(frontier: Frontier, links: Links, page_rows: I64) -> U8:
     """Links that their page already had when it was fetched before."""
     known = np.zeros(len(links), np.uint8)
     for page in np.flatnonzero(frontier.table["outs"][page_rows] > 0).tolist():
-        row, mine = page_rows[page], links.parent == page
-        first, count = int(frontier.table["first_out"][row]), int(frontier.table["outs"][row])
-        known[mine] = np.isin(links.id[mine], frontier.links.child_ids(first, count))
+        mine = links.parent == page
+        known[mine] = np.isin(links.id[mine], frontier.links.child_ids(frontier.id_of(page_rows[page])))
     return known
 
 
 def add_links(frontier: Frontier, rows: I64, links: Links, page_rows: I64, kept: U8) -> None:
     """Keep the links of pages, each once, in the link table, as long as there is room."""
     some = np.flatnonzero(kept & (links.parent >= 0))
-    if not len(some):
+    if not len(some) or frontier.links_kept + len(some) > frontier.quota.links:
         return
-    if not frontier.links.has_room(len(some)):
-        return
-    from_rows, next_in = page_rows[links.parent[some]], np.empty(len(some), np.int64)
-    evidence.chain(rows[some], from_rows, len(frontier.links), next_in, frontier.table)
-    parents = frontier.index.ids[from_rows]
-    frontier.links.add(parents, links.id[some], links.anchor[some], links.position[some], next_in)
+    parent = links.parent[some]
+    ends = [*(np.flatnonzero(np.diff(parent)) + 1).tolist(), len(some)]
+    for start, end in zip([0, *ends], ends, strict=False):  # a page's links stand together
+        mine = some[start:end]
+        anchors = links.anchor[mine].tolist()
+        run = LinkRun(len(mine), links.id[mine], np.empty(len(mine), np.uint64), links.position[mine], anchors)
+        write_run(frontier, int(page_rows[parent[start]]), rows[mine], run)
+
+
+def write_run(frontier: Frontier, page_row: int, rows: I64, run: LinkRun) -> None:
+    """Hang a page's links into the chains of their targets; links it held before keep their place there."""
+    page, outs = frontier.id_of(page_row), int(frontier.table["outs"][page_row])
+    old = frontier.links.run(page) if outs else NO_LINKS
+    new = ~np.isin(run.child, old.child) if outs else np.ones(len(rows), np.bool_)
+    next_in = np.empty(int(new.sum()), np.uint64)
+    evidence.chain(rows[new], np.full(len(next_in), page, np.uint64), next_in, frontier.table)
+    run.next_in[new] = next_in
+    if outs:
+        run = kept_in_chains(run, old, new)
+    frontier.links.write(page, run)
+    frontier.links_kept += run.live - outs
+    frontier.table["outs"][page_row] = run.live
+    frontier.changes.row(page_row)
+
+
+def kept_in_chains(run: LinkRun, old: LinkRun, new: Mask) -> LinkRun:
+    """The links of a page seen again; those it lost stay behind, since chains lead through them."""
+    order = np.argsort(old.child)
+    places = order[np.searchsorted(old.child, run.child[~new], sorter=order)]
+    run.next_in[~new] = old.next_in[places]
+    lost = np.flatnonzero(~np.isin(old.child, run.child)).tolist()
+    return LinkRun(
+        run.live,
+        np.concatenate([run.child, old.child[lost]]),
+        np.concatenate([run.next_in, old.next_in[lost]]),
+        np.concatenate([run.position, old.position[lost]]),
+        run.anchors + [old.anchors[number] for number in lost],
+    )
 
 
 def keep_metadata(frontier: Frontier, rows: I64, links: Links) -> None:
     """What came along with a link is handed back when its target is assigned; the first who gives some wins."""
-    for number, metadata in enumerate(links.metadata):
+    for row, metadata in zip(rows.tolist(), links.metadata.tolist(), strict=True):
         if metadata is not None:
-            frontier.metadata.setdefault(int(rows[number]), metadata)
+            frontier.note(row, metadata)
 
 
 def sort_out(frontier: Frontier, rows: I64, links: Links, fate: U8) -> None:

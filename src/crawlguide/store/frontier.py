@@ -19,45 +19,59 @@ from crawlguide.store.leases import Lease, Leases
 from crawlguide.store.links import LinkTable
 from crawlguide.store.queues import Queues
 from crawlguide.store.rows import DONE, DROPPED, FREE, LEASED, QUEUED, ROW
+from crawlguide.store.shelves import Texts, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawlguide.core.config import StoreOptions
     from crawlguide.core.tables import F64, I32, I64, U8, U64, Text
-    from crawlguide.core.types import LeaseTerms
+    from crawlguide.core.types import LeaseTerms, Paths
+    from crawlguide.store.changes import Watch
     from crawlguide.store.pace import Pace
+    from crawlguide.store.shelves import Shelves
 
 
 @dataclass(frozen=True)
 class Quota:
     """How much one crawl may remember."""
 
-    urls: int
+    urls: int  # waiting
     urls_per_host: int
     links: int
+    done: int = 20_000_000  # fetched or dropped
+    keep_done_s: float = float("inf")
+
+    @classmethod
+    def of(cls, options: StoreOptions) -> Quota:
+        keep_s = options.keep_done_days * 86_400.0
+        return cls(options.max_urls, options.max_urls_per_host, options.max_links, options.max_done, keep_s)
 
 
 class Frontier:
     """The tables of one crawl, and the moves a row can make between its states."""
 
-    def __init__(self, pace: Pace, quota: Quota) -> None:
+    def __init__(self, pace: Pace, quota: Quota, shelves: Shelves, changes: Watch) -> None:
         self.pace = pace
         self.quota = quota
+        self.changes = changes
         self.table = grown(np.zeros(0, ROW), 1)
-        self.urls: Text = np.zeros(0, object)
-        self.metadata: dict[int, bytes] = {}
+        self.urls = Texts(shelves.urls)
         self.index = Index()
-        self.hosts = CrawlHosts(pace)
-        self.queues = Queues()
-        self.leases = Leases()
-        self.links = LinkTable(quota.links)
+        self.hosts = CrawlHosts(pace, shelves.hosts)
+        self.queues = Queues(self.table)
+        self.leases = Leases(shelves.leases)
+        self.links = LinkTable(shelves.links)
+        self.links_kept = 0
         self.reasons: list[str] = []
         self.states = np.zeros(FREE + 1, np.int64)  # how many rows are in each state
         self.dropped: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self.stamp = 0  # of the last page whose links were counted
         self.any_withheld = False
-        self._sequence = 0
+        self.sequence = 0  # of the next row to be discovered
+        self.swept = 0  # up to here old rows were looked for
+        self._metadata = shelves.metadata
 
     def claim(self, ids: U64, urls: Text, hosts: Text, at: float) -> tuple[I64, I64]:
         """The row of each id, and 1 for those that are new. A new row is FREE: it belongs to no state yet."""
@@ -69,15 +83,38 @@ class Frontier:
 
     def _add(self, rows: I64, urls: Text, hosts: Text, at: float) -> None:
         self.table = grown(self.table, self.index.rows)
-        self.urls = grown(self.urls, self.index.rows, "")
-        self.urls[rows] = urls
-        blank.clear(rows, self.hosts.rows_of(hosts.tolist()), self._sequence, at, self.table)
-        self._sequence += len(rows)
+        self.urls.put(rows, urls)
+        known = self.hosts.rows_of(hosts.tolist())
+        blank.clear(rows, known, self.sequence, at, self.table, self.hosts.rows)
+        self.sequence += len(rows)
         self.states[FREE] += len(rows)
         self.queues.fit(len(self.table), len(self.hosts.rows))
+        self.changes.rows(rows)
+
+    def id_of(self, row: int) -> int:
+        return int(self.index.ids[row])
+
+    def parents(self, row: int, most: int | None = None) -> Paths:
+        """The pages known to link to a row's URL, newest first."""
+        return self.links.parents(self.id_of(row), int(self.table["newest_in"][row]), most)
+
+    def note(self, row: int, metadata: bytes) -> None:
+        """Metadata goes with the URL when it is given out; what came first stays."""
+        if not self.table["noted"][row]:
+            self.table["noted"][row] = 1
+            self._metadata.put(key_of(row), metadata)
+            self.changes.row(row)
+
+    def notes(self, rows: I64) -> list[bytes | None]:
+        """The metadata of each row."""
+        found: list[bytes | None] = [None] * len(rows)
+        for number in np.flatnonzero(self.table["noted"][rows]).tolist():
+            found[number] = self._metadata.get(key_of(int(rows[number])))
+        return found
 
     def move(self, rows: I64, state: int) -> None:
         """Count and mark; the caller sees to queues and leases."""
+        self.changes.rows(rows)
         np.subtract.at(self.states, self.table["state"][rows], 1)
         self.states[state] += len(rows)
         self.table["state"][rows] = state
@@ -133,10 +170,24 @@ class Frontier:
         self.queues.remove(rows.astype(np.int32))
         np.subtract.at(self.states, self.table["state"][rows], 1)
         self.table["state"][rows] = FREE
-        self.urls[rows] = ""
-        for row in rows.tolist():
-            self.metadata.pop(row, None)
+        self._clear(rows)
         self.index.forget(rows)
+        self.changes.rows(rows)
+
+    def _clear(self, rows: I64) -> None:
+        """What lies on the shelves of these rows goes, and hosts of which nothing is left."""
+        facts = rows_of(self.table, rows)
+        self.urls.forget(rows.tolist())
+        for row in rows[facts["noted"] > 0].tolist():
+            self._metadata.delete(key_of(row))
+        for row in rows[facts["outs"] > 0].tolist():
+            self.links.forget(self.id_of(row))
+        self.links_kept -= int(facts["outs"].sum())
+        np.subtract.at(self.hosts.rows["urls"], facts["host"], 1)
+        hosts = np.unique(facts["host"])
+        for host in hosts[self.hosts.rows["urls"][hosts] == 0].tolist():
+            self.changes.hosts(np.array([host]))
+            self.hosts.forget(host)
 
     def _evict(self) -> None:
         """Over quota the lowest-ranked waiting rows go, never one in flight."""
@@ -154,6 +205,11 @@ class Frontier:
             while self.queues.waiting(host) > self.quota.urls_per_host:
                 self.counts["evicted"] += 1
                 self.forget(np.array([self.queues.worst_of_host(host)]))
+
+    def postpone(self, rows: I64, due: F64) -> None:
+        """Rows wait for an instant instead of their turn."""
+        self.queues.postpone(rows.astype(np.int32), due)
+        self.changes.rows(rows)
 
     def wake(self, at: float) -> None:
         """Ended leases and rows whose hour has come wait for their turn again, a bounded number of these a call."""
@@ -191,8 +247,7 @@ class Frontier:
             self._leased(rows[granted], start[granted], terms)
         if count < len(rows):
             self._find_own(rows, terms, outcome, start)
-        known = self.metadata
-        return Grants(outcome, start, [known.get(row) for row in rows.tolist()] if known else [None] * len(rows))
+        return Grants(outcome, start, self.notes(rows))
 
     def _find_own(self, rows: I64, terms: LeaseTerms, outcome: U8, start: F64) -> None:
         """A request that comes again gets what it holds already."""
@@ -202,6 +257,7 @@ class Frontier:
                 outcome[number], start[number] = GRANTED, lease.rows[int(rows[number])]
 
     def _leased(self, rows: I64, start: F64, terms: LeaseTerms) -> None:
+        self.changes.rows(rows)
         self.queues.take_out(rows.astype(np.int32))
         self.states[QUEUED] -= len(rows)
         self.states[LEASED] += len(rows)
@@ -248,8 +304,8 @@ class Frontier:
         """New priorities; then, over quota, the lowest-ranked go."""
         known = rows >= 0
         rows, priority = rows[known], priority[known]
-        self.table["priority"][rows] = priority
         self.queues.rank(rows.astype(np.int32), priority)
+        self.changes.rows(rows)
         self._evict()
         if self.quota.urls_per_host < self.quota.urls:
             self._evict_from(np.unique(self.table["host"][rows]).tolist())

@@ -2,63 +2,116 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crawlguide.core import urls
 from crawlguide.store.columns import grown
+from crawlguide.store.names import Names
 from crawlguide.store.rows import HOST
+from crawlguide.store.shelves import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.tables import I32, I64, Text
     from crawlguide.store.pace import Pace
+    from crawlguide.store.shelves import Shelf
 
 
 class CrawlHosts:
     """One row for each politeness queue in which the crawl knows a URL."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, shelf: Shelf) -> None:
         self._pace = pace
+        self._shelf = shelf
         self.rows = np.zeros(0, HOST)
         self.pace_row: I32 = np.zeros(0, np.int32)  # the same as rows["pace"], in one piece for kernels
         self.scratch: I32 = np.zeros(0, np.int32)  # zeros, for joins
         self.names: Text = np.zeros(0, object)
         self.domain_pages: I64 = np.zeros(0, np.int64)  # fetched well or on their way, per registrable domain
-        self._row_of: dict[str, int] = {}
-        self._domain_of: dict[str, int] = {}
-        self._of_domain_hash: dict[str, list[int]] = {}
+        self._hosts = Names()
+        self._domains = Names()
+        self._of_domain: dict[int, list[int]] = {}
 
     def __len__(self) -> int:
-        return len(self._row_of)
+        return len(self._hosts)
+
+    @property
+    def end(self) -> int:
+        """Every host's row has a smaller number."""
+        return self._hosts.end
 
     def find(self, name: str) -> int | None:
-        return self._row_of.get(name)
+        return self._hosts.find(name)
 
     def of_domain(self, domain_hash: str) -> list[int]:
-        return self._of_domain_hash.get(domain_hash, [])
+        """The hosts of the domain that a crawler names by its hash."""
+        number = self._domains.find(domain_hash)
+        return [] if number is None else self._of_domain[number]
 
     def rows_of(self, names: Sequence[str]) -> I32:
         """The row of each host, new ones added."""
-        known = self._row_of
+        known = self._hosts.number_of
         return np.array([known[name] if name in known else self._add(name) for name in names], np.int32)
 
+    def load(self, rows: np.ndarray[Any, Any], domain_pages: I64) -> None:
+        """Take over hosts as they were written down; their names are on the shelf."""
+        for key, name in self._shelf.items():
+            row = int.from_bytes(key, "big")
+            self._hosts.put(name.decode(), row)
+            self._fit(row)
+            self.names[row], self.rows[row] = name.decode(), rows[row]
+            self.pace_row[row] = rows["pace"][row]
+            self._join(name.decode(), row, int(rows["domain"][row]))
+        self._hosts.close_gaps()
+        self._domains.close_gaps()
+        self.domain_pages[: len(domain_pages)] = domain_pages[: len(self.domain_pages)]
+
+    def forget(self, row: int) -> None:
+        """No URL of it is known any more. What it is owed in politeness stays with its queue."""
+        name, domain = self.names[row], int(self.rows["domain"][row])
+        self._pace.rows["crawls"][self.pace_row[row]] -= 1
+        self._hosts.forget(name)
+        self._shelf.delete(key_of(row))
+        self._of_domain[domain].remove(row)
+        if not self._of_domain[domain]:
+            del self._of_domain[domain]
+            self._domains.forget(_domain_hash(name))
+            self.domain_pages[domain] = 0
+        self.names[row], self.rows[row] = "", np.zeros((), HOST)
+
+    def leave(self) -> None:
+        """The crawl ends: its queues are known by one crawl less."""
+        for row in self._hosts.number_of.values():
+            self._pace.rows["crawls"][self.pace_row[row]] -= 1
+            self._pace.touched.add(int(self.pace_row[row]))
+
     def _add(self, name: str) -> int:
-        row = self._row_of[name] = len(self._row_of)
-        self.rows, self.names = grown(self.rows, row + 1), grown(self.names, row + 1, "")
-        self.pace_row, self.scratch = grown(self.pace_row, row + 1, 0), grown(self.scratch, row + 1, 0)
-        self.names[row] = name
-        self.rows[row] = np.zeros((), HOST)
+        row = self._hosts.add(name)
+        self._fit(row)
+        self._shelf.put(key_of(row), name.encode())
+        self.names[row], self.rows[row] = name, np.zeros((), HOST)
         self.rows["withheld"][row] = -np.inf
         self.rows["pace"][row] = self.pace_row[row] = self._pace.row(name)
-        self.rows["domain"][row] = self._domain(name, row)
+        self._pace.rows["crawls"][self.pace_row[row]] += 1
+        known = self._domains.find(_domain_hash(name))
+        domain = self._domains.add(_domain_hash(name)) if known is None else known
+        self.rows["domain"][row] = domain
+        self._join(name, row, domain)
         return row
 
-    def _domain(self, name: str, row: int) -> int:
-        domain = urls.domain_of(name)
-        self._of_domain_hash.setdefault(urls.domain_hash(domain), []).append(row)
-        number = self._domain_of.setdefault(domain, len(self._domain_of))
-        self.domain_pages = grown(self.domain_pages, number + 1, 0)
-        return number
+    def _fit(self, row: int) -> None:
+        self.rows, self.names = grown(self.rows, row + 1), grown(self.names, row + 1, "")
+        self.pace_row, self.scratch = grown(self.pace_row, row + 1, 0), grown(self.scratch, row + 1, 0)
+
+    def _join(self, name: str, row: int, domain: int) -> None:
+        """A host is one of its registrable domain's."""
+        self._domains.put(_domain_hash(name), domain)
+        self._of_domain.setdefault(domain, []).append(row)
+        self.domain_pages = grown(self.domain_pages, domain + 1, 0)
+
+
+def _domain_hash(name: str) -> str:
+    return urls.domain_hash(urls.domain_of(name))

@@ -55,6 +55,19 @@ class Index:
         kernels.forget_all(self.ids[rows], self.ids, self._slots, self._starts, self._orders)
         self._spare.extend(rows.tolist())
 
+    def load(self, count: int, rows: I64) -> None:
+        """Take over ids that were written down: these of `count` rows are in use, the others are spare."""
+        self.rows, done = count, 0
+        while done < len(rows):
+            done = kernels.put_all(
+                rows, done, self.ids, self._slots, self._starts, self._orders, self._filled, self._free, self._used
+            )
+            if done < len(rows):
+                self._slots = grown(self._slots, self._room_for(self.ids[rows[done]]))
+        spare = np.ones(count, np.bool_)
+        spare[rows] = False
+        self._spare = np.flatnonzero(spare)[::-1].tolist()
+
     def _spares(self, wanted: int) -> I64:
         """A count of rows used so far (none), then rows that are free, used ones first."""
         again = self._spare[-wanted:][::-1]

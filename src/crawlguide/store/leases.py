@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
-from itertools import count
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from crawlguide.store.shelves import key_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable
+
+    from crawlguide.store.shelves import Shelf
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,22 +32,38 @@ class Lease:
         return self.crawler_id, self.request_id
 
 
-@dataclass
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Lease)
+
+
 class Leases:
     """Leases by row, by crawler and by their end; each step costs what it touches."""
 
-    by_row: dict[int, Lease] = field(default_factory=dict)
-    _by_crawler: dict[str, dict[Lease, None]] = field(default_factory=dict)
-    _ends: list[tuple[float, int, Lease]] = field(default_factory=list)
-    _number: count[int] = field(default_factory=count)
+    def __init__(self, shelf: Shelf) -> None:
+        self.by_row: dict[int, Lease] = {}
+        self._shelf = shelf
+        self._by_crawler: dict[str, dict[Lease, None]] = {}
+        self._ends: list[tuple[float, int, Lease]] = []
+        self._next = 0
 
     def __len__(self) -> int:
         return len(self.by_row)
 
     def add(self, lease: Lease) -> None:
-        self.by_row.update(dict.fromkeys(lease.rows, lease))
+        self._shelf.put(key_of(self._next, 8), _encoder.encode(lease))
+        self._hold(self._next, lease, lease.rows)
+
+    def load(self, is_leased: Callable[[int], bool]) -> None:
+        """Take over leases as they were written down; of two for one row the newer one holds."""
+        for key, kept in self._shelf.items():
+            lease = _decoder.decode(kept)
+            self._hold(int.from_bytes(key, "big"), lease, [row for row in lease.rows if is_leased(row)])
+
+    def _hold(self, number: int, lease: Lease, rows: Iterable[int]) -> None:
+        self.by_row.update(dict.fromkeys(rows, lease))
         self._by_crawler.setdefault(lease.crawler_id, {})[lease] = None
-        heapq.heappush(self._ends, (lease.expires, next(self._number), lease))
+        heapq.heappush(self._ends, (lease.expires, number, lease))
+        self._next = number + 1
 
     def end(self, rows: Iterable[int]) -> list[int]:
         """End the leases of these rows; returns those that had one."""
@@ -51,9 +73,7 @@ class Leases:
         """End every lease whose time is over; returns its rows."""
         rows: list[int] = []
         while self._ends and self._ends[0][0] <= at:
-            lease = heapq.heappop(self._ends)[2]
-            rows += self._ended(lease)
-            self._forget(lease)
+            rows += self._ended(self._pop())
         return rows
 
     def held_by(self, crawler_id: str) -> list[int]:
@@ -62,7 +82,7 @@ class Leases:
 
     def next_end(self) -> float | None:
         while self._ends and not any(self.by_row.get(row) is self._ends[0][2] for row in self._ends[0][2].rows):
-            self._forget(heapq.heappop(self._ends)[2])
+            self._pop()
         return self._ends[0][0] if self._ends else None
 
     def _ended(self, lease: Lease) -> list[int]:
@@ -71,9 +91,13 @@ class Leases:
             del self.by_row[row]
         return mine
 
-    def _forget(self, lease: Lease) -> None:
+    def _pop(self) -> Lease:
+        """The lease that ends first is no longer kept."""
+        _, number, lease = heapq.heappop(self._ends)
+        self._shelf.delete(key_of(number, 8))
         held = self._by_crawler.get(lease.crawler_id)
         if held is not None:
             held.pop(lease, None)
             if not held:
                 del self._by_crawler[lease.crawler_id]
+        return lease

@@ -1,65 +1,109 @@
-"""The link table: which page leads where, with which words, at which place."""
+"""The link table: which page leads where, with which words, at which place.
+
+A page's links lie together in one record, its run. Links to one page are chained, newest first: a row names the page
+with its newest link, and that page's run names, beside the link, the page with the next one.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from crawlguide.core.columns import texts
 from crawlguide.core.types import Paths
-from crawlguide.store.columns import grown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
-    from crawlguide.core.tables import I32, I64, U64, Text
+    from crawlguide.core.tables import I32, U64
+    from crawlguide.store.shelves import Shelf
+
+NOWHERE = 0
+
+
+class Run(msgspec.Struct, array_like=True):
+    """What is written of one page: its links, then links it no longer holds but chains still lead through."""
+
+    live: int
+    child: bytes
+    next_in: bytes
+    position: bytes
+    anchors: list[str]
+
+
+@dataclass(frozen=True)
+class LinkRun:
+    """The links of one page, the last ones perhaps only links of chains."""
+
+    live: int
+    child: U64
+    next_in: U64
+    position: I32
+    anchors: list[str]
+
+    def paths(self, page: int, which: Sequence[int] | range) -> Paths:
+        rows = np.array(which, np.intp)
+        parent = np.full(len(rows), page, np.uint64)
+        return Paths(parent, self.child[rows], texts(self.anchors[row] for row in rows), self.position[rows])
+
+
+_decoder = msgspec.msgpack.Decoder(Run)
+_encoder = msgspec.msgpack.Encoder()
+NO_LINKS = LinkRun(0, np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int32), [])
 
 
 class LinkTable:
-    """Links of one page stand together; links to one page are chained, newest first."""
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._parent: U64 = np.zeros(0, np.uint64)
-        self._child: U64 = np.zeros(0, np.uint64)
-        self._position: I32 = np.zeros(0, np.int32)
-        self._next_in: I64 = np.zeros(0, np.int64)
-        self._anchors: list[str] = []
+    def run(self, page: int) -> LinkRun:
+        kept = self._shelf.get(_key(page))
+        if kept is None:
+            return NO_LINKS
+        run = _decoder.decode(kept)
+        child, next_in = np.frombuffer(run.child, np.uint64), np.frombuffer(run.next_in, np.uint64)
+        return LinkRun(run.live, child, next_in, np.frombuffer(run.position, np.int32), run.anchors)
 
-    def __len__(self) -> int:
-        return len(self._anchors)
+    def write(self, page: int, run: LinkRun) -> None:
+        columns = (run.child.tobytes(), run.next_in.tobytes(), run.position.tobytes())
+        self._shelf.put(_key(page), _encoder.encode(Run(run.live, *columns, run.anchors)))
 
-    def has_room(self, count: int) -> bool:
-        return len(self) + count <= self._most
+    def forget(self, page: int) -> None:
+        """Chains end here from now on; as they run from new to old, what lies behind was to go soon anyway."""
+        self._shelf.delete(_key(page))
 
-    def add(self, parent: U64, child: U64, anchor: Text, position: I32, next_in: I64) -> None:
-        """Append links, numbered from the present length on; `next_in` is the next link to the same child."""
-        first, end = len(self), len(self) + len(child)
-        for name, values in (
-            ("_parent", parent), ("_child", child), ("_position", position), ("_next_in", next_in)
-        ):  # fmt: skip
-            column = grown(getattr(self, name), end)
-            column[first:end] = values
-            setattr(self, name, column)
-        self._anchors.extend(anchor)
+    def children(self, page: int) -> Paths:
+        run = self.run(page)
+        return run.paths(page, range(run.live))
 
-    def children(self, first: int, count: int) -> Paths:
-        return self._paths(range(first, first + count))
+    def child_ids(self, page: int) -> U64:
+        run = self.run(page)
+        return run.child[: run.live].copy()
 
-    def child_ids(self, first: int, count: int) -> U64:
-        return self._child[first : first + count].copy()
+    def parents(self, child: int, newest: int, most: int | None = None) -> Paths:
+        """Every page that links to a URL, newest first; or only so many of the newest."""
+        found: list[Paths] = []
+        page, wanted = newest, np.uint64(child)
+        while page != NOWHERE and (most is None or len(found) < most):
+            run = self.run(page)
+            here = np.flatnonzero(run.child == wanted)[:1]
+            if not len(here):
+                break
+            found.append(run.paths(page, here.tolist()))
+            page = int(run.next_in[here[0]])
+        return joined(found)
 
-    def parents(self, newest: int, most: int | None = None) -> Paths:
-        """Every page that links to a URL, once, by its newest link; or only so many of the newest."""
-        seen: dict[int, int] = {}
-        link = newest
-        while link >= 0 and (most is None or len(seen) < most):
-            seen.setdefault(int(self._parent[link]), link)
-            link = int(self._next_in[link])
-        return self._paths(seen.values())
 
-    def _paths(self, numbers: Iterable[int]) -> Paths:
-        rows = np.fromiter(numbers, np.intp)
-        anchors = texts(self._anchors[row] for row in rows)
-        return Paths(self._parent[rows], self._child[rows], anchors, self._position[rows])
+def joined(pieces: Sequence[Paths]) -> Paths:
+    if not pieces:
+        none = np.zeros(0, np.uint64)
+        return Paths(none, none, np.zeros(0, object), np.zeros(0, np.int32))
+    columns = zip(*((p.parent, p.child, p.anchor, p.position) for p in pieces), strict=True)
+    return Paths(*(np.concatenate(column) for column in columns))
+
+
+def _key(page: int) -> bytes:
+    return page.to_bytes(8, "big")

@@ -15,7 +15,7 @@ from crawlguide.store.rows import DONE, DROPPED, QUEUED
 if TYPE_CHECKING:
     from crawlguide.core.tables import U64
     from crawlguide.core.types import Fetches
-    from crawlguide.store.expiring import Expiring
+    from crawlguide.store.expiring import Kept
     from crawlguide.store.frontier import Frontier
 
 RETRIED_ERRORS = frozenset({"timeout", "dns", "connect"})
@@ -50,7 +50,7 @@ class Outcomes:
     """Applies the fetches of one tell to a frontier, one by one."""
 
     frontier: Frontier
-    told: Expiring[str, bool]
+    told: Kept
     crawler_id: str
     at: float
     max_retries: int
@@ -85,9 +85,9 @@ class Outcomes:
         if not one.fetch_time:
             return False
         key = f"{one.id} {one.fetch_time}"
-        if self.told.get(key, self.at):
+        if self.told.get(key, self.at) is not None:
             return True
-        self.told.put(key, True, self.at + REMEMBERED_S)
+        self.told.put(key, b"", self.at + REMEMBERED_S)
         return False
 
     def _fetched(self, one: One, row: int) -> None:
@@ -116,6 +116,7 @@ class Outcomes:
         return target
 
     def _note(self, row: int, status: int) -> None:
+        self.frontier.changes.row(row)
         self.frontier.table["status"][row] = max(status, 0)
         self.frontier.table["fetched"][row] = self.at
 
@@ -136,7 +137,7 @@ class Outcomes:
         frontier.end_leases([row])
         frontier.queues.remove(here.astype(np.int32))
         frontier.move(here, QUEUED)
-        frontier.queues.postpone(here.astype(np.int32), np.array([self.at + wait]))
+        frontier.postpone(here, np.array([self.at + wait]))
         return True
 
     def _host(self, row: int, one: One, failed: bool) -> None:
@@ -161,6 +162,7 @@ class Outcomes:
             return
         frontier, table = self.frontier, self.frontier.table
         before = float(table["relevance"][row])
+        frontier.changes.row(row)
         table["relevance"][row] = relevance
         frontier.counts["relevant"] += int(relevance >= RELEVANT) - int(before >= RELEVANT)
         host = frontier.hosts.rows[int(table["host"][row])]
@@ -173,16 +175,14 @@ class Outcomes:
     def _shift_children(self, row: int, shift: float, before: float) -> None:
         """The children's sum moves by the correction; their best parent may now be this page, or another one."""
         frontier, table = self.frontier, self.frontier.table
-        first, count = int(table["first_out"][row]), int(table["outs"][row])
-        children = frontier.index.find(frontier.links.child_ids(first, count))
+        children = frontier.index.find(frontier.links.child_ids(frontier.id_of(row)))
         children = np.unique(children[children >= 0])
+        frontier.changes.rows(children)
         table["parent_sum"][children] += shift
         lost = children[(table["parent_best"][children] <= before) & (shift < 0)]
         table["parent_best"][children] = np.maximum(table["parent_best"][children], before + shift)
         for child in lost[:CHILDREN_LOOKED_AT].tolist():
-            parents = frontier.index.find(
-                frontier.links.parents(int(table["first_in"][child]), PARENTS_LOOKED_AT).parent
-            )
+            parents = frontier.index.find(frontier.parents(child, PARENTS_LOOKED_AT).parent)
             relevance = table["relevance"][parents[parents >= 0]]
             table["parent_best"][child] = max(np.where(np.isnan(relevance), UNKNOWN_RELEVANCE, relevance), default=0.0)
 
@@ -201,8 +201,7 @@ class Outcomes:
         rows = rows[frontier.table["outs"][rows] > 0]
         if not len(rows):
             return np.zeros(0, np.uint64)
-        out = frontier.table[rows]
-        ids = [frontier.links.child_ids(int(f), int(n)) for f, n in zip(out["first_out"], out["outs"], strict=True)]
+        ids = [frontier.links.child_ids(frontier.id_of(row)) for row in rows.tolist()]
         return np.unique(np.concatenate(ids))
 
 

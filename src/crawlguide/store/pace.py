@@ -2,42 +2,81 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crawlguide.store.columns import grown
+from crawlguide.store.names import Names
 from crawlguide.store.rows import PACE
+from crawlguide.store.shelves import key_of
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F32, F64, I64
+    from crawlguide.store.shelves import Shelf
 
 LONGEST_BLOCK_S = 86_400.0
 LONGEST_BACKOFF_S = 3_600.0
+IDLE_S = 86_400.0
+SWEPT_AT_ONCE = 20_000
 SLOW_DOWN = frozenset({429, 503})
-RECENT = 15
 
 
 class Pace:
     """One row for each politeness queue that was ever seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
         self.rows = np.zeros(0, PACE)
         self.opens: F64 = np.zeros(0)  # per queue: when it may be fetched again
-        self._recent_ms: F32 = np.zeros(0, np.float32)  # rings of the newest values, one behind the other
-        self._recent_bytes: F32 = np.zeros(0, np.float32)
-        self._row_of: dict[str, int] = {}
+        self._queues = Names()
+        self._swept = 0
+        self.touched: set[int] = set()  # changed for other reasons than a crawl's rows
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    @property
+    def end(self) -> int:
+        """Every queue's row has a smaller number."""
+        return self._queues.end
 
     def row(self, queue: str) -> int:
-        row = self._row_of.get(queue)
-        if row is None:
-            row = self._row_of[queue] = len(self._row_of)
-            self.rows = grown(self.rows, row + 1)
-            self.opens = grown(self.opens, row + 1, -np.inf)
-            self._recent_ms = grown(self._recent_ms, (row + 1) * RECENT)
-            self._recent_bytes = grown(self._recent_bytes, (row + 1) * RECENT)
-            self._reset(row)
+        known = self._queues.find(queue)
+        return self._add(queue) if known is None else known
+
+    def load(self, rows: np.ndarray[Any, Any]) -> None:
+        """Take over queues as they were written down; their names are on the shelf."""
+        for key, name in self._shelf.items():
+            row = int.from_bytes(key, "big")
+            self._queues.put(name.decode(), row)
+            self._fit(row)
+            self.rows[row] = rows[row]
+            self.opens[row] = max(float(rows["next_fetch"][row]), float(rows["blocked"][row]))
+        self._queues.close_gaps()
+
+    def forget_idle(self, at: float) -> None:
+        """Of the next few queues those that no crawl knows, that owe no wait and that no operator set are forgotten."""
+        start = self._swept if self._swept < self.end else 0
+        self._swept = start + SWEPT_AT_ONCE
+        rows, opens = self.rows[start : self.end][:SWEPT_AT_ONCE], self.opens[start : self.end][:SWEPT_AT_ONCE]
+        idle = (rows["crawls"] == 0) & (rows["leases"] == 0) & (rows["limit"] == 0) & np.isnan(rows["delay"])
+        for row in (start + np.flatnonzero(idle & (opens < at - IDLE_S))).tolist():
+            if self._queues.names[row]:
+                self._shelf.delete(key_of(row))
+                self._queues.forget(self._queues.names[row])
+
+    def _add(self, queue: str) -> int:
+        row = self._queues.add(queue)
+        self._shelf.put(key_of(row), queue.encode())
+        self.touched.add(row)
+        self._fit(row)
+        self._reset(row)
         return row
+
+    def _fit(self, row: int) -> None:
+        self.rows = grown(self.rows, row + 1)
+        self.opens = grown(self.opens, row + 1, -np.inf)
 
     def leave(self, queues: I64) -> None:
         """Leases of these queues ended."""
@@ -49,10 +88,10 @@ class Pace:
         row["fetches"] += 1
         row["failures"] += failed
         if elapsed_ms >= 0:
-            row["median_ms"] = _remembered(self._recent_ms, queue, int(row["timed"]), elapsed_ms)
+            row["median_ms"] = _remembered(row["recent_ms"], int(row["timed"]), elapsed_ms)
             row["timed"] += 1
         if size >= 0 and not failed:
-            row["median_bytes"] = _remembered(self._recent_bytes, queue, int(row["weighed"]), size)
+            row["median_bytes"] = _remembered(row["recent_bytes"], int(row["weighed"]), size)
             row["weighed"] += 1
 
     def ended(self, queue: int, at: float) -> None:
@@ -84,6 +123,7 @@ class Pace:
         self.rows["limit"][queue] = limit
 
     def _reset(self, row: int) -> None:
+        self.opens[row] = -np.inf
         self.rows[row] = np.zeros((), PACE)
         for name in ("last", "next_fetch", "blocked"):
             self.rows[name][row] = -np.inf
@@ -91,8 +131,8 @@ class Pace:
             self.rows[name][row] = np.nan
 
 
-def _remembered(recent: F32, queue: int, count: int, value: float) -> float:
+def _remembered(ring: F32, count: int, value: float) -> float:
     """Keep the newest values in a ring; returns their median, which one liar cannot move far."""
-    ring = recent[queue * RECENT : (queue + 1) * RECENT]
-    ring[count % RECENT] = value
-    return float(sorted(ring[: min(count + 1, RECENT)].tolist())[min(count, RECENT - 1) // 2])
+    ring[count % len(ring)] = value
+    newest = sorted(ring[: count + 1].tolist())
+    return float(newest[(len(newest) - 1) // 2])

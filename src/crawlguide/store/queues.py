@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crawlguide.core.tables import rows_of
 from crawlguide.store.columns import grown
-from crawlguide.store.heaps import Heaps
 from crawlguide.store.kernels import walk
+from crawlguide.store.kernels.rowheaps import LATER, WORST
+from crawlguide.store.rowheap import RowHeap
 from crawlguide.store.tiers import Tiers
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I32, I64
 
 SHUT_AT_ONCE = 1_000
-ALL = 0
 
 
 class Queues:
@@ -25,22 +26,23 @@ class Queues:
     whoever evicts passes over it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, table: np.ndarray[Any, Any]) -> None:
+        self._table = table
         self._best = Tiers()
-        self._worst = Heaps()
-        self._later = Heaps()
+        self._place: I32 = np.zeros(0, np.int32)
+        self._worst = RowHeap(table, self._place, WORST)
+        self._later = RowHeap(table, self._place, LATER)
         self._given: I32 = np.zeros(0, np.int32)  # zeros: scratch of a walk
         self.fit(0, 1)
 
     def fit(self, rows: int, hosts: int) -> None:
         self._best.fit(rows, hosts)
-        self._worst.fit(rows, 1)
-        self._later.fit(rows, 1)
+        grown(self._place, rows, -1)
         self._given = grown(self._given, hosts, 0)
 
     def push(self, rows: I32, hosts: I32, priority: F64, sequence: I64) -> None:
         self._best.push(rows, hosts, priority, sequence)
-        self._worst.push(rows, np.zeros(len(rows), np.int32), -priority, -sequence)
+        self._worst.push(rows)
 
     def take_out(self, rows: I32) -> None:
         """Rows go to a crawler and may come back."""
@@ -53,26 +55,37 @@ class Queues:
         self._later.remove(rows)
 
     def rank(self, rows: I32, priority: F64) -> None:
-        """New priorities for rows that wait; others are left alone."""
+        """New priorities, written into the rows; those that wait find their new place."""
         self._best.rekey(rows, priority)
-        self._worst.rekey(rows, -priority)
+        self._worst.rank(rows, priority)
 
     def postpone(self, rows: I32, due: F64) -> None:
-        """Rows that wait for their hour instead of their turn."""
-        self._later.push(rows, np.zeros(len(rows), np.int32), -due, rows.astype(np.int64))
+        """Rows that wait for their hour instead of their turn; one that does already keeps its hour."""
+        fresh = np.isnan(self._table["due"][rows])
+        self._worst.remove(rows[fresh])
+        self._table["due"][rows[fresh]] = due[fresh]
+        self._later.push(rows[fresh])
 
     def due(self, at: float, most: int = 1_000) -> I32:
         """Take out rows whose hour has come."""
         first = self.next_due()
         if first is None or first > at:
             return np.zeros(0, np.int32)
-        rows = np.sort(self._later.not_below(ALL, -at, most))
+        rows = np.sort(self._later.due(at, most))
         self._later.remove(rows)
         return rows
 
+    def load(self, rows: I32) -> None:
+        """Queue rows as their records say: for their hour, or for their turn."""
+        facts = rows_of(self._table, rows.astype(np.int64))
+        turn = np.isnan(facts["due"])
+        self._later.push(rows[~turn])
+        columns = (facts[name][turn] for name in ("host", "priority", "sequence"))
+        self.push(rows[turn], *columns)
+
     def next_due(self) -> float | None:
-        first = self._later.first(ALL)
-        return None if first is None else -first[0]
+        first = self._later.first()
+        return None if first is None else float(self._table["due"][first])
 
     def best(self, limit: int, per_host: int, until: float, opens: F64, pace_row: I32) -> I32:
         """The best rows of hosts that open by `until`, best first. Hosts found shut are set aside until they open."""
@@ -103,8 +116,7 @@ class Queues:
 
     def worst(self) -> int | None:
         """The lowest-ranked row, which may be with a crawler; None if all wait for their hour."""
-        first = self._worst.first(ALL)
-        return None if first is None else first[1]
+        return self._worst.first()
 
     def pass_over(self, rows: I32) -> None:
         """Rows that must not go now leave the worst; `push` brings them back when they wait again."""

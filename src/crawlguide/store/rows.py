@@ -12,24 +12,25 @@ ROW = np.dtype(
         ("sequence", np.int64),  # number of its discovery within the crawl
         ("discovered", np.float64),
         ("fetched", np.float64),  # NaN: never
+        ("due", np.float64),  # waits for this instant instead of its turn, NaN: for its turn
         ("priority", np.float64),  # at rest
         ("parent_sum", np.float64),  # of the relevance of all pages known to link here
         ("parent_best", np.float64),
         ("given", np.float64),  # priority set by hand, NaN: none
         ("relevance", np.float64),  # of its last fetch, NaN: unknown
-        ("first_in", np.int64),  # newest link that leads here, -1: none
-        ("first_out", np.int64),  # first of its own links
-        ("outs", np.int32),
+        ("newest_in", np.uint64),  # id of the page with the newest link that leads here, 0: none
+        ("outs", np.int32),  # links it was last seen to hold
         ("parents", np.int32),
         ("host", np.int32),  # row in the crawl's hosts
         ("arm", np.int32),
         ("stamp", np.int32),  # the last page that was counted as a parent
-        ("depth", np.int32),
-        ("max_depth", np.int32),  # -1: no bound of its own
+        ("depth", np.int16),
+        ("max_depth", np.int16),  # -1: no bound of its own
         ("status", np.int16),  # of its last fetch, 0: none
         ("tries", np.uint8),  # failed tries since its last success
         ("state", np.uint8),
         ("counted", np.uint8),  # among the pages of its domain
+        ("noted", np.uint8),  # metadata came with it
         ("reason", np.uint8),  # why dropped: a number in the crawl's list of reasons
     ],
     align=True,
@@ -48,8 +49,11 @@ PACE = np.dtype(
         ("failures", np.int64),
         ("leases", np.int32),
         ("limit", np.int32),  # leases at once, 0: no limit
+        ("crawls", np.int32),  # how many crawls know the queue
         ("timed", np.int32),
         ("weighed", np.int32),
+        ("recent_ms", np.float32, 15),  # rings of the newest values
+        ("recent_bytes", np.float32, 15),
     ],
     align=True,
 )
@@ -64,6 +68,7 @@ HOST = np.dtype(
         ("judged", np.int64),
         ("relevance_sum", np.float64),
         ("withheld", np.float64),  # kept out until then
+        ("urls", np.int32),  # rows that belong to it
     ],
     align=True,
 )

@@ -36,7 +36,7 @@ def record(frontier: Frontier, row: int) -> UrlRecord:
     state = int(taken["state"])
     lease = frontier.leases.by_row.get(row) if state == LEASED else None
     return UrlRecord(
-        url=frontier.urls[row],
+        url=frontier.urls.of(row),
         state=STATES[state],
         reason=frontier.reasons[int(taken["reason"])] if state == DROPPED else None,
         priority=float(taken["priority"]),

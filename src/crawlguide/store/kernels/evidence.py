@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from crawlguide.core.kernels import F64, I32, I64, U8, kernel, nothing, one_i64, part, records
+from crawlguide.core.kernels import F64, I32, I64, U8, U64, kernel, nothing, one_i64, part, records
+from crawlguide.store.kernels.blank import DEEPEST
 from crawlguide.store.rows import DROPPED, FREE, QUEUED, ROW
 
 NOTHING, WAITS, REFUSED, BACK = 0, 1, 2, 3  # what becomes of a link's target
@@ -45,10 +46,10 @@ def add(
         if mine != last or mine < 0:
             last = mine
             stamp += 1
-        depth, bound, relevance = 0, max_depth[number], 1.0
+        depth, bound, relevance = 0, min(max_depth[number], DEEPEST), 1.0
         if mine >= 0:
             parent = table[page_rows[mine]]
-            depth, bound = parent.depth + 1, tighter(bound, parent.max_depth)
+            depth, bound = min(parent.depth + 1, DEEPEST), tighter(bound, parent.max_depth)
             relevance = UNKNOWN_RELEVANCE if np.isnan(page_relevance[mine]) else page_relevance[mine]
         table[row].max_depth = bound if fresh[number] else looser(table[row].max_depth, bound)
         if not np.isnan(given[number]):
@@ -84,14 +85,9 @@ def settle(rows, table, fate):
             fate[number] = NOTHING
 
 
-@kernel(nothing(I64, I64, one_i64, I64, records(ROW)))
-def chain(rows, from_rows, first, next_in, table):
-    """Hang links numbered from `first` on before those that lead to the same rows; note where a page's begin."""
+@kernel(nothing(I64, U64, U64, records(ROW)))
+def chain(rows, pages, next_in, table):
+    """Hang links of these pages before those that lead to the same rows already."""
     for number in range(len(rows)):
-        parent = table[from_rows[number]]
-        if number == 0 or from_rows[number] != from_rows[number - 1]:
-            parent.first_out = first + number
-            parent.outs = 0
-        parent.outs += 1
-        next_in[number] = table[rows[number]].first_in
-        table[rows[number]].first_in = first + number
+        next_in[number] = table[rows[number]].newest_in
+        table[rows[number]].newest_in = pages[number]

@@ -10,7 +10,7 @@ import numpy as np
 from crawlguide.core.kernels import F64, I32, I64, kernel, nothing, one_f64, one_i64, part, records
 from crawlguide.store.kernels.runs import give_run, take_run
 
-SLOT = np.dtype([("key", np.float64), ("tie", np.int64), ("item", np.int64)])
+SLOT = np.dtype([("key", np.float64), ("tie", np.int64), ("item", np.int32)])
 GROUP = np.dtype([("start", np.int64), ("size", np.int32), ("order", np.int32)])  # room = 2**order, -1: none yet
 ITEM = np.dtype([("place", np.int32), ("group", np.int32)])
 SLOTS, GROUPS, ITEMS = records(SLOT), records(GROUP), records(ITEM)

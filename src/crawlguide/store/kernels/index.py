@@ -97,6 +97,20 @@ def claim_all(keys, rows, fresh, done, spare, ids, slots, starts, orders, filled
     return len(keys)
 
 
+@kernel(one_i64(I64, one_i64, U64, SLOTS, I64, I32, I32, I64, I64))
+def put_all(rows, done, ids, slots, starts, orders, filled, free, used):
+    """Index rows whose ids stand already, from number `done` on; returns how many are done, as above."""
+    for number in range(done, len(rows)):
+        key = ids[rows[number]]
+        shard = (key >> 48) & 255
+        if orders[shard] < 0 or 4 * (filled[shard] + 1) > 3 * (1 << orders[shard]):
+            if rehash(shard, ids, slots, starts, orders, filled, free, used) == 0:
+                return number
+        filled[shard] += 1
+        place(rows[number], key, slots, starts, orders)
+    return len(rows)
+
+
 @kernel(nothing(U64, U64, SLOTS, I64, I32))
 def forget_all(keys, ids, slots, starts, orders):
     for number in range(len(keys)):

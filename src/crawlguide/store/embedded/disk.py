@@ -1,0 +1,168 @@
+"""A RocksDB folder: shelves that are written together, and errors in our own words."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rocksdict import Checkpoint, Rdict, WriteBatch
+
+from crawlguide.core.errors import ConfigError, DataError, StorageFull, StoreUnavailable
+from crawlguide.store.embedded import options
+from crawlguide.store.embedded.shelf import DiskShelf, beyond
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+Pending = Mapping[DiskShelf, Mapping[bytes, bytes | None]]
+NEEDED_TO_REOPEN = 4 * options.MIB
+
+
+class Disk:
+    """Nothing here knows what is kept. `write` may be called while another thread is in `sync`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.changed: dict[DiskShelf, None] = {}  # shelves with something to write, in the order they changed
+        self._busy = threading.Lock()  # held while the database is synced or opened anew
+        self._flushing = threading.Lock()
+        self._families: dict[str, Any] = {}
+        self._handles: dict[str, Any] = {}
+        self._unlogged = options.unlogged()
+        self._open()
+
+    def shelf(self, family: str, prefix: bytes) -> DiskShelf:
+        return DiskShelf(self, family, prefix)
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        with said_plainly(self.folder):
+            found: bytes | None = self._families[family].get(key)
+            return found
+
+    def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        with said_plainly(self.folder):
+            found: list[bytes | None] = self._families[family].get(keys)
+            return found
+
+    def items(self, family: str, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Everything below a prefix from `start` on, in order."""
+        with said_plainly(self.folder):
+            for key, value in self._families[family].items(from_key=prefix + start):
+                if not key.startswith(prefix):
+                    return
+                yield key, value
+
+    def write(self, pending: Pending, emptied: Sequence[str] = ()) -> None:
+        """All of it or nothing, into the log of the database: it survives this process from here on.
+
+        Families to be emptied are so before anything is put.
+        """
+        batch = WriteBatch(raw_mode=True)
+        for family in emptied:
+            batch.delete_range(b"", b"\xff" * 16, self._handles[family])
+        for shelf, entries in pending.items():
+            handle = self._handles[shelf.family]
+            for key, value in entries.items():
+                if value is None:
+                    batch.delete(key, handle)
+                else:
+                    batch.put(key, value, handle)
+        with said_plainly(self.folder):
+            self._database.write(batch)
+
+    def write_unlogged(self, family: str, entries: Mapping[bytes, bytes]) -> None:
+        """What can be made again; it lasts after `flush`."""
+        batch = WriteBatch(raw_mode=True)
+        for key, value in entries.items():
+            batch.put(key, value, self._handles[family])
+        with said_plainly(self.folder):
+            self._database.write(batch, self._unlogged)
+
+    def delete_range(self, family: str, first: bytes, end: bytes) -> None:
+        with said_plainly(self.folder):
+            self._families[family].delete_range(first, end)
+
+    def delete_below(self, prefix: bytes) -> None:
+        """Everything below a prefix, on every shelf."""
+        for family in options.OWNED:
+            self.delete_range(family, prefix, beyond(prefix))
+
+    def sync(self) -> None:
+        """What was written survives a loss of power from here on."""
+        with self._busy, said_plainly(self.folder):
+            self._database.flush_wal(True)
+
+    def flush(self, family: str) -> None:
+        """What was written unlogged survives a loss of power from here on."""
+        with self._flushing, said_plainly(self.folder):
+            self._families[family].flush()
+
+    def checkpoint(self, target: Path) -> None:
+        """A second folder with the same content, sharing files with this one where the file system can."""
+        with self._busy, said_plainly(self.folder):
+            Checkpoint(self._database).create_checkpoint(str(target))
+
+    def reopen(self) -> None:
+        """After an error: RocksDB may refuse to write on, or not know what reached the disk."""
+        if shutil.disk_usage(self.folder).free < NEEDED_TO_REOPEN:
+            raise full(self.folder)
+        with self._busy, self._flushing:
+            self._close()
+            self._open()
+
+    def close(self) -> None:
+        with self._busy, self._flushing:
+            self._close()
+
+    def _close(self) -> None:
+        self._families.clear()
+        self._handles.clear()
+        with said_plainly(self.folder):
+            self._database.close()
+
+    def _open(self) -> None:
+        _check_folder(self.folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._database = Rdict(str(self.folder), options.database(), column_families=options.families())
+        except Exception as problem:  # noqa: BLE001 - the library raises nothing more precise
+            raise _cannot_open(self.folder, str(problem)) from None
+        for name in ("default", *options.FAMILIES):
+            self._families[name] = self._database.get_column_family(name)
+            self._handles[name] = self._database.get_column_family_handle(name)
+
+
+@contextmanager
+def said_plainly(folder: Path) -> Iterator[None]:
+    """The library raises plain exceptions with RocksDB's words in them."""
+    try:
+        yield
+    except Exception as problem:  # noqa: BLE001
+        text = str(problem)
+        if "No space left" in text:
+            raise full(folder) from None
+        if "Corruption" in text:
+            raise DataError(f"data: {folder} is damaged: {text[:300]}") from None
+        raise StoreUnavailable(f"data: {folder} cannot be read or written: {text[:300]}", retry_after_s=1.0) from None
+
+
+def full(folder: Path) -> StorageFull:
+    return StorageFull(f"data: no room left on the disk of {folder}; what was acknowledged is safe", retry_after_s=5.0)
+
+
+def _check_folder(folder: Path) -> None:
+    """Nothing is put among things of somebody else's."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"data: expected a folder, {folder} is a file")
+    if folder.exists() and any(folder.iterdir()) and not (folder / "CURRENT").exists():
+        raise ConfigError(f"data: {folder} holds other things and no crawlguide data; name an empty or new folder")
+
+
+def _cannot_open(folder: Path, text: str) -> ConfigError:
+    if "LOCK" in text or "lock" in text.split(":", maxsplit=1)[0]:
+        return ConfigError(f"data: {folder} is in use by another process; stop it, or speak to it with --url")
+    return ConfigError(f"data: {folder} cannot be opened: {text[:300]}")

@@ -1,0 +1,111 @@
+"""Opening a folder: the last snapshot, the rows logged since, and everything that follows from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.store.embedded import journal
+from crawlguide.store.embedded.snapshot import CHUNK
+from crawlguide.store.rows import DROPPED, FREE, LEASED, QUEUED
+from crawlguide.store.shelves import key_of
+
+if TYPE_CHECKING:
+    from crawlguide.store.embedded.disk import Disk
+    from crawlguide.store.embedded.format import Reader
+    from crawlguide.store.embedded.journal import Column, Counters
+    from crawlguide.store.frontier import Frontier
+    from crawlguide.store.pace import Pace
+
+
+@dataclass
+class Loaded:
+    """The tables of a folder as they come off the disk, by crawl and name."""
+
+    disk: Disk
+    reader: Reader
+    frontiers: dict[int, Frontier]
+    columns: dict[tuple[int, str], Column] = field(default_factory=dict)
+    counters: dict[int, Counters] = field(default_factory=dict)
+    at: float = 0.0
+    log_bytes: int = 0
+    log_end: int = 0
+
+    def read(self, log_start: int) -> None:
+        for owner, frontier in self.frontiers.items():  # the large ones are read into the place where they stay
+            self.columns[owner, "rows"], self.columns[owner, "ids"] = frontier.table, frontier.index.ids
+        for owner in [*self.frontiers, 0]:
+            for table in journal.TABLES:
+                self._read_chunks(owner, table)
+        self.log_end = log_start
+        for key, value in self.disk.items("log", b"", key_of(log_start, 8)):
+            self._apply(journal.decode(value))
+            self.log_end, self.log_bytes = int.from_bytes(key, "big") + 1, self.log_bytes + len(value)
+
+    def column(self, owner: int, table: str) -> Column:
+        return self.columns.setdefault((owner, table), np.zeros(0, journal.TABLES[table]))
+
+    def _read_chunks(self, owner: int, table: str) -> None:
+        prefix = key_of(owner) + table.encode().ljust(8)
+        for key, value in self.disk.items("rows", prefix):
+            first = int.from_bytes(key[len(prefix) :], "big") * CHUNK
+            self._put(owner, table, self.reader.records(table, value), first)
+
+    def _put(self, owner: int, table: str, records: Column, first: int) -> None:
+        rows = np.arange(first, first + len(records))
+        self.columns[owner, table] = journal.put(self.column(owner, table), rows, records)
+
+    def _apply(self, entry: journal.Entry) -> None:
+        self.at = max(self.at, entry.at)
+        for piece in entry.pieces:
+            if piece.owner and piece.owner not in self.frontiers:  # of a crawl that was deleted since
+                continue
+            rows, records = np.frombuffer(piece.rows, np.int32), self.reader.records(piece.table, piece.records)
+            self.columns[piece.owner, piece.table] = journal.put(self.column(piece.owner, piece.table), rows, records)
+        self.counters.update({kept.owner: kept for kept in entry.counters})
+
+
+def restore_pace(loaded: Loaded, pace: Pace) -> None:
+    pace.load(loaded.column(0, "pace"))
+
+
+def restore_crawl(loaded: Loaded, owner: int) -> None:
+    """Everything about a crawl that follows from its rows."""
+    frontier = loaded.frontiers[owner]
+    if owner in loaded.counters:
+        journal.restore(frontier, loaded.counters[owner])
+    frontier.hosts.load(loaded.column(owner, "hosts"), loaded.column(owner, "domains"))
+    count = _rows_in_use(frontier)
+    state = frontier.table["state"][:count]
+    frontier.index.load(count, np.flatnonzero(state != FREE))
+    frontier.states[:] = np.bincount(state, minlength=FREE + 1)
+    frontier.states[FREE] = 0
+    _restore_dropped(frontier, state)
+    frontier.queues.fit(len(frontier.table), len(frontier.hosts.rows))
+    waits = (state == QUEUED) | ((state != FREE) & ~np.isnan(frontier.table["due"][:count]))
+    frontier.queues.load(np.flatnonzero(waits).astype(np.int32))
+    _restore_leases(frontier)
+    withheld = frontier.hosts.rows["withheld"][: frontier.hosts.end]
+    frontier.any_withheld = bool((withheld > -np.inf).any())
+
+
+def _restore_dropped(frontier: Frontier, state: Column) -> None:
+    reasons = Counter(frontier.table["reason"][: len(state)][state == DROPPED].tolist())
+    frontier.dropped.update({frontier.reasons[number]: count for number, count in reasons.items()})
+
+
+def _restore_leases(frontier: Frontier) -> None:
+    frontier.leases.load(lambda row: bool(frontier.table["state"][row] == LEASED))
+    strict = {row: lease.expires for row, lease in frontier.leases.by_row.items() if lease.strict}
+    if strict:
+        hosts = frontier.table["host"][list(strict)]
+        frontier.queues.shut(hosts, np.array(list(strict.values())))
+
+
+def _rows_in_use(frontier: Frontier) -> int:
+    """Every row that was ever given out has an id."""
+    used = np.flatnonzero(frontier.index.ids)
+    return int(used[-1]) + 1 if len(used) else 0

@@ -1,0 +1,146 @@
+"""The store in a folder. Columns answer, the disk remembers; nothing is acknowledged before it is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from crawlguide.core.types import Crawl
+from crawlguide.store.book import Book
+from crawlguide.store.embedded import format as formats
+from crawlguide.store.embedded import journal, keys, loading
+from crawlguide.store.embedded.disk import Disk
+from crawlguide.store.embedded.ledger import LOG_START, Ledger
+from crawlguide.store.frontier import Frontier
+from crawlguide.store.local import LocalStore
+from crawlguide.store.pace import Pace
+from crawlguide.store.shelves import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from crawlguide.store.embedded.format import Reader
+    from crawlguide.store.frontier import Quota
+
+FORMAT, NEXT_OWNER = b"format", b"next_owner"
+
+
+class Listed(msgspec.Struct, array_like=True):
+    """A crawl in the folder's list; without a definition it is being deleted."""
+
+    tenant: str
+    name: str
+    definition: bytes | None
+
+
+class EmbeddedStore(LocalStore):
+    """Every change is in RocksDB's log when `commit` returns, and on the disk if it was to be durable."""
+
+    def __init__(self, folder: Path, quota: Quota) -> None:
+        self._disk = Disk(folder)
+        super().__init__(quota, Pace(keys.shelf(self._disk, keys.FOLDER, b"Q")))
+        self._list = keys.shelf(self._disk, keys.FOLDER, b"C")
+        self._owners: dict[Crawl, int] = {}
+        self._doomed: list[int] = []  # deleted crawls that are still to be wiped off the disk
+        self._ledger = Ledger(self._disk, self._pace)
+        self.migrated_from: int | None = None
+        self._open()
+
+    @property
+    def latest(self) -> float:
+        """The last instant anybody spoke of, here or before the last stop."""
+        return self._ledger.latest
+
+    # opening
+
+    def _open(self) -> None:
+        kept = self._ledger.folder.get(FORMAT)
+        if kept is None:
+            self._ledger.folder.put(FORMAT, formats.now())
+            self._ledger.write()
+            return
+        reader = formats.reader(kept, self._disk.folder)
+        for key, value in self._list.items():
+            self._take_over(int.from_bytes(key, "big"), msgspec.msgpack.decode(value, type=Listed))
+        self._load(reader)
+        if reader.is_old:
+            self._ledger.rewrite({FORMAT: formats.now(), LOG_START: key_of(0, 8)})
+            self.migrated_from = reader.version
+
+    def _take_over(self, owner: int, listed: Listed) -> None:
+        if listed.definition is None:
+            self._doomed.append(owner)
+        else:
+            crawl = Crawl(listed.tenant, listed.name)
+            self._books[crawl] = self._book_of(crawl, owner, listed.definition)
+
+    def _load(self, reader: Reader) -> None:
+        frontiers = {owner: frontier for owner, (frontier, _) in self._ledger.frontiers.items()}
+        loaded = loading.Loaded(self._disk, reader, frontiers)
+        for owner in frontiers:
+            kept = keys.shelf(self._disk, owner, b"c").get(b"")
+            if kept is not None:
+                loaded.counters[owner] = journal.decode_counters(kept)
+        loaded.read(int.from_bytes(self._ledger.folder.get(LOG_START) or b"", "big"))
+        self._pace.load(loaded.column(keys.FOLDER, "pace"))
+        for owner in frontiers:
+            loading.restore_crawl(loaded, owner)
+        self._ledger.latest, self._ledger.log_end, self._ledger.log_bytes = loaded.at, loaded.log_end, loaded.log_bytes
+
+    # crawls
+
+    def _new_book(self, crawl: Crawl, definition: bytes) -> Book:
+        owner = int.from_bytes(self._ledger.folder.get(NEXT_OWNER) or b"\1", "big")
+        self._ledger.folder.put(NEXT_OWNER, key_of(owner + 1))
+        return self._book_of(crawl, owner, definition)
+
+    def _book_of(self, crawl: Crawl, owner: int, definition: bytes) -> Book:
+        shelves, changes = keys.shelves(self._disk, owner), self._ledger.watch()
+        frontier = Frontier(self._pace, self._quota, shelves, changes)
+        self._ledger.add(owner, frontier, changes)
+        self._owners[crawl] = owner
+        answers, told = keys.answers(self._disk, owner), keys.told(self._disk, owner)
+        return Book(definition, frontier, answers, told, shelves.states)
+
+    async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
+        self._ledger.check()
+        new = await super().crawl_put(crawl, definition, at)
+        self._list.put(key_of(self._owners[crawl]), msgspec.msgpack.encode(Listed(*crawl, definition)))
+        return new
+
+    async def crawl_delete(self, crawl: Crawl) -> bool:
+        self._ledger.check()
+        if not await super().crawl_delete(crawl):
+            return False
+        owner = self._owners.pop(crawl)
+        self._ledger.remove(owner)
+        self._list.put(key_of(owner), msgspec.msgpack.encode(Listed(*crawl, None)))
+        self._doomed.append(owner)
+        return True
+
+    # what lasts
+
+    def _changing(self, at: float) -> None:
+        self._ledger.check()
+        self._ledger.latest = max(self._ledger.latest, at)
+
+    async def count(self, crawl: Crawl, numbers: Mapping[str, int]) -> None:
+        await super().count(crawl, numbers)
+        self._frontier(crawl).changes.counters()
+
+    async def commit(self, durable: bool = True) -> None:
+        await self._ledger.commit(durable)
+        while self._doomed:
+            owner = self._doomed.pop()
+            self._disk.delete_below(key_of(owner))
+            self._list.delete(key_of(owner))
+
+    async def forget_old(self, crawl: Crawl, at: float) -> int:
+        self._ledger.rest()
+        return await super().forget_old(crawl, at)
+
+    async def close(self) -> None:
+        self._ledger.close()
+        self._books.clear()

@@ -1,0 +1,293 @@
+"""The store of one process: columns in memory, the rest on shelves. Which shelves, and whether anything lasts, is said
+by the kinds that build on it: `memory` and `embedded`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawlguide.core.errors import MalformedRequest, NotFound
+from crawlguide.store import discovery, growth, views
+from crawlguide.store.links import joined
+from crawlguide.store.outcomes import Outcomes
+from crawlguide.store.rows import DONE, DROPPED, LEASED, QUEUED, STATES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from crawlguide.core.tables import F64, U64
+    from crawlguide.core.types import (
+        Ask,
+        Batch,
+        Crawl,
+        Discovery,
+        Fetches,
+        Grants,
+        LeaseTerms,
+        Links,
+        Paths,
+        Recorded,
+        UrlRecord,
+    )
+    from crawlguide.store.book import Book
+    from crawlguide.store.frontier import Frontier, Quota
+    from crawlguide.store.pace import Pace
+
+COUNTED = ("asks", "assigned", "fetches", "failed", "relevant", "discovered", "evicted", "forgotten")
+FOCUS_HOSTS = 20
+FOCUS_PER_HOST = 10
+CLEARED_AT_ONCE = 4  # ended answers, for each that is looked up: so they never pile up
+
+
+class LocalStore:
+    """All crawls in this process. Only `commit` and long purges suspend, so every other call is atomic."""
+
+    def __init__(self, quota: Quota, pace: Pace) -> None:
+        self._quota = quota
+        self._pace = pace
+        self._books: dict[Crawl, Book] = {}
+
+    def _new_book(self, crawl: Crawl, definition: bytes) -> Book:
+        raise NotImplementedError
+
+    def _changing(self, at: float) -> None:
+        """Called before anything changes; raises where no change can be kept."""
+
+    def _book(self, crawl: Crawl) -> Book:
+        try:
+            return self._books[crawl]
+        except KeyError:
+            raise NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id") from None
+
+    def _frontier(self, crawl: Crawl) -> Frontier:
+        return self._book(crawl).frontier
+
+    # crawls
+
+    async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:  # noqa: ARG002 - nothing ages here
+        if crawl in self._books:
+            self._books[crawl].definition = definition
+            return False
+        self._books[crawl] = self._new_book(crawl, definition)
+        return True
+
+    async def crawl_get(self, crawl: Crawl) -> bytes | None:
+        return self._books[crawl].definition if crawl in self._books else None
+
+    async def crawl_list(self, tenant: str) -> list[Crawl]:
+        return sorted(crawl for crawl in self._books if crawl.tenant == tenant)
+
+    async def crawl_delete(self, crawl: Crawl) -> bool:
+        book = self._books.pop(crawl, None)
+        if book is None:
+            return False
+        book.frontier.end_leases(list(book.frontier.leases.by_row))
+        book.frontier.hosts.leave()
+        return True
+
+    # the frontier
+
+    async def discover(self, crawl: Crawl, links: Links, parents: Fetches | None, at: float) -> Discovery:
+        self._changing(at)
+        return discovery.discover(self._frontier(crawl), links, parents, at)
+
+    async def gather(self, crawl: Crawl, ask: Ask, limit: int, horizon_s: float, per_host: int) -> Batch:
+        frontier = self._frontier(crawl)
+        frontier.wake(ask.at)
+        until = ask.at + horizon_s
+        rows = frontier.best(limit, per_host, until)
+        focus = self._focus(frontier, ask, until)
+        if len(focus):
+            rows = np.concatenate([focus, rows[~np.isin(rows, focus)]])
+        return views.batch(frontier, rows)
+
+    def _focus(self, frontier: Frontier, ask: Ask, until: float) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Some rows of the hosts the crawler works on, so that they are considered whatever their rank."""
+        hosts = [host for name in ask.focus if (host := frontier.hosts.find(name)) is not None]
+        hosts += frontier.hosts.of_domain(ask.domain_hash) if ask.domain_hash else []
+        allowed = [host for host in hosts[:FOCUS_HOSTS] if self._opens(frontier, host) <= until]
+        found = [frontier.queues.of_host(host, FOCUS_PER_HOST) for host in allowed]
+        return np.concatenate(found).astype(np.int64) if found else np.zeros(0, np.int64)
+
+    def _opens(self, frontier: Frontier, host: int) -> float:
+        withheld = float(frontier.hosts.rows["withheld"][host])
+        return max(withheld, float(self._pace.opens[frontier.hosts.pace_row[host]]))
+
+    async def reserve(self, crawl: Crawl, batch: Batch, terms: LeaseTerms) -> Grants:
+        self._changing(terms.at)
+        return self._frontier(crawl).reserve(batch.id, terms)
+
+    async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int) -> Recorded:
+        self._changing(at)
+        book = self._book(crawl)
+        book.told.expire(at, 2 * len(fetches))
+        return Outcomes(book.frontier, book.told, fetches.crawler_id, at, max_retries).record(fetches)
+
+    async def rank(self, crawl: Crawl, ids: U64, priority: F64) -> None:
+        frontier = self._frontier(crawl)
+        frontier.rank(frontier.index.find(ids), priority)
+
+    async def look(self, crawl: Crawl, ids: U64) -> Batch:
+        frontier = self._frontier(crawl)
+        rows = frontier.index.find(ids)
+        return views.batch(frontier, rows[rows >= 0])
+
+    async def parents(self, crawl: Crawl, ids: U64) -> Paths:
+        frontier = self._frontier(crawl)
+        rows = frontier.index.find(ids)
+        return joined([frontier.parents(row) for row in rows[rows >= 0].tolist()])
+
+    async def children(self, crawl: Crawl, ids: U64) -> Paths:
+        frontier = self._frontier(crawl)
+        rows = frontier.index.find(ids)
+        return joined([frontier.links.children(frontier.id_of(row)) for row in rows[rows >= 0].tolist()])
+
+    async def withhold(self, crawl: Crawl, hosts: Sequence[str], until: F64) -> None:
+        frontier = self._frontier(crawl)
+        rows = frontier.hosts.rows_of(hosts)
+        frontier.queues.fit(0, len(frontier.hosts.rows))
+        frontier.hosts.rows["withheld"][rows] = until
+        frontier.any_withheld = True
+        frontier.queues.open(rows)
+        frontier.changes.hosts(rows)
+
+    async def admit(self, crawl: Crawl) -> None:
+        frontier = self._frontier(crawl)
+        held = np.flatnonzero(frontier.hosts.rows["withheld"][: frontier.hosts.end] > -np.inf).astype(np.int32)
+        frontier.hosts.rows["withheld"][held] = -np.inf
+        frontier.any_withheld = False
+        frontier.queues.open(held)
+        frontier.changes.hosts(held)
+
+    async def schedule(self, crawl: Crawl, ids: U64, due: F64) -> None:
+        frontier = self._frontier(crawl)
+        rows = frontier.index.find(ids)
+        done = (rows >= 0) & (frontier.table["state"][rows] == DONE)
+        frontier.postpone(rows[done], due[done])
+
+    async def drop(self, crawl: Crawl, ids: U64, reason: str) -> None:
+        frontier = self._frontier(crawl)
+        rows = frontier.index.find(ids)
+        frontier.drop(rows[(rows >= 0) & (frontier.table["state"][rows] == QUEUED)], reason)
+
+    async def revive(self, crawl: Crawl, ids: U64, deepest: int = -1) -> None:
+        frontier = self._frontier(crawl)
+        rows = frontier.index.find(ids)
+        frontier.revive(rows[(rows >= 0) & (frontier.table["state"][rows] == DROPPED)], deepest)
+
+    async def release(self, crawl: Crawl, crawler_id: str) -> int:
+        return self._frontier(crawl).release(crawler_id)
+
+    async def expire(self, crawl: Crawl, at: float) -> int:
+        book = self._book(crawl)
+        before = len(book.frontier.leases)
+        book.frontier.wake(at)
+        book.answers.expire(at)
+        book.told.expire(at)
+        return before - len(book.frontier.leases)
+
+    # answers and learned state
+
+    async def answer_get(self, crawl: Crawl, key: str, at: float) -> bytes | None:
+        answers = self._book(crawl).answers
+        answers.expire(at, CLEARED_AT_ONCE)
+        return answers.get(key, at)
+
+    async def answer_put(self, crawl: Crawl, key: str, answer: bytes, expires: float) -> None:
+        self._book(crawl).answers.put(key, answer, expires)
+
+    async def state_get(self, crawl: Crawl, name: str) -> tuple[bytes, int] | None:
+        kept = self._book(crawl).states.get(name.encode())
+        return None if kept is None else (kept[8:], int.from_bytes(kept[:8], "big"))
+
+    async def state_put(self, crawl: Crawl, name: str, state: bytes, version: int) -> bool:
+        known = await self.state_get(crawl, name)
+        if known is not None and known[1] >= version:
+            return False
+        self._book(crawl).states.put(name.encode(), version.to_bytes(8, "big") + state)
+        return True
+
+    async def count(self, crawl: Crawl, numbers: Mapping[str, int]) -> None:
+        self._frontier(crawl).counts.update(numbers)
+
+    # what lasts, and what is forgotten
+
+    async def commit(self, durable: bool = True) -> None:
+        """Nothing lasts here."""
+
+    async def forget_old(self, crawl: Crawl, at: float) -> int:
+        frontier = self._frontier(crawl)
+        self._pace.forget_idle(at)
+        return growth.sweep(frontier, at)
+
+    # looking in
+
+    async def find(self, crawl: Crawl, ids: U64) -> list[UrlRecord | None]:
+        frontier = self._frontier(crawl)
+        return [views.record(frontier, row) if row >= 0 else None for row in frontier.index.find(ids).tolist()]
+
+    async def scan(
+        self, crawl: Crawl, state: str | None, host: str | None, limit: int, cursor: str | None
+    ) -> tuple[list[UrlRecord], str | None]:
+        records, end = views.scan(self._frontier(crawl), state, host, limit, _start(cursor))
+        return records, None if end is None else str(end)
+
+    async def purge(self, crawl: Crawl, state: str | None, host: str | None) -> int:
+        frontier, gone = self._frontier(crawl), 0
+        for start in range(0, frontier.index.rows, views.SCANNED_AT_ONCE):
+            rows = views.matching(frontier, state, host, start, start + views.SCANNED_AT_ONCE)
+            rows = rows[frontier.table["state"][rows] != LEASED]
+            if len(rows):
+                frontier.forget(rows)
+                gone += len(rows)
+            await asyncio.sleep(0)  # others are served between the pieces of a long purge
+        return gone
+
+    async def control(
+        self,
+        queue: str,
+        *,
+        delay_s: float | None = None,
+        block_until: float | None = None,
+        limit: int | None = None,
+    ) -> None:
+        row = self._pace.row(queue)
+        self._pace.touched.add(row)
+        if delay_s is not None:
+            self._pace.set_delay(row, delay_s)
+        if block_until is not None:
+            self._pace.block(row, block_until)
+        if limit is not None:
+            self._pace.set_limit(row, limit)
+        for book in self._books.values():
+            host = book.frontier.hosts.find(queue)
+            if host is not None:
+                book.frontier.queues.open(np.array([host], np.int32))
+
+    async def wait(self, crawl: Crawl, at: float) -> float | None:
+        """The first of: a host opens, a row's hour comes, a lease ends."""
+        frontier = self._frontier(crawl)
+        if frontier.queues.any_open():
+            return 0.0
+        ends = (frontier.queues.next_opening(), frontier.queues.next_due(), frontier.leases.next_end())
+        instants = [end for end in ends if end is not None and end < np.inf]
+        return max(min(instants) - at, 0.0) if instants else None
+
+    async def stats(self, crawl: Crawl) -> Mapping[str, Any]:
+        frontier = self._frontier(crawl)
+        numbers = dict(zip(STATES[:3], frontier.states.tolist(), strict=False))
+        dropped = {reason: count for reason, count in frontier.dropped.items() if count}
+        return {**numbers, "dropped": dropped, "hosts": len(frontier.hosts)} | {k: frontier.counts[k] for k in COUNTED}
+
+    async def close(self) -> None:
+        self._books.clear()
+
+
+def _start(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or len(cursor) > 18:
+        raise MalformedRequest(f"cursor: expected one that an earlier page gave, got {cursor[:40]!r}", field="cursor")
+    return int(cursor)
