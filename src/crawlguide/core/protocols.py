@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from crawlguide.core.crawls import Weights
     from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
         Fetches,
         Grants,
         Hosts,
+        KnownLink,
+        KnownPage,
+        KnownUrl,
         LeaseTerms,
         Links,
         Paths,
@@ -97,6 +101,11 @@ class Store(Protocol):
     A URL of a crawl is in exactly one state: queued, leased, done or dropped (with a reason).
     Times are seconds from the caller's clock; a store never looks at a clock of its own.
     """
+
+    @property
+    def folder(self) -> Path | None:
+        """Where all is kept; None for a store that keeps nothing on a disk of its own."""
+        ...
 
     async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
         """Create or replace a crawl's definition; True if it is new. Its frontier stays."""
@@ -187,6 +196,22 @@ class Store(Protocol):
         """A page of URLs and the cursor of the next; a URL that is there throughout is seen exactly once."""
         ...
 
+    async def dump(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownUrl], int | None]:
+        """Everything known of some URLs, from a cursor (0: the beginning) on; and the next cursor, None at the end."""
+        ...
+
+    async def dump_links(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownPage], int | None]:
+        """The same for the links between them."""
+        ...
+
+    async def adopt(self, crawl: Crawl, ids: U64, hosts: Sequence[str], urls: Sequence[KnownUrl], at: float) -> int:
+        """Take over URLs as another store knew them; those known here are left alone. Returns how many were new."""
+        ...
+
+    async def adopt_links(self, crawl: Crawl, page: int, children: U64, links: Sequence[KnownLink], at: float) -> None:
+        """Take over the links of a page to URLs that are known here, unless it has links here."""
+        ...
+
     async def purge(self, crawl: Crawl, state: str | None, host: str | None) -> int:
         """Forget the matching URLs, except leased ones."""
         ...
@@ -222,6 +247,10 @@ class Store(Protocol):
         Calls between two commits last together or not at all. Raises `StorageFull` or `StoreUnavailable`; then what
         was done is still there, lasts with the next commit that returns, and is not to be acknowledged before.
         """
+        ...
+
+    async def backup(self, target: Path) -> str:
+        """A copy of all that is known at this moment, in a new folder; returns its state hash."""
         ...
 
     async def close(self) -> None: ...

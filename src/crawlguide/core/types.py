@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
 
 from crawlguide.core.tables import BESIDE, F64, I32, I64, U8, U64, Fact, Lookup, Rows, Table, Text, count_facts
 
@@ -250,6 +253,41 @@ class UrlRecord:
     lease_expires: float | None
     status: int | None
     fetched: float | None
+
+
+class KnownUrl(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """Everything a crawl knows of one URL, as it goes out of one store and into another; one line of an export."""
+
+    url: str
+    state: Literal["queued", "done", "dropped"]
+    reason: str | None = None
+    priority: float | None = None
+    given: float | None = None
+    relevance: Annotated[float, Meta(ge=0, le=1)] | None = None
+    discovered: float | None = None
+    fetched: float | None = None
+    due: float | None = None
+    parent_sum: float | None = None
+    parent_best: float | None = None
+    depth: Annotated[int, Meta(ge=0, le=32_767)] = 0
+    max_depth: Annotated[int, Meta(ge=-1, le=32_767)] = -1
+    status: Annotated[int, Meta(ge=0, le=999)] = 0
+    tries: Annotated[int, Meta(ge=0, le=255)] = 0
+    parents: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+    metadata: msgspec.Raw | None = None
+
+
+class KnownLink(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    url: str
+    anchor: str = ""
+    position: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)] = 0
+
+
+class KnownPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The links of one page; another line of an export."""
+
+    page: str
+    links: list[KnownLink]
 
 
 @dataclass(frozen=True)

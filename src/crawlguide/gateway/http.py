@@ -11,7 +11,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as Path
 
 from crawlguide.core.errors import (
@@ -25,7 +25,7 @@ from crawlguide.core.errors import (
 )
 from crawlguide.gateway import openapi, wire
 from crawlguide.gateway.metrics import Metrics
-from crawlguide.gateway.routes import ROUTES, Call, Route
+from crawlguide.gateway.routes import ROUTES, Call, Lines, Route
 from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ STATUS = {
     "not_found": 404, "method_not_allowed": 405, "conflict": 409, "too_large": 413, "rate_limited": 429,
     "internal": 500, "unavailable": 503, "storage_full": 507,
 }  # fmt: skip
-JSON = "application/json"
+JSON, LINES = "application/json", "application/x-ndjson"
 BODY_TIMEOUT_S = 30.0
 
 
@@ -98,9 +98,11 @@ class Door:
         if self.running > self.options.max_requests:
             raise UnavailableError(f"more than {self.options.max_requests} requests at once", retry_after_s=1.0)
         body = await self._body(request)
-        message = wire.decode(body, route.takes) if route.takes is not None else None
+        message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
         call = Call(self.guide, DEFAULT_TENANT, request.path_params, request.query_params, message)
         result = await route.serve(call)
+        if route.gives is Lines:
+            return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)
         return Response(wire.encode(reply), 201 if created else 200, media_type=JSON)
 

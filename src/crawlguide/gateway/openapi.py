@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from crawlguide.core.messages import ErrorMessage
-from crawlguide.gateway.routes import ROUTES, Route
+from crawlguide.gateway.routes import ROUTES, Lines, Route
 from crawlguide.version import __version__
 
 REFERENCE = "#/components/schemas/{name}"
@@ -18,6 +18,7 @@ PROBLEMS = {
     409: "The id came before with another body.",
     413: "The message is too large.",
     503: "Not available now; try again.",
+    507: "No room left on the disk; reads go on.",
 }
 PLAIN = {
     "/healthz": "Alive?",
@@ -28,14 +29,17 @@ PLAIN = {
 
 @lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
-    kinds = [kind for route in ROUTES for kind in (route.takes, route.gives) if kind is not None]
+    kinds = [kind for route in ROUTES for kind in (route.takes, route.gives) if kind not in (None, Lines)]
     schemas, components = msgspec.json.schema_components([*kinds, ErrorMessage], ref_template=REFERENCE)
-    named = dict(zip([*kinds, ErrorMessage], schemas, strict=True))
+    named = dict(zip([*kinds, ErrorMessage], schemas, strict=True)) | {
+        Lines: {"type": "string"},
+        dict: {"type": "object"},
+    }
     paths: dict[str, Any] = {}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, named)
     for path, summary in PLAIN.items():
-        paths[path] = {"get": {"summary": summary, "responses": _responses({"type": "object"}, named, (503,))}}
+        paths[path] = {"get": {"summary": summary, "responses": _responses(dict, named, (503,))}}
     paths["/metrics"] = {
         "get": {
             "summary": "Prometheus metrics.",
@@ -50,12 +54,12 @@ def _operation(route: Route, named: dict[Any, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": route.summary,
         "operationId": route.serve.__name__,
-        "responses": _responses(named[route.gives], named, tuple(PROBLEMS)),
+        "responses": _responses(route.gives, named, tuple(PROBLEMS)),
     }
     if route.method == "PUT":
         operation["responses"]["201"] = operation["responses"]["200"] | {"description": "Created."}
     if route.takes is not None:
-        operation["requestBody"] = {"required": True, "content": _json(named[route.takes])}
+        operation["requestBody"] = {"required": True, "content": _content(route.takes, named)}
     if parameters := _parameters(route):
         operation["parameters"] = parameters
     return operation
@@ -68,11 +72,12 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _responses(gives: Any, named: dict[Any, Any], problems: tuple[int, ...]) -> dict[str, Any]:
-    found = {"200": {"description": "Done.", "content": _json(gives)}}
+    found = {"200": {"description": "Done.", "content": _content(gives, named)}}
     for status in problems:
-        found[str(status)] = {"description": PROBLEMS[status], "content": _json(named[ErrorMessage])}
+        found[str(status)] = {"description": PROBLEMS[status], "content": _content(ErrorMessage, named)}
     return found
 
 
-def _json(schema: Any) -> dict[str, Any]:
-    return {"application/json": {"schema": schema}}
+def _content(kind: Any, named: dict[Any, Any]) -> dict[str, Any]:
+    """A body: lines, a message, or any object."""
+    return {"application/x-ndjson" if kind is Lines else "application/json": {"schema": named[kind]}}

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from crawlguide.core.clock import iso
 from crawlguide.core.crawls import Definition
+from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.messages import (
     Ack,
     Advice,
@@ -17,10 +19,11 @@ from crawlguide.core.messages import (
     StatsMessage,
 )
 from crawlguide.core.types import Crawl
-from crawlguide.gateway import wire
+from crawlguide.gateway import backup, wire
+from crawlguide.guide import transfer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from crawlguide.guide.local import LocalGuide
 
@@ -43,6 +46,22 @@ class SeedsAdded(msgspec.Struct, frozen=True):
 class CrawlState(msgspec.Struct, frozen=True):
     crawl_id: str
     state: str
+
+
+class ImportedMessage(msgspec.Struct, frozen=True):
+    lines: int
+    discovered: int
+    skipped: list[str]
+
+
+class BackupMessage(msgspec.Struct, frozen=True):
+    path: str
+    made: str
+    state_hash: str
+
+
+class Lines:
+    """A body of lines of JSON instead of one message."""
 
 
 class Deleted(msgspec.Struct, frozen=True):
@@ -121,6 +140,34 @@ async def stats(call: Call) -> StatsMessage:
     return await call.guide.stats(call.tenant, call.query.get("crawl_id"))
 
 
+async def export(call: Call) -> AsyncIterator[bytes]:
+    """The lines of an export; what can go wrong at once does so before the first of them is sent."""
+    lines = transfer.exported(call.guide, call.crawl)
+    first = await anext(lines)
+
+    async def all_lines() -> AsyncIterator[bytes]:
+        yield first
+        async for more in lines:
+            yield more
+
+    return all_lines()
+
+
+async def import_lines(call: Call) -> ImportedMessage:
+    done = await transfer.imported(call.guide, call.crawl, call.message)
+    return ImportedMessage(done.lines, done.urls, list(done.skipped))
+
+
+async def back_up(call: Call) -> BackupMessage:
+    """Copies lie within the data folder, under the instant they were made: a caller names no path of the server's."""
+    folder = call.guide.store.folder
+    if folder is None:
+        raise MalformedRequest("data: this guide keeps nothing on disk, so there is nothing to copy")
+    target = (folder / "backups" / iso(call.guide.clock.now()).replace(":", "")).resolve()
+    slip = await backup.backup(call.guide, target)
+    return BackupMessage(str(target), slip.made, slip.state_hash)
+
+
 async def _paused(call: Call, paused: bool) -> CrawlState:
     await call.guide.pause(call.crawl, paused=paused)
     return CrawlState(call.crawl.name, (await _shown(call, call.crawl)).state)
@@ -144,5 +191,8 @@ ROUTES = (
     Route("POST", CRAWL + "/seeds", "Add seeds.", SeedsMessage, SeedsAdded, add_seeds),
     Route("POST", CRAWL + "/pause", "Give nothing out until resumed.", None, CrawlState, pause),
     Route("POST", CRAWL + "/resume", "Go on.", None, CrawlState, resume),
+    Route("GET", CRAWL + "/export", "All URLs and links of a crawl, a line each.", None, Lines, export),
+    Route("POST", CRAWL + "/import", "Take over lines of an export.", Lines, ImportedMessage, import_lines),
+    Route("POST", "/v1/backups", "Copy the data folder while it is in use.", None, BackupMessage, back_up),
     Route("GET", "/v1/stats", "Numbers of all crawls, or of one.", None, StatsMessage, stats, query=("crawl_id",)),
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from crawlguide.core.errors import ConfigError
+from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.gateway.http import Door
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     server = Server(_uvicorn(door, config), lambda: _announce(listener, ready_file, said))
     answering = asyncio.create_task(server.serve([listener]))
-    upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s))
+    upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s, said))
     await asyncio.wait({answering, upkeep, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
     said("stopping: requests that came in are answered, new ones are sent elsewhere")
     door.draining = server.should_exit = True
@@ -111,8 +111,15 @@ def _uvicorn(door: Door, config: Config) -> uvicorn.Config:
     )
 
 
-async def _upkeep(guide: LocalGuide, every_s: float) -> None:
-    """What ends by itself: leases, answers, waits."""
+async def _upkeep(guide: LocalGuide, every_s: float, said: Callable[[str], None]) -> None:
+    """What ends by itself: leases, answers, waits. A full disk is said once, and tried again."""
+    trouble = ""
     while True:
         await asyncio.sleep(every_s)
-        await guide.upkeep()
+        try:
+            await guide.upkeep()
+            trouble = ""
+        except CrawlGuideError as problem:
+            if problem.message != trouble:
+                said(f"crawlguide: {problem.message}")
+            trouble = problem.message

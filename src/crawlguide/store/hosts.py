@@ -43,6 +43,10 @@ class CrawlHosts:
         """Every host's row has a smaller number."""
         return self._hosts.end
 
+    def numbers(self) -> list[int]:
+        """The rows that are in use."""
+        return self._hosts.numbers()
+
     def find(self, name: str) -> int | None:
         return self._hosts.find(name)
 

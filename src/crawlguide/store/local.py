@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlguide.core.errors import MalformedRequest, NotFound
-from crawlguide.store import discovery, growth, views
+from crawlguide.store import discovery, growth, transfer, views
 from crawlguide.store.links import joined
 from crawlguide.store.outcomes import Outcomes
 from crawlguide.store.rows import DONE, DROPPED, LEASED, QUEUED, STATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from crawlguide.core.tables import F64, U64
     from crawlguide.core.types import (
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
         Discovery,
         Fetches,
         Grants,
+        KnownLink,
+        KnownPage,
+        KnownUrl,
         LeaseTerms,
         Links,
         Paths,
@@ -48,6 +52,11 @@ class LocalStore:
         self._quota = quota
         self._pace = pace
         self._books: dict[Crawl, Book] = {}
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it is kept; None: nowhere."""
+        return None
 
     def _new_book(self, crawl: Crawl, definition: bytes) -> Book:
         raise NotImplementedError
@@ -233,6 +242,20 @@ class LocalStore:
     ) -> tuple[list[UrlRecord], str | None]:
         records, end = views.scan(self._frontier(crawl), state, host, limit, _start(cursor))
         return records, None if end is None else str(end)
+
+    async def dump(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownUrl], int | None]:
+        return transfer.known_urls(self._frontier(crawl), cursor, limit)
+
+    async def dump_links(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownPage], int | None]:
+        return transfer.known_pages(self._frontier(crawl), cursor, limit)
+
+    async def adopt(self, crawl: Crawl, ids: U64, hosts: Sequence[str], urls: Sequence[KnownUrl], at: float) -> int:
+        self._changing(at)
+        return transfer.adopt(self._frontier(crawl), ids, hosts, urls, at)
+
+    async def adopt_links(self, crawl: Crawl, page: int, children: U64, links: Sequence[KnownLink], at: float) -> None:
+        self._changing(at)
+        transfer.adopt_links(self._frontier(crawl), page, children, links)
 
     async def purge(self, crawl: Crawl, state: str | None, host: str | None) -> int:
         frontier, gone = self._frontier(crawl), 0

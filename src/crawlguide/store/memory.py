@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crawlguide.core.errors import MalformedRequest
 from crawlguide.store.book import Book
 from crawlguide.store.changes import Unwatched
 from crawlguide.store.expiring import Expiring
@@ -13,6 +14,8 @@ from crawlguide.store.pace import Pace
 from crawlguide.store.shelves import MemoryShelf, in_memory
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from crawlguide.core.config import StoreOptions
     from crawlguide.core.types import Crawl
 
@@ -31,6 +34,9 @@ class MemoryStore(LocalStore):
         shelves = in_memory()
         frontier = Frontier(self._pace, self._quota, shelves, Unwatched())
         return Book(definition, frontier, Expiring(), Expiring(), shelves.states)
+
+    async def backup(self, target: Path) -> str:
+        raise MalformedRequest(f"data: nothing here lasts, so nothing can be copied to {target}")
 
     async def close(self) -> None:
         self._books.clear()

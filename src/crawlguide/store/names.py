@@ -17,6 +17,10 @@ class Names:
         """Every number in use is smaller."""
         return len(self.names)
 
+    def numbers(self) -> list[int]:
+        """Those in use, in order."""
+        return sorted(self.number_of.values())
+
     def find(self, name: str) -> int | None:
         return self.number_of.get(name)
 

@@ -41,6 +41,10 @@ class Pace:
         """Every queue's row has a smaller number."""
         return self._queues.end
 
+    def numbers(self) -> list[int]:
+        """The rows that are in use."""
+        return self._queues.numbers()
+
     def row(self, queue: str) -> int:
         known = self._queues.find(queue)
         return self._add(queue) if known is None else known

@@ -101,6 +101,10 @@ class Disk:
         with self._flushing, said_plainly(self.folder):
             self._families[family].flush()
 
+    def flush_all(self) -> None:
+        for family in list(self._families):
+            self.flush(family)
+
     def checkpoint(self, target: Path) -> None:
         """A second folder with the same content, sharing files with this one where the file system can."""
         with self._busy, said_plainly(self.folder):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
+import xxhash
 
 from crawlguide.core.types import Crawl
 from crawlguide.store.book import Book
@@ -15,6 +18,7 @@ from crawlguide.store.embedded.ledger import LOG_START, Ledger
 from crawlguide.store.frontier import Frontier
 from crawlguide.store.local import LocalStore
 from crawlguide.store.pace import Pace
+from crawlguide.store.rows import FREE
 from crawlguide.store.shelves import key_of
 
 if TYPE_CHECKING:
@@ -47,6 +51,10 @@ class EmbeddedStore(LocalStore):
         self._ledger = Ledger(self._disk, self._pace)
         self.migrated_from: int | None = None
         self._open()
+
+    @property
+    def folder(self) -> Path:
+        return self._disk.folder
 
     @property
     def latest(self) -> float:
@@ -144,3 +152,27 @@ class EmbeddedStore(LocalStore):
     async def close(self) -> None:
         self._ledger.close()
         self._books.clear()
+
+    # copies
+
+    async def backup(self, target: Path) -> str:
+        """A copy of the whole folder at this moment, made while others are served; returns its state hash."""
+        await asyncio.to_thread(self._disk.flush_all)  # so that the moment itself is short
+        self._ledger.write()
+        self._disk.checkpoint(target)
+        return self.state_hash()
+
+    def state_hash(self) -> str:
+        """Equal for two stores that know the same in the same rows: for backups, restarts and tests."""
+        digest = xxhash.xxh3_128()
+        for crawl, owner in sorted(self._owners.items()):
+            frontier, _ = self._ledger.frontiers[owner]
+            digest.update(repr(crawl).encode() + self._books[crawl].definition)
+            digest.update(journal.encode(journal.counters(owner, frontier)))
+            live = np.flatnonzero(frontier.table["state"][: frontier.index.rows] != FREE)
+            for column in (frontier.table, frontier.index.ids):
+                digest.update(journal.piece(owner, "", column, live).records)
+            digest.update(frontier.hosts.rows[frontier.hosts.numbers()].tobytes())
+            digest.update(repr(sorted((row, lease.expires) for row, lease in frontier.leases.by_row.items())).encode())
+        digest.update(self._pace.rows[self._pace.numbers()].tobytes())
+        return str(digest.hexdigest())
