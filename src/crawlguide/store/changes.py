@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from crawlguide.core.tables import I32, I64
 
 
@@ -64,12 +62,11 @@ class Changes:
         self.dirty[self] = None
 
     def take(self) -> tuple[I64, I64]:
-        """The distinct rows and hosts that changed; from here on nothing has."""
-        rows = _distinct([*self._rows, np.array(self._one, np.int64)])
-        hosts = _distinct(self._hosts)
+        """The rows and hosts that changed, some perhaps more than once; from here on nothing has."""
+        rows = np.concatenate([*self._rows, np.array(self._one, np.int64)])
+        hosts = np.concatenate([NOTHING, *self._hosts]).astype(np.int64)
         self._rows, self._one, self._hosts = [], [], []
         return rows, hosts
 
 
-def _distinct(pieces: Sequence[I64] | Sequence[I32]) -> I64:
-    return np.unique(np.concatenate([np.zeros(0, np.int64), *pieces])).astype(np.int64)
+NOTHING = np.zeros(0, np.int64)

@@ -9,6 +9,8 @@ import numpy as np
 
 from crawlguide.core.tables import rows_of
 from crawlguide.store.columns import grown
+from crawlguide.store.embedded.keys import FOLDER
+from crawlguide.store.kernels.collect import collect
 from crawlguide.store.rows import HOST, PACE, ROW
 
 if TYPE_CHECKING:
@@ -65,13 +67,30 @@ def piece(owner: int, table: str, column: Column, rows: I64) -> Piece:
     return Piece(owner, table, rows.astype(np.int32).tobytes(), records.tobytes())
 
 
-def crawl_pieces(owner: int, frontier: Frontier, rows: I64, hosts: I64) -> list[Piece]:
-    """Rows with their ids, and the hosts and domains in question."""
-    pages = frontier.hosts.domain_pages
-    domains = np.unique(frontier.hosts.rows["domain"][hosts]).astype(np.int64)
-    pieces = [piece(owner, "rows", frontier.table, rows), piece(owner, "ids", frontier.index.ids, rows)]
-    pieces += [piece(owner, "hosts", frontier.hosts.rows, hosts)]
-    return [*pieces, piece(owner, "domains", pages, domains[domains < len(pages)])]
+def crawl_pieces(owner: int, frontier: Frontier, rows: I64, hosts: I64, queues: I64) -> list[Piece]:
+    """Changed rows with their ids, hosts, domains and politeness queues."""
+    pace, known = frontier.pace, frontier.hosts
+    most, most_hosts = len(rows), len(rows) + len(hosts)
+    most_queues = most_hosts + len(queues)
+    counts = np.zeros(4, np.int64)
+    row_numbers, row_records, row_ids = np.empty(most, np.int32), np.empty(most, ROW), np.empty(most, np.uint64)
+    host_numbers, host_records = np.empty(most_hosts, np.int32), np.empty(most_hosts, HOST)
+    domain_numbers, domain_records = np.empty(most_hosts, np.int32), np.empty(most_hosts, np.int64)
+    queue_numbers, queue_records = np.empty(most_queues, np.int32), np.empty(most_queues, PACE)
+    collect(
+        rows, hosts, queues, frontier.table, frontier.index.ids, known.rows, pace.rows, known.domain_pages,
+        counts, row_numbers, row_records, row_ids, host_numbers, host_records, domain_numbers, domain_records,
+        queue_numbers, queue_records,
+    )  # fmt: skip
+    many_rows, many_hosts, many_domains, many_queues = counts.tolist()
+    numbers = row_numbers[:many_rows].tobytes()
+    return [
+        Piece(owner, "rows", numbers, row_records[:many_rows].tobytes()),
+        Piece(owner, "ids", numbers, row_ids[:many_rows].tobytes()),
+        Piece(owner, "hosts", host_numbers[:many_hosts].tobytes(), host_records[:many_hosts].tobytes()),
+        Piece(owner, "domains", domain_numbers[:many_domains].tobytes(), domain_records[:many_domains].tobytes()),
+        Piece(FOLDER, "pace", queue_numbers[:many_queues].tobytes(), queue_records[:many_queues].tobytes()),
+    ]
 
 
 def counters(owner: int, frontier: Frontier) -> Counters:

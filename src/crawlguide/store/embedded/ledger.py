@@ -142,16 +142,14 @@ class Ledger:
     def _collect(self) -> tuple[Commit, int]:
         """Everything that changed, as the shelves and the log will hold it; nothing has changed from here on."""
         taken = [(changes, *changes.take()) for changes in self._dirty]
-        queues, pieces, counters = [np.fromiter(self.pace.touched, np.int64)], [], []
-        for changes, rows, more in taken:
+        touched, pieces, counters = np.fromiter(self.pace.touched, np.int64), [], []
+        for changes, rows, hosts in taken:
             owner = self._owner_of[changes]
             frontier = self.frontiers[owner][0]
-            hosts = np.union1d(more, frontier.table["host"][rows]).astype(np.int64)
-            pieces += journal.crawl_pieces(owner, frontier, rows, hosts)
-            queues.append(frontier.hosts.pace_row[hosts].astype(np.int64))
+            pieces += journal.crawl_pieces(owner, frontier, rows, hosts, touched)
             counters.append(journal.counters(owner, frontier))
-        touched = np.unique(np.concatenate(queues))
-        pieces.append(journal.piece(keys.FOLDER, "pace", self.pace.rows, touched))
+        if not taken:
+            pieces.append(journal.piece(keys.FOLDER, "pace", self.pace.rows, touched))
         size = self._log_entry(pieces, counters)
         shelves = {shelf: shelf.pending for shelf in self.disk.changed}
         for shelf in shelves:
