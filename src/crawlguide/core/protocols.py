@@ -103,6 +103,11 @@ class Store(Protocol):
     """
 
     @property
+    def opened_s(self) -> float:
+        """How long opening it took."""
+        ...
+
+    @property
     def folder(self) -> Path | None:
         """Where all is kept; None for a store that keeps nothing on a disk of its own."""
         ...

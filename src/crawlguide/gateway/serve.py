@@ -32,7 +32,7 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    server = Server(_uvicorn(door, config), lambda: _announce(listener, ready_file, said))
+    server = Server(_uvicorn(door, config), lambda: _announce(listener, guide, ready_file, said))
     answering = asyncio.create_task(server.serve([listener]))
     upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s, said))
     await asyncio.wait({answering, upkeep, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
@@ -45,13 +45,13 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said
     await guide.close()
 
 
-def _announce(listener: socket.socket, ready_file: Path | None, said: Callable[[str], None]) -> None:
+def _announce(listener: socket.socket, guide: LocalGuide, ready_file: Path | None, said: Callable[[str], None]) -> None:
     """Tell whoever waits that the guide answers now, and where."""
     host, port = listener.getsockname()[:2]
     if ready_file is not None:  # whoever waits for the file must never see half of it
         half = ready_file.with_name(ready_file.name + ".half")
         try:
-            half.write_text(json.dumps({"host": host, "port": port}))
+            half.write_text(json.dumps({"host": host, "port": port, "opened_s": guide.store.opened_s}))
             half.replace(ready_file)
         except OSError as problem:
             raise ConfigError(f"ready-file: cannot write {ready_file}: {problem.strerror}") from None

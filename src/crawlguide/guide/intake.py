@@ -170,6 +170,7 @@ class LinkColumns:
     rules: Rules
     parent: list[int] = field(default_factory=list)
     url: list[str] = field(default_factory=list)
+    host: list[str] = field(default_factory=list)
     anchor: list[str] = field(default_factory=list)
     position: list[int] = field(default_factory=list)
     metadata: list[bytes | None] = field(default_factory=list)
@@ -177,43 +178,47 @@ class LinkColumns:
 
     def add(self, outlinks: Sequence[Outlink], parent: int, base: str) -> None:
         """Links of one page in their order; one that nobody can fetch, or to the page itself, says nothing."""
+        base_queue = urls.queue(base)
         for number, link in enumerate(outlinks):
             try:
-                url = urls.canonical(link.url, base)
+                url, host = urls.located(link.url, base, base_queue)
             except UrlError:
                 continue
             if url != base:
-                position = number if link.position is None else link.position
-                self._row(parent, url, link.anchor, position, _packed_or_none(link.metadata))
+                self.parent.append(parent)
+                self.url.append(url)
+                self.host.append(host)
+                self.anchor.append(link.anchor)
+                self.position.append(number if link.position is None else link.position)
+                self.metadata.append(_packed_or_none(link.metadata) if link.metadata else None)
 
     def seed(self, seed: Seed) -> None:
         self.seeds[len(self.url)] = seed
-        self._row(-1, seed.url, "", 0, seed.metadata)
-
-    def _row(self, parent: int, url: str, anchor: str, position: int, metadata: bytes | None) -> None:
-        self.parent.append(parent)
-        self.url.append(url)
-        self.anchor.append(anchor)
-        self.position.append(position)
-        self.metadata.append(metadata)
+        self.parent.append(-1)
+        self.url.append(seed.url)
+        self.host.append(urls.queue(seed.url))
+        self.anchor.append("")
+        self.position.append(0)
+        self.metadata.append(seed.metadata)
 
     def columns(self) -> Links:
-        count, hosts = len(self.url), [urls.queue(url) for url in self.url]
+        count = len(self.url)
         given, max_depth = np.full(count, np.nan), np.full(count, -1, np.int32)
         for row, seed in self.seeds.items():
             given[row] = np.nan if seed.priority is None else seed.priority
             max_depth[row] = -1 if seed.max_depth is None else seed.max_depth
+        verdicts = {host: self.rules.verdict(host) for host in set(self.host)}
         return Links(
             parent=np.array(self.parent, np.int64),
             url=texts(self.url),
-            id=np.array([urls.identity(url, host) for url, host in zip(self.url, hosts, strict=True)], np.uint64),
-            host=texts(hosts),
+            id=np.array(list(map(urls.identity, self.url, self.host)), np.uint64),
+            host=texts(self.host),
             anchor=texts(self.anchor),
             position=np.array(self.position, np.int32),
             given=given,
             max_depth=max_depth,
             metadata=texts(self.metadata),
-            reason=texts([self.rules.verdict(host) for host in hosts]),
+            reason=texts([verdicts[host] for host in self.host]),
             deepest=self.rules.max_depth,
         )
 

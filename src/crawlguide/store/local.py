@@ -53,6 +53,8 @@ class LocalStore:
         self._pace = pace
         self._books: dict[Crawl, Book] = {}
 
+    opened_s = 0.0  # what opening took
+
     @property
     def folder(self) -> Path | None:
         """Where it is kept; None: nowhere."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -43,6 +44,7 @@ class EmbeddedStore(LocalStore):
     """Every change is in RocksDB's log when `commit` returns, and on the disk if it was to be durable."""
 
     def __init__(self, folder: Path, quota: Quota) -> None:
+        began = time.monotonic()
         self._disk = Disk(folder)
         super().__init__(quota, Pace(keys.shelf(self._disk, keys.FOLDER, b"Q")))
         self._list = keys.shelf(self._disk, keys.FOLDER, b"C")
@@ -51,6 +53,7 @@ class EmbeddedStore(LocalStore):
         self._ledger = Ledger(self._disk, self._pace)
         self.migrated_from: int | None = None
         self._open()
+        self.opened_s = time.monotonic() - began
 
     @property
     def folder(self) -> Path:

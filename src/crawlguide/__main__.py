@@ -1,0 +1,5 @@
+"""`python -m crawlguide` is the command `crawlguide`."""
+
+from crawlguide.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The playground: measure, compare, simulate."""

@@ -1,0 +1,56 @@
+"""A server in a process of its own, started on a folder: how soon it is ready, what it weighs, how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+READY_WITHIN_S = 300.0
+CLOCK_TICKS = 100.0  # per second, on every Linux there is
+
+
+@dataclass(frozen=True)
+class Server:
+    process: subprocess.Popen[bytes]
+    port: int
+    ready_s: float  # from the start of the process
+    opened_s: float  # of these, for opening the folder
+
+    def cpu_s(self) -> float:
+        """User and system time of all its threads so far."""
+        numbers = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(numbers[11]) + int(numbers[12])) / CLOCK_TICKS
+
+    def memory_bytes(self) -> int:
+        """Memory of its own; what the system caches of files is not counted."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1_024 for line in lines if line.startswith("RssAnon:"))
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        self.process.send_signal(how)
+        self.process.wait(60)
+
+
+def started(folder: Path, scratch: Path) -> Server:
+    """Start `crawlguide serve` and wait until it answers."""
+    ready = scratch / "ready.json"
+    ready.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "crawlguide", "serve", "--data", str(folder), "--port", "0"]
+    began = time.monotonic()
+    process = subprocess.Popen([*command, "--ready-file", str(ready)], stderr=subprocess.DEVNULL)  # noqa: S603
+    while not ready.exists():
+        if process.poll() is not None or time.monotonic() - began > READY_WITHIN_S:
+            process.kill()
+            raise RuntimeError("the server did not become ready")
+        time.sleep(0.005)
+    said = json.loads(ready.read_text())
+    return Server(process, said["port"], time.monotonic() - began, said["opened_s"])
+
+
+def folder_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
