@@ -14,7 +14,7 @@ from crawlguide.core.types import TAKEN, Grants
 from crawlguide.store.columns import grown
 from crawlguide.store.hosts import CrawlHosts
 from crawlguide.store.index import Index
-from crawlguide.store.kernels import blank, grant
+from crawlguide.store.kernels import blank, grant, told
 from crawlguide.store.leases import Lease, Leases
 from crawlguide.store.links import LinkTable
 from crawlguide.store.queues import Queues
@@ -115,9 +115,7 @@ class Frontier:
     def move(self, rows: I64, state: int) -> None:
         """Count and mark; the caller sees to queues and leases."""
         self.changes.rows(rows)
-        np.subtract.at(self.states, self.table["state"][rows], 1)
-        self.states[state] += len(rows)
-        self.table["state"][rows] = state
+        told.move(rows, state, self.table, self.states)
 
     def start(self, rows: I64) -> None:
         """New rows, which are marked as waiting already, get their place in the queues."""
@@ -294,10 +292,8 @@ class Frontier:
         self.enqueue(back)
 
     def _leave(self, rows: I64) -> None:
-        hosts = self.table["host"][rows]
-        self.pace.leave(self.hosts.pace_row[hosts].astype(np.int64))
-        np.subtract.at(self.hosts.domain_pages, self.hosts.rows["domain"][hosts], 1)
-        self.hosts.rows["withheld"][hosts] = -np.inf  # what was withheld because of these leases gets a new hearing
+        hosts = np.empty(len(rows), np.int32)
+        told.leave(rows, self.table, self.hosts.rows, self.pace.rows, self.hosts.domain_pages, hosts)
         self.queues.open(hosts)
 
     def rank(self, rows: I64, priority: F64) -> None:
@@ -307,5 +303,5 @@ class Frontier:
         self.queues.rank(rows.astype(np.int32), priority)
         self.changes.rows(rows)
         self._evict()
-        if self.quota.urls_per_host < self.quota.urls:
+        if self.states[QUEUED] > self.quota.urls_per_host:  # else no host can be over its quota
             self._evict_from(np.unique(self.table["host"][rows]).tolist())

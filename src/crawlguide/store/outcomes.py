@@ -9,6 +9,7 @@ import numpy as np
 
 from crawlguide.core.columns import texts
 from crawlguide.core.types import Recorded
+from crawlguide.store.kernels import told as kernels
 from crawlguide.store.kernels.evidence import UNKNOWN_RELEVANCE
 from crawlguide.store.rows import DONE, DROPPED, QUEUED
 
@@ -92,15 +93,24 @@ class Outcomes:
 
     def _fetched(self, one: One, row: int) -> None:
         failed = bool(one.error) or one.status >= 400
-        self._host(row, one, failed)
+        self._told(row, one, failed)
         self.frontier.counts["fetches"] += 1
         self.frontier.counts["failed"] += failed
-        self._note(row, one.status)
         if failed and _is_passing(one.status, one.error) and self._stays(row):
             return
         self.frontier.finish(row)
         self.frontier.table["tries"][row] = 0
         self._judged(self._target(row, one), 0.0 if failed else one.relevance)
+
+    def _told(self, row: int, one: One, failed: bool) -> None:
+        frontier = self.frontier
+        lease, hosts, pace = frontier.leases.by_row.get(row), frontier.hosts, frontier.pace
+        frontier.changes.row(row)
+        kernels.told(
+            row, one.status, failed, _is_the_hosts(one.status, one.error), bool(lease and lease.strict),
+            one.elapsed_ms, one.bytes, one.retry_after_s, self.at,
+            frontier.table, hosts.rows, pace.rows, pace.opens, hosts.domain_pages,
+        )  # fmt: skip
 
     def _target(self, row: int, one: One) -> int:
         """The page the content belongs to: after a redirect both URLs are done."""
@@ -139,22 +149,6 @@ class Outcomes:
         frontier.move(here, QUEUED)
         frontier.postpone(here, np.array([self.at + wait]))
         return True
-
-    def _host(self, row: int, one: One, failed: bool) -> None:
-        """The deployment learns pace, latency and failures, the crawl pages and failures."""
-        hosts, pace = self.frontier.hosts, self.frontier.pace
-        host = int(self.frontier.table["host"][row])
-        queue = int(hosts.pace_row[host])
-        lease = self.frontier.leases.by_row.get(row)
-        if lease and lease.strict:
-            pace.ended(queue, self.at)
-        pace.told(queue, failed, one.elapsed_ms, one.bytes)
-        pace.slow_down(queue, one.status, one.retry_after_s, self.at)
-        hosts.rows["failures" if failed else "pages"][host] += 1
-        hosts.rows["errors"][host] += _is_the_hosts(one.status, one.error)
-        if not failed and not self.frontier.table["counted"][row]:
-            self.frontier.table["counted"][row] = 1
-            hosts.domain_pages[hosts.rows["domain"][host]] += 1
 
     def _judged(self, row: int, relevance: float) -> None:
         """The page's relevance is known: its host's mean and its children's evidence follow."""

@@ -12,14 +12,11 @@ from crawlguide.store.rows import PACE
 from crawlguide.store.shelves import key_of
 
 if TYPE_CHECKING:
-    from crawlguide.core.tables import F32, F64, I64
+    from crawlguide.core.tables import F64
     from crawlguide.store.shelves import Shelf
 
-LONGEST_BLOCK_S = 86_400.0
-LONGEST_BACKOFF_S = 3_600.0
 IDLE_S = 86_400.0
 SWEPT_AT_ONCE = 20_000
-SLOW_DOWN = frozenset({429, 503})
 
 
 class Pace:
@@ -82,36 +79,9 @@ class Pace:
         self.rows = grown(self.rows, row + 1)
         self.opens = grown(self.opens, row + 1, -np.inf)
 
-    def leave(self, queues: I64) -> None:
-        """Leases of these queues ended."""
-        np.subtract.at(self.rows["leases"], queues, 1)
-
-    def told(self, queue: int, failed: bool, elapsed_ms: float, size: float) -> None:
-        """A fetch ended: remember how it went, how long it took and how much came."""
-        row = self.rows[queue]
-        row["fetches"] += 1
-        row["failures"] += failed
-        if elapsed_ms >= 0:
-            row["median_ms"] = _remembered(row["recent_ms"], int(row["timed"]), elapsed_ms)
-            row["timed"] += 1
-        if size >= 0 and not failed:
-            row["median_bytes"] = _remembered(row["recent_bytes"], int(row["weighed"]), size)
-            row["weighed"] += 1
-
     def ended(self, queue: int, at: float) -> None:
         """A fetch was told; under strict politeness the delay counts from then: it reached the host no later."""
         self.rows["last"][queue] = max(float(self.rows["last"][queue]), at)
-
-    def slow_down(self, queue: int, status: int, retry_after_s: float, at: float) -> None:
-        """Retry-After is obeyed; without it 429 and 503 double the back-off, and a success halves it."""
-        row = self.rows[queue]
-        if status in SLOW_DOWN:
-            row["backoff"] = min(max(2 * row["backoff"], 2.0), LONGEST_BACKOFF_S)
-        elif 200 <= status < 400:
-            row["backoff"] = row["backoff"] / 2 if row["backoff"] >= 2 else 0.0
-        wait = retry_after_s if retry_after_s >= 0 else row["backoff"] * (status in SLOW_DOWN)
-        if wait > 0:
-            self.block(queue, max(float(row["blocked"]), at + min(wait, LONGEST_BLOCK_S)))
 
     def block(self, queue: int, until: float) -> None:
         self.rows["blocked"][queue] = until
@@ -133,10 +103,3 @@ class Pace:
             self.rows[name][row] = -np.inf
         for name in ("delay", "median_ms", "median_bytes"):
             self.rows[name][row] = np.nan
-
-
-def _remembered(ring: F32, count: int, value: float) -> float:
-    """Keep the newest values in a ring; returns their median, which one liar cannot move far."""
-    ring[count % len(ring)] = value
-    newest = sorted(ring[: count + 1].tolist())
-    return float(newest[(len(newest) - 1) // 2])

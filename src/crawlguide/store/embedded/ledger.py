@@ -60,6 +60,7 @@ class Ledger:
         self._unsynced: deque[Commit] = deque()
         self._written = self._synced = 0
         self._failed = False
+        self._size = 0  # of all tables, when it was last looked at
         self._snapshot = Snapshot(disk, self._tables)
         self._committer = Committer(self._sync)
 
@@ -209,9 +210,9 @@ class Ledger:
 
     def _advance(self, logged: int) -> None:
         """Begin a snapshot when the log has outgrown the tables; bring one that runs on, faster than the log grows."""
-        if not self._snapshot.is_running:
-            size = sum(column.dtype.itemsize * length for _, _, column, length in self._tables())
-            if self.log_bytes > max(LOG_AT_LEAST, size):
+        if not self._snapshot.is_running and self.log_bytes > max(LOG_AT_LEAST, self._size):
+            self._size = sum(column.dtype.itemsize * length for _, _, column, length in self._tables())
+            if self.log_bytes > self._size:
                 self._snapshot.begin(self.log_end)
                 self.log_bytes = 0
         self._step(SNAPSHOT_PACE * logged)

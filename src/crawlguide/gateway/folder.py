@@ -1,0 +1,105 @@
+"""A data folder that no server has open: opened for one command, and closed again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from crawlguide.core.errors import ConfigError
+from crawlguide.core.messages import SeedsMessage
+from crawlguide.core.types import Crawl
+from crawlguide.gateway import backup
+from crawlguide.gateway.library import MEMORY, open_guide
+from crawlguide.guide import transfer
+from crawlguide.guide.local import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from crawlguide.core.config import Config
+    from crawlguide.core.messages import SeedMessage
+    from crawlguide.gateway.backup import Slip
+    from crawlguide.guide.local import LocalGuide
+    from crawlguide.guide.transfer import Imported
+
+Result = TypeVar("Result")
+
+
+class Folder:
+    """A guide over the folder, for a program that is not asynchronous. What a call returned is on stable storage."""
+
+    most_bytes = 128 * 1024 * 1024  # more than the longest line an export writes
+
+    def __init__(self, path: Path, config: Config) -> None:
+        self._guide = open_guide(kept(path), config)
+        self._runner = asyncio.Runner()
+
+    def exported(self, crawl: str) -> Iterator[bytes]:
+        lines = transfer.exported(self._guide, _named(crawl))
+        while (more := self._run(_next(lines))) is not None:
+            yield more
+
+    def imported(self, crawl: str, lines: Sequence[bytes], first: int) -> Imported:
+        return self._run(transfer.imported(self._guide, _named(crawl), lines, first))
+
+    def seeded(self, crawl: str, seeds: Sequence[SeedMessage]) -> int:
+        return self._run(self._guide.seed(_named(crawl), SeedsMessage([*seeds])))
+
+    def backed_up(self, target: Path) -> Slip:
+        return self._run(backup.backup(self._guide, target))
+
+    def counts(self) -> dict[str, Mapping[str, Any]]:
+        return self._run(counts(self._guide))
+
+    def close(self) -> None:
+        self._run(self._guide.close())
+        self._runner.close()
+
+    def _run(self, step: Coroutine[Any, Any, Result]) -> Result:
+        return self._runner.run(step)
+
+
+def kept(path: Path) -> Path:
+    """The folder, unless nothing in it would be kept."""
+    if str(path) == MEMORY:
+        raise ConfigError(f"data: expected a folder, got {MEMORY}: name one with --data, or a server with --url")
+    return path
+
+
+def existing(path: Path) -> Path:
+    """The folder, if it was served before: what only reads should not make an empty one."""
+    if not (kept(path) / "CURRENT").is_file():
+        raise ConfigError(f"data: expected a folder that crawlguide has written, got {path}: there is none")
+    return path
+
+
+async def counts(guide: LocalGuide) -> dict[str, Mapping[str, Any]]:
+    """The numbers of each crawl as they lie there: nothing expires by looking."""
+    crawls = await guide.store.crawl_list(DEFAULT_TENANT)
+    return {crawl.name: await guide.store.stats(crawl) for crawl in crawls}
+
+
+def urls(numbers: Mapping[str, Any]) -> int:
+    """How many URLs a crawl knows."""
+    return int(numbers["queued"] + numbers["leased"] + numbers["done"] + sum(numbers["dropped"].values()))
+
+
+async def greeting(guide: LocalGuide, took_s: float) -> str:
+    """What was found on opening, for whoever watches a server start."""
+    folder = guide.store.folder
+    if folder is None:
+        return "data: in memory alone; all is forgotten at the end"
+    found = await counts(guide)
+    known = sum(urls(numbers) for numbers in found.values())
+    text = f"data: {folder} opened in {took_s:.1f} s: crawls {len(found)}, URLs {known}"
+    old = getattr(guide.store, "migrated_from", None)
+    return text if old is None else f"{text}; it was of format {old} and has been brought up to date"
+
+
+async def _next(lines: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(lines, None)
+
+
+def _named(crawl: str) -> Crawl:
+    return Crawl(DEFAULT_TENANT, crawl)

@@ -1,0 +1,133 @@
+"""A server that runs: asked over HTTP, with every way in which that can fail said in one line."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from crawlguide.core.errors import ConfigError, CrawlGuideError, UnavailableError
+from crawlguide.core.messages import ErrorMessage
+from crawlguide.gateway.backup import Slip, half_of, read_slip
+from crawlguide.gateway.routes import BackupMessage, ImportedMessage, SeedsAdded
+from crawlguide.guide.transfer import Imported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crawlguide.core.messages import SeedMessage
+
+CONNECT_S, ANSWER_S = 5.0, 300.0
+Message = TypeVar("Message")
+_NUMBERED = re.compile(r"line (\d+): (.*)", re.DOTALL)
+
+
+class Remote:
+    """The same calls as a `Folder` has. What a call returned is on the server's stable storage."""
+
+    def __init__(self, url: str, most_bytes: int, answer_s: float = ANSWER_S) -> None:
+        self.most_bytes = most_bytes
+        self._url = address(url)
+        waits = httpx.Timeout(answer_s, connect=CONNECT_S)
+        self._client = httpx.Client(base_url=self._url, timeout=waits, trust_env=False)
+
+    def exported(self, crawl: str) -> Iterator[bytes]:
+        with self._plainly(), self._client.stream("GET", _path(crawl, "export")) as answer:
+            if not answer.is_success:
+                answer.read()
+                raise self._refusal(answer)
+            yield from answer.iter_bytes()
+
+    def imported(self, crawl: str, lines: Sequence[bytes], first: int) -> Imported:
+        done = self._post(_path(crawl, "import"), b"\n".join(lines), ImportedMessage)
+        return Imported(done.lines, done.discovered, tuple(_renumbered(reason, first) for reason in done.skipped))
+
+    def seeded(self, crawl: str, seeds: Sequence[SeedMessage]) -> int:
+        body = msgspec.json.encode({"urls": seeds})
+        return self._post(_path(crawl, "seeds"), body, SeedsAdded).discovered
+
+    def backed_up(self, target: Path) -> Slip:
+        """The server puts its copy beside its data; it is moved here, which takes the server's machine."""
+        half = half_of(target, "backup")  # refuses before anything is copied
+        made = self._post("/v1/backups", b"", BackupMessage)
+        source = Path(made.path)
+        slip = self._reached(source, made)
+        try:
+            shutil.move(source, half)
+            half.rename(target)
+        except OSError as problem:
+            raise CrawlGuideError(f"backup: {source} cannot be moved to {target}: {problem}") from None
+        return slip
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _reached(self, source: Path, made: BackupMessage) -> Slip:
+        """What lies at that path must be what the server has just made: it may name a path of another machine."""
+        try:
+            slip = read_slip(source)
+        except CrawlGuideError:
+            slip = None
+        if slip is None or (slip.made, slip.state_hash) != (made.made, made.state_hash):
+            raise CrawlGuideError(
+                f"backup: {self._url} has put it into {source}, which cannot be reached from here; fetch it from there"
+            )
+        return slip
+
+    def _post(self, path: str, body: bytes, kind: type[Message]) -> Message:
+        with self._plainly():
+            answer = self._client.post(path, content=body)
+        if not answer.is_success:
+            raise self._refusal(answer)
+        try:
+            return msgspec.json.decode(answer.content, type=kind)
+        except msgspec.DecodeError:
+            raise self._stranger(answer) from None
+
+    @contextmanager
+    def _plainly(self) -> Iterator[None]:
+        try:
+            yield
+        except httpx.TimeoutException:
+            raise UnavailableError(f"{self._url} does not answer in time") from None
+        except httpx.ConnectError as problem:
+            raise UnavailableError(f"{self._url} cannot be reached: {problem}") from None
+        except httpx.HTTPError as problem:
+            raise UnavailableError(f"{self._url} broke off: {problem or type(problem).__name__}") from None
+
+    def _refusal(self, answer: httpx.Response) -> CrawlGuideError:
+        try:
+            told = msgspec.json.decode(answer.content, type=ErrorMessage).error
+        except msgspec.DecodeError:
+            return self._stranger(answer)
+        return CrawlGuideError(f"{self._url} says: {told.message}")
+
+    def _stranger(self, answer: httpx.Response) -> CrawlGuideError:
+        return CrawlGuideError(f"{self._url} is no crawlguide server: it answers {answer.status_code} in its own words")
+
+
+def address(text: str) -> str:
+    """The URL of a server, without a slash at its end."""
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in {"http", "https"} or not url.host or url.query or url.fragment:
+        raise ConfigError(f"url: expected one such as http://127.0.0.1:8080, got {text[:200]!r}")
+    return text.rstrip("/")
+
+
+def _path(crawl: str, what: str) -> str:
+    return f"/v1/crawls/{quote(crawl, safe='')}/{what}"
+
+
+def _renumbered(reason: str, first: int) -> str:
+    """The server counts the lines of one request, a person those of the file."""
+    numbered = _NUMBERED.fullmatch(reason)
+    return f"line {first - 1 + int(numbered[1])}: {numbered[2]}" if numbered else reason
