@@ -186,7 +186,8 @@ def _take(place: Place, source: Source, tally: Tally) -> None:
         _say(f"stopped: {tally}; that much is kept, and the same command again does the rest")
         raise typer.Exit(INTERRUPTED) from None
     except CrawlGuideError:
-        _say(f"stopped: {tally}; that much is kept")
+        if tally.read:
+            _say(f"stopped: {tally}; that much is kept")
         raise
 
 
@@ -236,8 +237,9 @@ def _name(crawl: str) -> str:
 
     try:
         return crawl_id(crawl)
-    except CrawlGuideError as wrong:
-        raise ConfigError(f"--crawl: {wrong.message}") from None
+    except CrawlGuideError:
+        expected = "text of 1 to 200 characters without slash"
+        raise ConfigError(f"--crawl: expected {expected}, got {crawl[:80]!r}") from None
 
 
 def _say(text: str) -> None:

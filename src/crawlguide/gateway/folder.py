@@ -63,7 +63,7 @@ class Folder:
 def kept(path: Path) -> Path:
     """The folder, unless nothing in it would be kept."""
     if str(path) == MEMORY:
-        raise ConfigError(f"data: expected a folder, got {MEMORY}: name one with --data, or a server with --url")
+        raise ConfigError(f"data: expected a folder, got {MEMORY}, where nothing is kept")
     return path
 
 

@@ -97,7 +97,7 @@ class Remote:
         except httpx.TimeoutException:
             raise UnavailableError(f"{self._url} does not answer in time") from None
         except httpx.ConnectError as problem:
-            raise UnavailableError(f"{self._url} cannot be reached: {problem}") from None
+            raise UnavailableError(f"{self._url} cannot be reached ({problem}): is a server running there?") from None
         except httpx.HTTPError as problem:
             raise UnavailableError(f"{self._url} broke off: {problem or type(problem).__name__}") from None
 

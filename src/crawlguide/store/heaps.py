@@ -39,6 +39,12 @@ class Heaps:
             if done < len(items):
                 self.widen(int(groups[done]))
 
+    def load(self, items: I32, groups: I32, keys: F64, ties: I64) -> None:
+        """Queue many items in heaps that are empty."""
+        kernels.give_room(self.groups, np.bincount(groups, minlength=len(self.groups)), self.used)
+        self.slots = grown(self.slots, int(self.used[0]))
+        self.push(items, groups, keys, ties)
+
     def widen(self, group: int) -> None:
         """Room for a run twice as long as the group has."""
         order = int(self.groups["order"][group])

@@ -62,16 +62,18 @@ class CrawlHosts:
 
     def load(self, rows: np.ndarray[Any, Any], domain_pages: I64) -> None:
         """Take over hosts as they were written down; their names are on the shelf."""
-        for key, name in self._shelf.items():
-            row = int.from_bytes(key, "big")
-            self._hosts.put(name.decode(), row)
-            self._fit(row)
-            self.names[row], self.rows[row] = name.decode(), rows[row]
-            self.pace_row[row] = rows["pace"][row]
-            self._join(name.decode(), row, int(rows["domain"][row]))
+        self._fit(len(rows) - 1)
+        self.rows[: len(rows)], self.pace_row[: len(rows)] = rows, rows["pace"]
+        self.domain_pages = grown(self.domain_pages, len(domain_pages), 0)
+        self.domain_pages[: len(domain_pages)] = domain_pages
+        domains = rows["domain"].tolist()
+        for key, kept in self._shelf.items():
+            row, name = int.from_bytes(key, "big"), kept.decode()
+            self._hosts.put(name, row)
+            self.names[row] = name
+            self._join(name, row, domains[row])
         self._hosts.close_gaps()
         self._domains.close_gaps()
-        self.domain_pages[: len(domain_pages)] = domain_pages[: len(self.domain_pages)]
 
     def forget(self, row: int) -> None:
         """No URL of it is known any more. What it is owed in politeness stays with its queue."""

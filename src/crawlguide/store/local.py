@@ -221,7 +221,9 @@ class LocalStore:
         return True
 
     async def count(self, crawl: Crawl, numbers: Mapping[str, int]) -> None:
-        self._frontier(crawl).counts.update(numbers)
+        counts = self._frontier(crawl).counts
+        for name, number in numbers.items():
+            counts[name] += number
 
     # what lasts, and what is forgotten
 

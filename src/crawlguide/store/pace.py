@@ -48,12 +48,11 @@ class Pace:
 
     def load(self, rows: np.ndarray[Any, Any]) -> None:
         """Take over queues as they were written down; their names are on the shelf."""
+        self._fit(len(rows) - 1)
+        self.rows[: len(rows)] = rows
+        self.opens[: len(rows)] = np.maximum(rows["next_fetch"], rows["blocked"])
         for key, name in self._shelf.items():
-            row = int.from_bytes(key, "big")
-            self._queues.put(name.decode(), row)
-            self._fit(row)
-            self.rows[row] = rows[row]
-            self.opens[row] = max(float(rows["next_fetch"][row]), float(rows["blocked"][row]))
+            self._queues.put(name.decode(), int.from_bytes(key, "big"))
         self._queues.close_gaps()
 
     def forget_idle(self, at: float) -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawlguide.core.tables import rows_of
 from crawlguide.store.columns import grown
 from crawlguide.store.kernels import walk
 from crawlguide.store.kernels.rowheaps import LATER, WORST
@@ -76,12 +75,12 @@ class Queues:
         return rows
 
     def load(self, rows: I32) -> None:
-        """Queue rows as their records say: for their hour, or for their turn."""
-        facts = rows_of(self._table, rows.astype(np.int64))
-        turn = np.isnan(facts["due"])
+        """Queue rows as their records say: for their hour, or for their turn. Nothing is queued yet."""
+        turn = np.isnan(self._table["due"][rows])
         self._later.push(rows[~turn])
-        columns = (facts[name][turn] for name in ("host", "priority", "sequence"))
-        self.push(rows[turn], *columns)
+        rows = rows[turn]
+        self._best.load(rows, *(self._table[name][rows] for name in ("host", "priority", "sequence")))
+        self._worst.push(rows)
 
     def next_due(self) -> float | None:
         first = self._later.first()

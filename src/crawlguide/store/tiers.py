@@ -30,6 +30,11 @@ class Tiers:
         self.inner.push(items, groups, keys, ties)
         self._settle(groups)
 
+    def load(self, items: I32, groups: I32, keys: F64, ties: I64) -> None:
+        """Queue many items where there are none."""
+        self.inner.load(items, groups, keys, ties)
+        self._settle(np.unique(groups))
+
     def remove(self, items: I32) -> None:
         """Items in no heap are left alone."""
         groups = self._groups_of(items)

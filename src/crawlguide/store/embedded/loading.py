@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -35,6 +37,7 @@ class Loaded:
     log_end: int = 0
 
     def read(self, log_start: int) -> None:
+        """Chunks first, then what was logged since."""
         for owner, frontier in self.frontiers.items():  # the large ones are read into the place where they stay
             self.columns[owner, "rows"], self.columns[owner, "ids"] = frontier.table, frontier.index.ids
         for owner in [*self.frontiers, 0]:
@@ -109,3 +112,9 @@ def _rows_in_use(frontier: Frontier) -> int:
     """Every row that was ever given out has an id."""
     used = np.flatnonzero(frontier.index.ids)
     return int(used[-1]) + 1 if len(used) else 0
+
+
+def give_back_memory() -> None:
+    """What reading took is returned to the system, where the C library can do that."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -98,6 +98,7 @@ class EmbeddedStore(LocalStore):
         self._pace.load(loaded.column(keys.FOLDER, "pace"))
         for owner in frontiers:
             loading.restore_crawl(loaded, owner)
+        loading.give_back_memory()
         self._ledger.latest, self._ledger.log_end, self._ledger.log_bytes = loaded.at, loaded.log_end, loaded.log_bytes
 
     # crawls

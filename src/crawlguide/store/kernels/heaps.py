@@ -116,6 +116,18 @@ def rekey_one(slots, groups, items, item, key, tie):
     sink(slots, items, groups[home].start, groups[home].size, at)
 
 
+@kernel(nothing(GROUPS, I64, I64))
+def give_room(groups, counts, used):
+    """Runs of the right length for empty groups that will hold so many items: nothing is outgrown on the way."""
+    for number in range(len(counts)):
+        if counts[number] > 0:
+            order = 0
+            while (1 << order) < counts[number]:
+                order += 1
+            groups[number].start, groups[number].order = used[0], order
+            used[0] += 1 << order
+
+
 @kernel(one_i64(SLOTS, GROUPS, ITEMS, I64, I64, I32, I32, F64, I64, one_i64))
 def push(slots, groups, items, free, used, which, homes, keys, ties, done):
     """Queue items from number `done` on. Returns how many are done: fewer than all if `slots` must grow first."""
