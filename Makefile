@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup demo serve test check bench walls clean
+.PHONY: help setup demo serve test check bench crash machine walls clean
 
 help:  ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -22,9 +22,10 @@ demo: $(READY)  ## the service, two small crawlers over a tiny local web, a summ
 	$(BIN)/python -m demo.run
 
 serve: $(READY)  ## the guide on http://127.0.0.1:8080 until Ctrl-C
-	@$(BIN)/crawlguide serve --data :memory: --port 8080
+	@$(BIN)/crawlguide serve --port 8080
 
 test: $(READY)  ## all tests
+	@sh scripts/debian-packages.sh strace "command -v strace"
 	$(BIN)/python -m pytest tests
 
 check: $(READY)  ## style, types, room order, examples and keys of the documentation
@@ -35,8 +36,17 @@ check: $(READY)  ## style, types, room order, examples and keys of the documenta
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest tests/docs
 
-bench: $(READY)  ## what an ask and a tell cost at 100 k, 1 M and 5 M URLs
-	$(BIN)/python bench/corridor.py
+bench: $(READY)  ## what asks, tells and starts cost at 100 k, 1 M and 5 M URLs, beside other frontiers (half an hour)
+	$(BIN)/crawlguide bench --peers --json bench.json
+
+crash: $(READY)  ## 50 × kill -9 under 8 clients, every fault point, and that no ack precedes its fsync
+	@sh scripts/debian-packages.sh strace "command -v strace"
+	$(BIN)/python -m tests.crash.kill --kills 50
+	$(BIN)/python -m tests.crash.kill --points
+	$(BIN)/python -m tests.crash.ordering
+
+machine: $(READY)  ## long random histories: the embedded store against the memory store, with restarts
+	MACHINE_EXAMPLES=300 $(BIN)/python -m pytest tests/store/test_machine.py --timeout 3600
 
 walls: $(READY)  ## the proofs behind docs/adr: an exact loop on a recorded web, the store protocol on a real Redis
 	@sh scripts/debian-packages.sh redis-server "command -v redis-server"
@@ -45,4 +55,4 @@ walls: $(READY)  ## the proofs behind docs/adr: an exact loop on a recorded web,
 	$(BIN)/python bench/relational.py
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import signal
 import socket
@@ -29,6 +30,8 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said
     listener = bound(config.server.host, config.server.port)
     door = Door(guide, config.server)
     guide.listen(door.metrics)
+    gc.collect()
+    gc.freeze()  # what was loaded stays: the collector need not look at it again and again
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
