@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from crawlguide.core.config import Config
-    from crawlguide.gateway.transfers import Place, Source, Tally
+    from crawlguide.gateway.places import Place
+    from crawlguide.gateway.transfers import Source, Tally
 
 app = typer.Typer(
     help="Which URL should a crawler fetch next? Tell crawlguide what you fetched, ask it what to fetch next.",
@@ -91,9 +92,10 @@ def backup(
 
     Example: crawlguide backup copies/monday --url http://127.0.0.1:8080
     """
-    settings = _settings(config, {"store.data": data}, url)
+    settings = _settings(config, {"store.data": data})
+    _check_place(settings, data, url, must_exist=True)
     folder = target.resolve()
-    with _opened(settings, url, must_exist=True) as place:
+    with _opened(settings, url) as place:
         slip = place.backed_up(folder)
     typer.echo(f"backup  {folder}\nmade    {slip.made}\nstate   {slip.state_hash}")
 
@@ -109,10 +111,11 @@ def restore(
     Example: crawlguide restore copies/monday --data crawlguide-data
     """
     from crawlguide.gateway import backup as copies  # noqa: PLC0415
-    from crawlguide.gateway.folder import Folder, kept, urls  # noqa: PLC0415
+    from crawlguide.gateway.folder import Folder, urls  # noqa: PLC0415
 
     settings = _settings(config, {"store.data": data})
-    folder = kept(Path(settings.store.data)).resolve()
+    _check_place(settings, data)
+    folder = Path(settings.store.data).resolve()
     slip = asyncio.run(copies.restore(source, folder))
     with closing(Folder(folder, settings)) as place:
         found = place.counts()
@@ -134,15 +137,17 @@ def export(
 
     Example: crawlguide export --crawl books --output books.ndjson
     """
-    from crawlguide.gateway import transfers  # noqa: PLC0415
+    from crawlguide.gateway.output import STANDARD_OUTPUT, give, written  # noqa: PLC0415
+    from crawlguide.gateway.places import crawl_name  # noqa: PLC0415
 
-    settings = _settings(config, {"store.data": data}, url)
+    settings, name = _settings(config, {"store.data": data}), crawl_name(crawl)
+    _check_place(settings, data, url, must_exist=True)
     try:
-        with transfers.written(output) as file, _opened(settings, url, must_exist=True) as place:
-            count = transfers.give(place, _name(crawl), file)
+        with written(output) as file, _opened(settings, url) as place:
+            count = give(place, name, file)
     except BrokenPipeError:  # whoever read it has had enough
         return
-    if output != transfers.STANDARD_OUTPUT:
+    if output != STANDARD_OUTPUT:
         _say(f"{count} lines in {output}")
 
 
@@ -159,11 +164,15 @@ def import_(
 
     Example: crawlguide import urls.txt --crawl books
     """
+    from crawlguide.gateway.places import crawl_name, readable  # noqa: PLC0415
+
+    settings, name = _settings(config, {"store.data": data}), crawl_name(crawl)
+    _check_place(settings, data, url)
+    readable(file)
+
     from crawlguide.gateway import batches, transfers  # noqa: PLC0415
 
-    settings = _settings(config, {"store.data": data}, url)
-    source = transfers.Source(file, batches.kind_of(file, kind), _name(crawl))
-    tally = transfers.Tally()
+    source, tally = transfers.Source(file, batches.kind_of(file, kind), name), transfers.Tally()
     with _opened(settings, url) as place:
         _take(place, source, tally)
     typer.echo(str(tally))
@@ -209,37 +218,37 @@ def _progress(source: Source) -> Iterator[Callable[[Tally], None]]:
 
 
 @contextmanager
-def _opened(settings: Config, url: str | None, must_exist: bool = False) -> Iterator[Place]:
+def _opened(settings: Config, url: str | None) -> Iterator[Place]:
     """The server at `url`, or the folder that is configured."""
-    from crawlguide.gateway.folder import Folder, existing  # noqa: PLC0415
-    from crawlguide.gateway.remote import Remote  # noqa: PLC0415
-
-    folder = Path(settings.store.data)
     place: Place
     if url is not None:
+        from crawlguide.gateway.remote import Remote  # noqa: PLC0415
+
         place = Remote(url, settings.server.max_message_bytes)
     else:
-        place = Folder(existing(folder) if must_exist else folder, settings)
+        from crawlguide.gateway.folder import Folder  # noqa: PLC0415
+
+        place = Folder(Path(settings.store.data), settings)
     with closing(place):
         yield place
 
 
-def _settings(config: Path | None, flags: dict[str, Any], url: str | None = None) -> Config:
+def _check_place(settings: Config, data: str | None, url: str | None = None, *, must_exist: bool = False) -> None:
+    """Say what cannot work before anything is loaded."""
+    from crawlguide.gateway import places  # noqa: PLC0415
+
+    if url is not None and data is not None:
+        raise ConfigError("--data and --url: expected one of them, got both")
+    if url is not None:
+        places.address(url)
+    else:
+        (places.existing if must_exist else places.kept)(Path(settings.store.data))
+
+
+def _settings(config: Path | None, flags: dict[str, Any]) -> Config:
     from crawlguide.core.config import load  # noqa: PLC0415
 
-    if url is not None and flags.get("store.data") is not None:
-        raise ConfigError("--data and --url: expected one of them, got both")
     return load(_config_file(config), os.environ, flags)
-
-
-def _name(crawl: str) -> str:
-    from crawlguide.gateway.wire import crawl_id  # noqa: PLC0415
-
-    try:
-        return crawl_id(crawl)
-    except CrawlGuideError:
-        expected = "text of 1 to 200 characters without slash"
-        raise ConfigError(f"--crawl: expected {expected}, got {crawl[:80]!r}") from None
 
 
 def _say(text: str) -> None:

@@ -197,6 +197,58 @@ class StatsMessage(Struct, frozen=True):
     crawls: dict[str, CrawlStats]
 
 
+class FilterVerdict(Struct, frozen=True):
+    name: str
+    verdict: str
+    why: str
+
+
+class LeaseHeld(Struct, frozen=True):
+    crawler_id: str
+    lease_expires: str
+
+
+class LinkSeen(Struct, frozen=True):
+    url: str
+    anchor: str
+
+
+class Explanation(Struct, frozen=True):
+    """Why a URL stands where it stands."""
+
+    url: str
+    canonical: str
+    state: str
+    reason: str | None
+    score: float
+    p: float
+    terms: dict[str, float]
+    features: dict[str, float | None]
+    rank: int | None
+    history: list[dict[str, Any]]
+    links: list[LinkSeen]
+    filters: list[FilterVerdict]
+    lease: LeaseHeld | None
+    words: str
+    needs: list[str]
+
+
+class UrlShown(Struct, frozen=True):
+    url: str
+    state: str
+    reason: str | None
+    priority: float
+    crawler_id: str | None
+    lease_expires: str | None
+    status: int | None
+    fetched: str | None
+
+
+class UrlsMessage(Struct, frozen=True):
+    urls: list[UrlShown]
+    cursor: str | None
+
+
 class ErrorBody(Struct, frozen=True):
     code: str
     message: str

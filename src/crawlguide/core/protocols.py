@@ -69,6 +69,10 @@ class Filter(Protocol):
 
     def keep(self, batch: Batch, ask: Ask) -> Mask: ...
 
+    def why(self, batch: Batch, ask: Ask) -> str:
+        """What a person is told about the verdict on a batch of one row."""
+        ...
+
 
 class Defers(Filter, Protocol):
     """A filter whose refusals are for now (`refusal` is "defer"): it says how long each row has to wait."""
@@ -199,6 +203,10 @@ class Store(Protocol):
         self, crawl: Crawl, state: str | None, host: str | None, limit: int, cursor: str | None
     ) -> tuple[list[UrlRecord], str | None]:
         """A page of URLs and the cursor of the next; a URL that is there throughout is seen exactly once."""
+        ...
+
+    async def count_above(self, crawl: Crawl, priority: float, cursor: int) -> tuple[int, int | None]:
+        """How many of the next waiting URLs stand before this priority; and the next cursor, None at the end."""
         ...
 
     async def dump(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownUrl], int | None]:

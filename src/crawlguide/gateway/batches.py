@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from crawlguide.core.errors import ConfigError, DataError
+from crawlguide.core.errors import DataError
 from crawlguide.gateway.readers import Skipped
 from crawlguide.gateway.readers._blocks import STANDARD_INPUT, blocks
 from crawlguide.gateway.readers.detect import format_of
@@ -31,9 +31,7 @@ _BLANK = b" \t\r\n" + codecs.BOM_UTF8
 
 
 def kind_of(path: Path, given: str) -> str:
-    """The format by its name, found out where none was given. Raises `ConfigError` where nothing can be read."""
-    if path != STANDARD_INPUT and not path.exists():
-        raise ConfigError(f"import: {path}: no such file")
+    """The format by its name, found out where none was given."""
     if given != AUTO:
         return given
     return _piped_kind() if path == STANDARD_INPUT else format_of(path)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crawlguide.core.errors import ConfigError
 from crawlguide.core.messages import SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import backup
-from crawlguide.gateway.library import MEMORY, open_guide
+from crawlguide.gateway.library import open_guide
 from crawlguide.guide import transfer
 from crawlguide.guide.local import DEFAULT_TENANT
 
@@ -32,7 +31,7 @@ class Folder:
     most_bytes = 128 * 1024 * 1024  # more than the longest line an export writes
 
     def __init__(self, path: Path, config: Config) -> None:
-        self._guide = open_guide(kept(path), config)
+        self._guide = open_guide(path, config)
         self._runner = asyncio.Runner()
 
     def exported(self, crawl: str) -> Iterator[bytes]:
@@ -58,20 +57,6 @@ class Folder:
 
     def _run(self, step: Coroutine[Any, Any, Result]) -> Result:
         return self._runner.run(step)
-
-
-def kept(path: Path) -> Path:
-    """The folder, unless nothing in it would be kept."""
-    if str(path) == MEMORY:
-        raise ConfigError(f"data: expected a folder, got {MEMORY}, where nothing is kept")
-    return path
-
-
-def existing(path: Path) -> Path:
-    """The folder, if it was served before: what only reads should not make an empty one."""
-    if not (kept(path) / "CURRENT").is_file():
-        raise ConfigError(f"data: expected a folder that crawlguide has written, got {path}: there is none")
-    return path
 
 
 async def counts(guide: LocalGuide) -> dict[str, Mapping[str, Any]]:

@@ -1,4 +1,7 @@
-"""A server that runs: asked over HTTP, with every way in which that can fail said in one line."""
+"""A server that runs: asked over HTTP, with every way in which that can fail said in one line.
+
+What the guide itself is made of takes a second to load, so it is imported where it is needed.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,36 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from crawlguide.core.errors import ConfigError, CrawlGuideError, UnavailableError
+from crawlguide.core.errors import CrawlGuideError, UnavailableError
 from crawlguide.core.messages import ErrorMessage
-from crawlguide.gateway.backup import Slip, half_of, read_slip
-from crawlguide.gateway.routes import BackupMessage, ImportedMessage, SeedsAdded
-from crawlguide.guide.transfer import Imported
+from crawlguide.gateway.places import address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crawlguide.core.messages import SeedMessage
+    from crawlguide.gateway.backup import Slip
+    from crawlguide.guide.transfer import Imported
 
 CONNECT_S, ANSWER_S = 5.0, 300.0
 Message = TypeVar("Message")
 _NUMBERED = re.compile(r"line (\d+): (.*)", re.DOTALL)
+
+
+class ImportAnswer(msgspec.Struct):
+    lines: int
+    discovered: int
+    skipped: list[str]
+
+
+class SeedsAnswer(msgspec.Struct):
+    discovered: int
+
+
+class BackupAnswer(msgspec.Struct):
+    path: str
+    made: str
+    state_hash: str
 
 
 class Remote:
@@ -45,17 +64,21 @@ class Remote:
             yield from answer.iter_bytes()
 
     def imported(self, crawl: str, lines: Sequence[bytes], first: int) -> Imported:
-        done = self._post(_path(crawl, "import"), b"\n".join(lines), ImportedMessage)
+        from crawlguide.guide.transfer import Imported  # noqa: PLC0415
+
+        done = self._post(_path(crawl, "import"), b"\n".join(lines), ImportAnswer)
         return Imported(done.lines, done.discovered, tuple(_renumbered(reason, first) for reason in done.skipped))
 
     def seeded(self, crawl: str, seeds: Sequence[SeedMessage]) -> int:
         body = msgspec.json.encode({"urls": seeds})
-        return self._post(_path(crawl, "seeds"), body, SeedsAdded).discovered
+        return self._post(_path(crawl, "seeds"), body, SeedsAnswer).discovered
 
     def backed_up(self, target: Path) -> Slip:
         """The server puts its copy beside its data; it is moved here, which takes the server's machine."""
+        from crawlguide.gateway.backup import half_of  # noqa: PLC0415
+
         half = half_of(target, "backup")  # refuses before anything is copied
-        made = self._post("/v1/backups", b"", BackupMessage)
+        made = self._post("/v1/backups", b"", BackupAnswer)
         source = Path(made.path)
         slip = self._reached(source, made)
         try:
@@ -68,8 +91,10 @@ class Remote:
     def close(self) -> None:
         self._client.close()
 
-    def _reached(self, source: Path, made: BackupMessage) -> Slip:
+    def _reached(self, source: Path, made: BackupAnswer) -> Slip:
         """What lies at that path must be what the server has just made: it may name a path of another machine."""
+        from crawlguide.gateway.backup import read_slip  # noqa: PLC0415
+
         try:
             slip = read_slip(source)
         except CrawlGuideError:
@@ -110,17 +135,6 @@ class Remote:
 
     def _stranger(self, answer: httpx.Response) -> CrawlGuideError:
         return CrawlGuideError(f"{self._url} is no crawlguide server: it answers {answer.status_code} in its own words")
-
-
-def address(text: str) -> str:
-    """The URL of a server, without a slash at its end."""
-    try:
-        url = httpx.URL(text)
-    except httpx.InvalidURL:
-        url = httpx.URL("")
-    if url.scheme not in {"http", "https"} or not url.host or url.query or url.fragment:
-        raise ConfigError(f"url: expected one such as http://127.0.0.1:8080, got {text[:200]!r}")
-    return text.rstrip("/")
 
 
 def _path(crawl: str, what: str) -> str:

@@ -14,12 +14,14 @@ from crawlguide.core.messages import (
     Ack,
     Advice,
     AskMessage,
+    Explanation,
     ReportMessage,
     SeedsMessage,
     StatsMessage,
+    UrlsMessage,
 )
 from crawlguide.core.types import Crawl
-from crawlguide.gateway import backup, wire
+from crawlguide.gateway import backup, looking, wire
 from crawlguide.guide import transfer
 
 if TYPE_CHECKING:
@@ -181,6 +183,8 @@ async def _shown(call: Call, crawl: Crawl) -> CrawlMessage:
 
 
 CRAWL = "/v1/crawls/{crawl_id}"
+SELECTION = ("crawl_id", "state", "host")
+PAGE = (*SELECTION, "limit", "cursor")
 ROUTES = (
     Route("POST", "/v1/next", "Ask: what should this crawler fetch next?", AskMessage, Advice, ask),
     Route("POST", "/v1/report", "Tell: what was fetched, and what was found there.", ReportMessage, Ack, tell),
@@ -194,5 +198,8 @@ ROUTES = (
     Route("GET", CRAWL + "/export", "All URLs and links of a crawl, a line each.", None, Lines, export),
     Route("POST", CRAWL + "/import", "Take over lines of an export.", Lines, ImportedMessage, import_lines),
     Route("POST", "/v1/backups", "Copy the data folder while it is in use.", None, BackupMessage, back_up),
+    Route("GET", "/v1/urls", "URLs of a crawl, page by page.", None, UrlsMessage, looking.urls, query=PAGE),
+    Route("DELETE", "/v1/urls", "Forget URLs.", None, looking.Forgotten, looking.forget_urls, query=SELECTION),
+    Route("GET", "/v1/explain", "Why?", None, Explanation, looking.explain, query=("crawl_id", "url")),
     Route("GET", "/v1/stats", "Numbers of all crawls, or of one.", None, StatsMessage, stats, query=("crawl_id",)),
 )

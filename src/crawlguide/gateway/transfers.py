@@ -1,46 +1,30 @@
-"""A crawl out of a place into a file, or out of a file into a place: what the commands `export` and `import` do.
+"""A crawl out of a file into a place: what the command `import` does.
 
-Nothing is held whole, whatever its size. A batch that was taken is on stable storage, and taking it again changes
+No file is held whole, whatever its size. A batch that was taken is on stable storage, and taking it again changes
 nothing: whoever was stopped in the middle begins again.
 """
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING
 
-from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.gateway import batches
 from crawlguide.gateway.readers import Skipped
 from crawlguide.guide.transfer import Imported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
     from types import FrameType
 
     from crawlguide.core.messages import SeedMessage
-    from crawlguide.gateway.backup import Slip
+    from crawlguide.gateway.places import Place
 
-STANDARD_OUTPUT = Path("-")
 REASONS = 10
-
-
-class Place(Protocol):
-    """Where crawls are kept: a `Folder` or a `Remote`."""
-
-    most_bytes: int  # what it takes in one call
-
-    def exported(self, crawl: str) -> Iterator[bytes]: ...
-    def imported(self, crawl: str, lines: Sequence[bytes], first: int) -> Imported: ...
-    def seeded(self, crawl: str, seeds: Sequence[SeedMessage]) -> int: ...
-    def backed_up(self, target: Path) -> Slip: ...
-    def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -77,33 +61,6 @@ def take(place: Place, source: Source, tally: Tally, heard: Callable[[Tally], No
         with uninterrupted():
             tally.add(step())
         heard(tally)
-
-
-def give(place: Place, crawl: str, file: BinaryIO) -> int:
-    """Export; returns how many lines were written."""
-    count = 0
-    for lines in place.exported(crawl):
-        file.write(lines)
-        count += lines.count(b"\n")
-    return count
-
-
-@contextmanager
-def written(output: Path) -> Iterator[BinaryIO]:
-    """A file that gets its name when it is whole; `-`, a pipe or a device is written as it comes."""
-    try:
-        if output == STANDARD_OUTPUT or (output.exists() and not output.is_file()):
-            with _as_it_comes(output) as file:
-                yield file
-        else:
-            with _renamed_at_the_end(output) as file:
-                yield file
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as problem:
-        raise ConfigError(f"output: cannot write {output}: {problem.strerror}") from None
-    except BrokenPipeError:
-        raise
-    except OSError as problem:
-        raise CrawlGuideError(f"output: cannot write {output}: {problem.strerror}") from None
 
 
 @contextmanager
@@ -149,23 +106,3 @@ def _take_seeds(place: Place, crawl: str, batch: Sequence[SeedMessage | Skipped]
 
 def _reasons(batch: Sequence[object]) -> tuple[str, ...]:
     return tuple(f"{one.where}: {one.why}" for one in batch if isinstance(one, Skipped))
-
-
-@contextmanager
-def _as_it_comes(output: Path) -> Iterator[BinaryIO]:
-    """Of the standard output a second handle, so that what could not be written is not tried again at the end."""
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") if output == STANDARD_OUTPUT else output.open("wb") as file:
-        yield file
-
-
-@contextmanager
-def _renamed_at_the_end(output: Path) -> Iterator[BinaryIO]:
-    half = output.with_name(output.name + ".half")
-    try:
-        with half.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(output)
-    finally:
-        half.unlink(missing_ok=True)

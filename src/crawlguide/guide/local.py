@@ -45,7 +45,7 @@ class LocalGuide:
         self.clock = clock
         self.store = store
         self.crawls = Crawls(store, config, seed)
-        self._pipeline = Pipeline(store, config.guide)
+        self.pipeline = Pipeline(store, config.guide)
         self._telling = Telling(store)
         self._telemetry = telemetry
         self._queries = 0
@@ -167,7 +167,7 @@ class LocalGuide:
             return None
         if left is not None and left < ask.budget.max_urls:
             ask = replace(ask, budget=replace(ask.budget, max_urls=left))
-        return await self._pipeline.walk(running, ask)
+        return await self.pipeline.walk(running, ask)
 
     async def _nothing(self, running: Running, ask: Ask, given: Given) -> Advice:
         """Nothing to give is not an error: say why, and when to come back."""

@@ -28,6 +28,12 @@ class Budget:
         )
         return keep
 
+    def why(self, batch: Batch, ask: Ask) -> str:
+        size, ms = float(batch.estimated_bytes[0]), float(batch.estimated_ms[0])
+        if ask.budget.max_bytes is not None and size > ask.budget.max_bytes:
+            return f"it may weigh {size:.0f} bytes, budget.max_bytes is {ask.budget.max_bytes}"
+        return f"it may take {ms:.0f} ms and weigh {size:.0f} bytes, which fits"
+
 
 def fill(keep: Mask, size: F64, ms: F64, urls: int, room: float, time_ms: float) -> None:
     top = slice(0, urls)

@@ -26,6 +26,9 @@ class Diversity:
             return np.ones(len(batch), np.bool_)
         return rank_within(batch.host) < self.max_per_host
 
+    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
+        return f"an answer holds at most {self.max_per_host} URLs of a host" if self.max_per_host else "no bound is set"
+
 
 def build(definition: Definition) -> Diversity:
     return Diversity(definition.policy.max_per_host)

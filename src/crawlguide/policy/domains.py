@@ -42,6 +42,15 @@ class Domains:
         probe = np.where(self.unreliable(hosts, ask.at), hosts.last_fetch + self.probe_after_s, np.nan)
         return np.where(self.full(hosts), ask.at + self.full_for_s, probe)
 
+    def why(self, batch: Batch, ask: Ask) -> str:
+        hosts = batch.hosts
+        if self.full(hosts)[0]:
+            return f"its domain gave {int(hosts.domain_pages[0])} pages, policy.domain_max_pages is {self.max_pages}"
+        if self.unreliable(hosts, ask.at)[0]:
+            wait = hosts.last_fetch[0] + self.probe_after_s - ask.at
+            return f"{int(hosts.errors[0])} of its host's fetches failed; it is tried again in {wait:.0f} s"
+        return "its domain may give more pages and its host answers"
+
     def full(self, hosts: Hosts) -> Mask:
         """The registrable domain has given, or is about to give, as many pages as it may."""
         if not self.max_pages:

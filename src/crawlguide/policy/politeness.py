@@ -38,6 +38,12 @@ class Politeness:
         )  # fmt: skip
         return waits
 
+    def why(self, batch: Batch, ask: Ask) -> str:
+        wait = float(self.wait(batch, ask)[0])
+        if wait > self.horizon_s:
+            return f"its host may be asked again in {wait:.1f} s, and answers look {self.horizon_s:g} s ahead"
+        return "its host may be asked now" if wait <= 0 else f"its host may be asked in {wait:.1f} s"
+
 
 @kernel(nothing(NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64, one_f64, one_f64, flag, FLOATS))
 def line_up(host, next_fetch, last_fetch, crawl_delay, leases, limit, at, default, horizon, strict, wait):  # type: ignore[no-untyped-def]

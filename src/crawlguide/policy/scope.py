@@ -32,6 +32,17 @@ class Scope:
         inside = np.array([self.covers(name) for name in batch.hosts.name], np.bool_)
         return near & inside[batch.host]
 
+    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
+        host, depth = urls.host_of(batch.hosts.name.tolist()[0]), int(batch.depth[0])
+        names = _with_parents(host)
+        if denied := sorted(self.deny.intersection(names)):
+            return f"policy.deny_domains names {denied[0]}"
+        if self.allow and self.allow.isdisjoint(names):
+            return f"policy.allow_domains names neither {host} nor a domain above it"
+        if self.max_depth and depth > self.max_depth:
+            return f"it lies {depth} links from a seed, limits.max_depth is {self.max_depth}"
+        return "its domain is permitted and it is not too deep"
+
     def covers(self, queue: str) -> bool:
         """May the crawl visit this politeness queue?"""
         return _covers(self, queue)

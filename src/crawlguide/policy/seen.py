@@ -21,6 +21,9 @@ class Seen:
     def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
         return first_of_each(batch.id)
 
+    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
+        return "it stands once in an answer, and is given out again only when it is due"
+
 
 def build(definition: Definition) -> Seen:  # noqa: ARG001 - every filter is built from the definition
     return Seen()

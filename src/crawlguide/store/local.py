@@ -247,6 +247,9 @@ class LocalStore:
         records, end = views.scan(self._frontier(crawl), state, host, limit, _start(cursor))
         return records, None if end is None else str(end)
 
+    async def count_above(self, crawl: Crawl, priority: float, cursor: int) -> tuple[int, int | None]:
+        return views.count_above(self._frontier(crawl), priority, cursor)
+
     async def dump(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownUrl], int | None]:
         return transfer.known_urls(self._frontier(crawl), cursor, limit)
 

@@ -9,7 +9,7 @@ import numpy as np
 from crawlguide.core.tables import Lookup
 from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts, UrlRecord
 from crawlguide.store.kernels.join import join
-from crawlguide.store.rows import DROPPED, FREE, LEASED, STATES
+from crawlguide.store.rows import DROPPED, FREE, LEASED, QUEUED, STATES
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import I64, Mask
@@ -67,3 +67,11 @@ def scan(
         rows, end = rows[:limit], int(rows[limit])
     records = [record(frontier, row) for row in rows.tolist()]
     return records, end if end < frontier.index.rows else None
+
+
+def count_above(frontier: Frontier, priority: float, start: int) -> tuple[int, int | None]:
+    """Of the next rows how many wait with a higher priority; where to go on, None at the end."""
+    end = min(start + SCANNED_AT_ONCE, frontier.index.rows)
+    table = frontier.table[start:end]
+    above = int(np.count_nonzero((table["state"] == QUEUED) & (table["priority"] > priority)))
+    return above, end if end < frontier.index.rows else None

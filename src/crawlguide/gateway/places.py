@@ -1,0 +1,72 @@
+"""Where the command line finds crawls: a folder or a server. What cannot be one is said before anything is loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from crawlguide.core.errors import ConfigError
+from crawlguide.core.messages import CrawlId
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from crawlguide.core.messages import SeedMessage
+    from crawlguide.gateway.backup import Slip
+    from crawlguide.guide.transfer import Imported
+
+
+class Place(Protocol):
+    """A `Folder` or a `Remote`. What a call returned is on stable storage."""
+
+    most_bytes: int  # what it takes in one call
+
+    def exported(self, crawl: str) -> Iterator[bytes]: ...
+    def imported(self, crawl: str, lines: Sequence[bytes], first: int) -> Imported: ...
+    def seeded(self, crawl: str, seeds: Sequence[SeedMessage]) -> int: ...
+    def backed_up(self, target: Path) -> Slip: ...
+    def close(self) -> None: ...
+
+
+def kept(path: Path) -> Path:
+    """The folder, unless nothing in it would be kept."""
+    if str(path) == ":memory:":
+        raise ConfigError("data: expected a folder, got :memory:, where nothing is kept")
+    return path
+
+
+def existing(path: Path) -> Path:
+    """The folder, if it was served before: what only reads should not make an empty one."""
+    if not (kept(path) / "CURRENT").is_file():
+        raise ConfigError(f"data: expected a folder that crawlguide has written, got {path}: there is none")
+    return path
+
+
+def address(text: str) -> str:
+    """The URL of a server, without a slash at its end."""
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in {"http", "https"} and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good or parts.query or parts.fragment:
+        raise ConfigError(f"--url: expected one such as http://127.0.0.1:8080, got {text[:200]!r}")
+    return text.rstrip("/")
+
+
+def crawl_name(text: str) -> str:
+    try:
+        return msgspec.convert(text, CrawlId)
+    except msgspec.ValidationError:
+        expected = "text of 1 to 200 characters without slash"
+        raise ConfigError(f"--crawl: expected {expected}, got {text[:80]!r}") from None
+
+
+def readable(path: Path) -> Path:
+    """The file or folder to read, or `-`."""
+    if str(path) != "-" and not path.exists():
+        raise ConfigError(f"{path}: no such file")
+    return path

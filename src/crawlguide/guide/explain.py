@@ -1,0 +1,145 @@
+"""Why a URL stands where it stands: its state and history, its features and terms, every filter's verdict, in words."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawlguide import scoring
+from crawlguide.core import urls as addresses
+from crawlguide.core.clock import iso
+from crawlguide.core.errors import NotFound
+from crawlguide.core.messages import Explanation, FilterVerdict, LeaseHeld, LinkSeen
+from crawlguide.core.tables import Fact
+from crawlguide.core.types import Ask, Budget, Hosts
+from crawlguide.core.types import Batch as BatchTable
+
+if TYPE_CHECKING:
+    from crawlguide.core.tables import Table
+    from crawlguide.core.types import Batch, Crawl, UrlRecord
+    from crawlguide.guide.local import LocalGuide
+    from crawlguide.guide.running import Running
+
+ASKER = "explain"
+LINKS_SHOWN = 5
+
+
+async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
+    """Everything there is to say about a known URL; `NotFound` with the likely reason for an unknown one."""
+    running = await guide.crawls.get(crawl, guide.clock.now(), create=False)
+    canonical = addresses.canonical(url)
+    ids = np.array([addresses.identity(canonical)], np.uint64)
+    record = (await guide.store.find(crawl, ids))[0]
+    if record is None:
+        raise _unknown(running, url, canonical)
+    ask = Ask(crawl, ASKER, guide.clock.now(), Budget(1))
+    batch, terms = guide.pipeline.ranked(running, ask, await guide.store.look(crawl, ids))
+    filters = [FilterVerdict(rule.name, _verdict(rule, batch, ask), rule.why(batch, ask)) for rule in running.filters]
+    links = await _links(guide, crawl, ids)
+    return Explanation(
+        url=url,
+        canonical=canonical,
+        state=record.state,
+        reason=record.reason,
+        score=float(batch.score[0]),
+        p=float(np.clip(batch.value[0], 0.0, 1.0)),
+        terms=dict(zip(scoring.TERMS, np.round(terms[0], 6).tolist(), strict=True)),
+        features=features(batch),
+        rank=await _rank(guide, crawl, record),
+        history=_history(batch, record),
+        links=links,
+        filters=filters,
+        lease=_lease(record),
+        words=_words(batch, record, filters, links),
+        needs=_needs(running, record, filters),
+    )
+
+
+def _verdict(rule: Any, batch: Batch, ask: Ask) -> str:
+    return "keep" if bool(rule.keep(batch, ask)[0]) else rule.refusal
+
+
+def features(batch: Batch) -> dict[str, float | None]:
+    """All numbers that judges see of the first row, and of its host."""
+    return _facts(batch, BatchTable) | {f"host_{name}": value for name, value in _facts(batch.hosts, Hosts).items()}
+
+
+def _facts(table: Table, kind: type[Table]) -> dict[str, float | None]:
+    columns = {name: float(getattr(table, name)[0]) for name, fact in vars(kind).items() if isinstance(fact, Fact)}
+    return {name: value if np.isfinite(value) else None for name, value in columns.items()}
+
+
+async def _rank(guide: LocalGuide, crawl: Crawl, record: UrlRecord) -> int | None:
+    """How many waiting URLs stand before this one, counted in pieces so that others are served meanwhile."""
+    if record.state != "queued":
+        return None
+    before, cursor = 0, 0
+    while True:
+        more, end = await guide.store.count_above(crawl, record.priority, cursor)
+        before += more
+        if end is None:
+            return before + 1
+        cursor = end
+        await asyncio.sleep(0)
+
+
+async def _links(guide: LocalGuide, crawl: Crawl, ids: Any) -> list[LinkSeen]:
+    """Some of the pages that lead here, newest first."""
+    paths = await guide.store.parents(crawl, ids)
+    pages = await guide.store.find(crawl, paths.parent[:LINKS_SHOWN])
+    return [
+        LinkSeen(page.url, anchor)
+        for page, anchor in zip(pages, paths.anchor[:LINKS_SHOWN].tolist(), strict=True)
+        if page is not None
+    ]
+
+
+def _history(batch: Batch, record: UrlRecord) -> list[dict[str, Any]]:
+    told: list[dict[str, Any]] = [{"at": iso(float(batch.discovered[0])), "event": "discovered"}]
+    if record.fetched is not None:
+        told.append({"at": iso(record.fetched), "event": "fetched", "status": record.status})
+    if record.lease_expires is not None:
+        told.append({"at": iso(record.lease_expires), "event": "lease ends", "crawler_id": record.crawler_id})
+    return told
+
+
+def _lease(record: UrlRecord) -> LeaseHeld | None:
+    if record.crawler_id is None or record.lease_expires is None:
+        return None
+    return LeaseHeld(record.crawler_id, iso(record.lease_expires))
+
+
+def _words(batch: Batch, record: UrlRecord, filters: list[FilterVerdict], links: list[LinkSeen]) -> str:
+    parents, mean = int(batch.parents[0]), batch.parent_sum[0] / max(batch.parents[0], 1)
+    known = f"{parents} pages link here" if parents != 1 else "one page links here"
+    said = [f"It is {record.state}" + (f" ({record.reason})" if record.reason else "")]
+    said.append(f"{known}, their mean relevance is {mean:.2f}" + (f", the newest is {links[0].url}" if links else ""))
+    said.append(f"its score is {batch.score[0]:.3f}")
+    said += [f"{verdict.name}: {verdict.why}" for verdict in filters if verdict.verdict != "keep"]
+    return "; ".join(said) + "."
+
+
+def _needs(running: Running, record: UrlRecord, filters: list[FilterVerdict]) -> list[str]:
+    """What would have to change for it to be given out."""
+    if record.state == "leased":
+        return [f"{record.crawler_id} tells or releases it, or its lease ends"]
+    if record.state == "done":
+        return ["policy.recrawl" if not running.definition.policy.recrawl else "its time to be fetched again comes"]
+    if record.state == "dropped":
+        return [f"what {record.reason} refuses is permitted in the crawl's definition"]
+    needs = [f"{verdict.name}: {verdict.why}" for verdict in filters if verdict.verdict != "keep"]
+    if running.record.paused:
+        needs.append("the crawl is resumed")
+    return needs or ["a crawler asks while nothing better is waiting"]
+
+
+def _unknown(running: Running, url: str, canonical: str) -> NotFound:
+    """Never discovered, or not in the form it was given, or out of scope, or forgotten."""
+    host = addresses.queue(canonical)
+    why = "no page that was told links to it and it is no seed, or it was forgotten since"
+    if reason := running.rules.verdict(host):
+        why = f"{host} is refused by {reason}, so it would be dropped as soon as it were found"
+    form = "" if canonical == url else f" (its canonical form is {canonical})"
+    return NotFound(f"url: {url[:200]}{form} is not known: {why}", field="url")
