@@ -23,7 +23,7 @@ from crawlguide.core.errors import (
     TooLarge,
     UnavailableError,
 )
-from crawlguide.gateway import openapi, wire
+from crawlguide.gateway import openapi, wire, yaml
 from crawlguide.gateway.metrics import Metrics
 from crawlguide.gateway.routes import ROUTES, Call, Lines, Route
 from crawlguide.guide.local import DEFAULT_TENANT
@@ -80,7 +80,7 @@ class Door:
             try:
                 response = await self._served(route, request)
             except CrawlGuideError as problem:
-                response = problem_response(problem)
+                response = problem_response(problem, request)
             except Exception:
                 self.metrics.count("requests", route=path, status="500")
                 raise
@@ -98,13 +98,15 @@ class Door:
         if self.running > self.options.max_requests:
             raise UnavailableError(f"more than {self.options.max_requests} requests at once", retry_after_s=1.0)
         body = await self._body(request)
+        if body and yaml.is_yaml(request.headers.get("content-type", "")):
+            body = yaml.to_json(body)
         message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
         call = Call(self.guide, DEFAULT_TENANT, request.path_params, request.query_params, message)
         result = await route.serve(call)
         if route.gives is Lines:
             return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)
-        return Response(wire.encode(reply), 201 if created else 200, media_type=JSON)
+        return _response(request, wire.encode(reply), 201 if created else 200)
 
     async def _body(self, request: Request) -> bytes:
         """The body, but never more of it than the limit, and not for ever."""
@@ -159,9 +161,18 @@ class Door:
         return problem_response(CrawlGuideError(f"a fault of the guide: {type(problem).__name__}"))
 
 
-def problem_response(problem: CrawlGuideError) -> Response:
+def problem_response(problem: CrawlGuideError, request: Request | None = None) -> Response:
     headers = {} if problem.retry_after_s is None else {"retry-after": str(max(1, round(problem.retry_after_s)))}
-    return Response(wire.error(problem), STATUS[problem.code], headers=headers, media_type=JSON)
+    response = _response(request, wire.error(problem), STATUS[problem.code])
+    response.headers.update(headers)
+    return response
+
+
+def _response(request: Request | None, body: bytes, status: int) -> Response:
+    """In the language the caller asks for: JSON, unless it is YAML."""
+    if request is not None and yaml.is_yaml(request.headers.get("accept", "")):
+        return Response(yaml.from_json(body), status, media_type=yaml.MEDIA_TYPES[0])
+    return Response(body, status, media_type=JSON)
 
 
 def _methods() -> dict[str, list[str]]:
