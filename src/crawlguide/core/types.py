@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -260,13 +260,13 @@ class KnownUrl(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     url: str
     state: Literal["queued", "done", "dropped"]
-    reason: str | None = None
+    reason: Annotated[str, Meta(max_length=200)] | None = None
     priority: float | None = None
     given: float | None = None
     relevance: Annotated[float, Meta(ge=0, le=1)] | None = None
     discovered: float | None = None
     fetched: float | None = None
-    due: float | None = None
+    due: Annotated[float, Meta(ge=0, le=1e12)] | None = None
     parent_sum: float | None = None
     parent_best: float | None = None
     depth: Annotated[int, Meta(ge=0, le=32_767)] = 0
@@ -274,7 +274,7 @@ class KnownUrl(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     status: Annotated[int, Meta(ge=0, le=999)] = 0
     tries: Annotated[int, Meta(ge=0, le=255)] = 0
     parents: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
-    metadata: msgspec.Raw | None = None
+    metadata: dict[str, Any] | None = None
 
 
 class KnownLink(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -6,7 +6,8 @@ stands for itself, so a part of an export can be imported, and importing twice c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,6 +16,7 @@ import numpy as np
 from crawlguide.core import urls as addresses
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import MalformedRequest, UrlError
+from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.types import KnownLink, KnownPage, KnownUrl
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.local import LocalGuide
 
 AT_ONCE = 1_000
+SHOWN_AT_ONCE, TAKEN_AT_ONCE = 200, 50  # others are served in between
 
 
 class DefinitionLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,12 +51,14 @@ async def exported(guide: LocalGuide, crawl: Crawl) -> AsyncIterator[bytes]:
     yield _lines([DefinitionLine(crawl.name, running.definition)])
     cursor: int | None = 0
     while cursor is not None:
-        urls, cursor = await guide.store.dump(crawl, cursor, AT_ONCE)
+        urls, cursor = await guide.store.dump(crawl, cursor, SHOWN_AT_ONCE)
         yield _lines(urls)
+        await asyncio.sleep(0)
     cursor = 0
     while cursor is not None:
-        pages, cursor = await guide.store.dump_links(crawl, cursor, AT_ONCE)
+        pages, cursor = await guide.store.dump_links(crawl, cursor, SHOWN_AT_ONCE)
         yield _lines(pages)
+        await asyncio.sleep(0)
 
 
 def _lines(items: Sequence[object]) -> bytes:
@@ -62,18 +67,19 @@ def _lines(items: Sequence[object]) -> bytes:
 
 async def imported(guide: LocalGuide, crawl: Crawl, lines: Sequence[bytes], first: int = 1) -> Imported:
     """Take over some lines, numbered from `first` on. Returning means that they are on stable storage."""
-    done = Imported()
+    taken, new, skipped = 0, 0, []
     for number, line in enumerate(lines, first):
+        if number % TAKEN_AT_ONCE == 0:
+            await asyncio.sleep(0)
         if not line.strip():
             continue
         try:
-            new = await _take(guide, crawl, line)
-        except (msgspec.DecodeError, UrlError) as wrong:
-            done = replace(done, skipped=(*done.skipped, f"line {number}: {wrong}"))
-            continue
-        done = replace(done, lines=done.lines + 1, urls=done.urls + new)
+            new += await _take(guide, crawl, line)
+            taken += 1
+        except (msgspec.DecodeError, UnicodeDecodeError, UrlError) as wrong:
+            skipped.append(f"line {number}: {wrong}")
     await guide.store.commit()
-    return done
+    return Imported(taken, new, tuple(skipped))
 
 
 async def _take(guide: LocalGuide, crawl: Crawl, line: bytes) -> int:
@@ -87,6 +93,8 @@ async def _take(guide: LocalGuide, crawl: Crawl, line: bytes) -> int:
         return 0
     known = msgspec.json.decode(line, type=KnownUrl)
     url = addresses.canonical(known.url)
+    if known.metadata is not None and len(msgspec.json.encode(known.metadata)) > MAX_METADATA_BYTES:
+        raise UrlError(f"metadata: expected at most {MAX_METADATA_BYTES} bytes, got more")
     known = msgspec.structs.replace(known, url=url)
     ids = np.array([addresses.identity(url)], np.uint64)
     return await guide.store.adopt(crawl, ids, [addresses.queue(url)], [known], guide.clock.now())

@@ -24,8 +24,8 @@ def sweep(frontier: Frontier, at: float) -> int:
     over = int(frontier.states[DONE] + frontier.states[DROPPED]) - frontier.quota.done
     if over > 0:
         gone |= _oldest(last, over / (over + frontier.quota.done))
-    frontier.counts["forgotten"] += int(gone.sum())
     if gone.any():
+        frontier.counts["forgotten"] += int(gone.sum())
         frontier.forget(rows[gone])
     return int(gone.sum())
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 State = Literal["queued", "done", "dropped"]
 NUMBERS = ("priority", "given", "relevance", "discovered", "fetched", "due", "parent_sum", "parent_best")
+MOST_REASONS = 200  # of the 255 that a row can name
 COUNTS = ("depth", "max_depth", "status", "tries", "parents")
 
 
@@ -42,7 +43,7 @@ def _known(frontier: Frontier, row: int, url: str) -> KnownUrl:
         url=url,
         state=cast("State", STATES[QUEUED if state == LEASED else state]),
         reason=frontier.reasons[int(taken["reason"])] if state == DROPPED else None,
-        metadata=None if metadata is None else msgspec.Raw(metadata),
+        metadata=None if metadata is None else msgspec.json.decode(metadata),
         **numbers,  # type: ignore[arg-type]
         **counts,
     )
@@ -66,9 +67,9 @@ def _write(frontier: Frontier, row: int, known: KnownUrl) -> None:
         if value is not None and name != "due":
             table[name][row] = value
     if known.metadata is not None:
-        frontier.note(row, bytes(known.metadata))
+        frontier.note(row, msgspec.json.encode(known.metadata))
     if known.state == STATES[DROPPED]:
-        frontier.drop(here, known.reason or "import")
+        frontier.drop(here, _reason(frontier, known))
         return
     if known.state == STATES[DONE]:
         frontier.move(here, DONE)
@@ -78,6 +79,12 @@ def _write(frontier: Frontier, row: int, known: KnownUrl) -> None:
         frontier.postpone(here, np.array([known.due]))
     elif known.state == STATES[QUEUED]:
         frontier.enqueue(here)
+
+
+def _reason(frontier: Frontier, known: KnownUrl) -> str:
+    """A crawl has room for so many reasons; beyond, it says only that it was told so."""
+    full = len(frontier.reasons) >= MOST_REASONS and known.reason not in frontier.reasons
+    return "import" if full or known.reason is None else known.reason
 
 
 def _count_page(frontier: Frontier, row: int, known: KnownUrl) -> None:

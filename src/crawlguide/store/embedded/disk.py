@@ -167,6 +167,6 @@ def _check_folder(folder: Path) -> None:
 
 
 def _cannot_open(folder: Path, text: str) -> ConfigError:
-    if "LOCK" in text or "lock" in text.split(":", maxsplit=1)[0]:
+    if "While lock file" in text or "lock hold by current process" in text:
         return ConfigError(f"data: {folder} is in use by another process; stop it, or speak to it with --url")
     return ConfigError(f"data: {folder} cannot be opened: {text[:300]}")

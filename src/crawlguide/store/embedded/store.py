@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from crawlguide.core.tables import I64
     from crawlguide.store.embedded.format import Reader
     from crawlguide.store.frontier import Quota
 
@@ -172,11 +173,17 @@ class EmbeddedStore(LocalStore):
         for crawl, owner in sorted(self._owners.items()):
             frontier, _ = self._ledger.frontiers[owner]
             digest.update(repr(crawl).encode() + self._books[crawl].definition)
-            digest.update(journal.encode(journal.counters(owner, frontier)))
+            counters = journal.counters(owner, frontier)
+            counters.counts = dict(sorted((+frontier.counts).items()))  # a zero says nothing, written down or not
+            digest.update(journal.encode(counters))
             live = np.flatnonzero(frontier.table["state"][: frontier.index.rows] != FREE)
-            for column in (frontier.table, frontier.index.ids):
-                digest.update(journal.piece(owner, "", column, live).records)
-            digest.update(frontier.hosts.rows[frontier.hosts.numbers()].tobytes())
+            digest.update(_facts(frontier.table, live) + frontier.index.ids[live].tobytes())
+            digest.update(_facts(frontier.hosts.rows, frontier.hosts.numbers()))
             digest.update(repr(sorted((row, lease.expires) for row, lease in frontier.leases.by_row.items())).encode())
-        digest.update(self._pace.rows[self._pace.numbers()].tobytes())
+        digest.update(_facts(self._pace.rows, self._pace.numbers()))
         return str(digest.hexdigest())
+
+
+def _facts(table: journal.Column, rows: I64 | list[int]) -> bytes:
+    """Field by field: behind the last field of a record lies whatever memory held there."""
+    return b"".join(table[name][rows].tobytes() for name in table.dtype.names or ())
