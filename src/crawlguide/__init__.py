@@ -6,7 +6,8 @@
         guide.seed("default", ["https://example.com/"])
         advice = guide.ask({"mcp_version": "2025-11", "crawler_id": "me", "budget": {"max_urls": 10}})
 
-Importing this package loads nothing heavy; opening a guide does.
+`Client("http://127.0.0.1:8080")` is the same for a guide that runs elsewhere. Importing this package loads nothing
+heavy; opening a guide does.
 """
 
 from __future__ import annotations
@@ -17,11 +18,17 @@ from typing import TYPE_CHECKING, Any
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
+    from crawlguide.gateway.client import AsyncClient, Client
     from crawlguide.gateway.library import AsyncGuide, Guide
 
-__all__ = ["AsyncGuide", "Guide", "__version__"]
+__all__ = ["AsyncClient", "AsyncGuide", "Client", "Guide", "__version__"]
 
-_HOMES = {"Guide": "crawlguide.gateway.library", "AsyncGuide": "crawlguide.gateway.library"}
+_HOMES = {
+    "AsyncClient": "crawlguide.gateway.client",
+    "AsyncGuide": "crawlguide.gateway.library",
+    "Client": "crawlguide.gateway.client",
+    "Guide": "crawlguide.gateway.library",
+}
 
 
 def __getattr__(name: str) -> Any:

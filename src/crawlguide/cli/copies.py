@@ -1,0 +1,92 @@
+"""crawlguide backup, restore, export."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crawlguide.cli.common import (
+    ConfigOption,
+    CrawlOption,
+    DataOption,
+    UrlOption,
+    app,
+    check_place,
+    opened,
+    say,
+    settings,
+)
+
+
+@app.command()
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder for the copy.")],
+    data: DataOption = None,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Copy a data folder, in use (--url) or not (--data).
+
+    Example: crawlguide backup copies/monday --url http://127.0.0.1:8080
+    """
+    options = settings(config, {"store.data": data})
+    check_place(options, data, url, must_exist=True)
+    folder = target.resolve()
+    with opened(options, url) as place:
+        slip = place.backed_up(folder)
+    typer.echo(f"backup  {folder}\nmade    {slip.made}\nstate   {slip.state_hash}")
+
+
+@app.command()
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `crawlguide backup` has made.")],
+    data: Annotated[str | None, typer.Option(help="The data folder to make; a new or an empty one.")] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Put a copy back as a data folder.
+
+    Example: crawlguide restore copies/monday --data crawlguide-data
+    """
+    from crawlguide.gateway import backup as copies  # noqa: PLC0415
+    from crawlguide.gateway.folder import Folder, urls  # noqa: PLC0415
+
+    options = settings(config, {"store.data": data})
+    check_place(options, data)
+    folder = Path(options.store.data).resolve()
+    slip = asyncio.run(copies.restore(source, folder))
+    with closing(Folder(folder, options)) as place:
+        found = place.counts()
+    typer.echo(f"restored {folder}, as it was at {slip.made}, state {slip.state_hash}")
+    for name, numbers in found.items():
+        states = ", ".join(f"{numbers[state]} {state}" for state in ("queued", "leased", "done"))
+        typer.echo(f"  {name}: {urls(numbers)} URLs: {states}, {sum(numbers['dropped'].values())} dropped")
+
+
+@app.command()
+def export(
+    crawl: CrawlOption = "default",
+    output: Annotated[Path, typer.Option(help="The file to write; - is the standard output.")] = Path("-"),
+    data: DataOption = None,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Write a crawl as lines of JSON: its definition, its URLs, its links.
+
+    Example: crawlguide export --crawl books --output books.ndjson
+    """
+    from crawlguide.gateway.output import STANDARD_OUTPUT, give, written  # noqa: PLC0415
+    from crawlguide.gateway.places import crawl_name  # noqa: PLC0415
+
+    options, name = settings(config, {"store.data": data}), crawl_name(crawl)
+    check_place(options, data, url, must_exist=True)
+    try:
+        with written(output) as file, opened(options, url) as place:
+            count = give(place, name, file)
+    except BrokenPipeError:  # whoever read it has had enough
+        return
+    if output != STANDARD_OUTPUT:
+        say(f"{count} lines in {output}")
