@@ -32,6 +32,7 @@ MEMORY = ":memory:"
 def open_guide(path: str | Path, config: Config, clock: Clock | None = None, seed: int = 0) -> LocalGuide:
     """The composition root: a guide over the store that lives at `path`."""
     try:
+        composition.compile_all()
         composition.filters(config.guide.filters, Definition())  # what cannot work is said before anything is opened
     except MalformedRequest as wrong:
         raise ConfigError(wrong.message) from None

@@ -36,6 +36,12 @@ def strategy(definition: Definition, seed: int, plugins: Collection[str]) -> Str
     return built
 
 
+def compile_all() -> None:
+    """Load every strategy of ours, and with it the kernels it needs: nothing compiles during a request."""
+    for kind in plugs.kinds(strategies):
+        plugs.module(strategies, kind, "strategy.kind")
+
+
 def filters(names: Sequence[str], definition: Definition) -> tuple[Filter, ...]:
     """Build the filters in the order that the operator configured; a dotted name is the operator's own module."""
     own = [name for name in names if "." in name]
