@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from crawlguide.core.tables import F64, U64
+    from crawlguide.core.tables import F64, I64, U64
     from crawlguide.core.types import (
         Ask,
         Batch,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Discovery,
         Fetches,
         Grants,
+        Hosts,
         KnownLink,
         KnownPage,
         KnownUrl,
@@ -249,6 +250,9 @@ class LocalStore:
 
     async def count_above(self, crawl: Crawl, priority: float, cursor: int) -> tuple[int, int | None]:
         return views.count_above(self._frontier(crawl), priority, cursor)
+
+    async def hosts(self, crawl: Crawl, limit: int) -> tuple[Hosts, I64, F64]:
+        return views.hosts(self._frontier(crawl), limit)
 
     async def dump(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownUrl], int | None]:
         return transfer.known_urls(self._frontier(crawl), cursor, limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from crawlguide.store.kernels.join import join
 from crawlguide.store.rows import DROPPED, FREE, LEASED, QUEUED, STATES
 
 if TYPE_CHECKING:
-    from crawlguide.core.tables import I64, Mask
+    from crawlguide.core.tables import F64, I64, Mask
     from crawlguide.store.frontier import Frontier
 
 SCANNED_AT_ONCE = 100_000
@@ -75,3 +75,39 @@ def count_above(frontier: Frontier, priority: float, start: int) -> tuple[int, i
     table = frontier.table[start:end]
     above = int(np.count_nonzero((table["state"] == QUEUED) & (table["priority"] > priority)))
     return above, end if end < frontier.index.rows else None
+
+
+def hosts(frontier: Frontier, limit: int) -> tuple[Hosts, I64, F64]:
+    """Hosts that failed most, then those on which most URLs wait; with how many wait, and until when each is withheld.
+
+    Looks at the hosts that became known first, up to SCANNED_AT_ONCE of them: so it costs no more than a scan does.
+    """
+    frontier.queues.fit(0, len(frontier.hosts.rows))
+    own = frontier.hosts.rows[: min(frontier.hosts.end, SCANNED_AT_ONCE)]
+    waiting = frontier.queues._best.inner.groups["size"][: len(own)].astype(np.int64)
+    failing = _largest(own["failures"], max(1, limit // 2))
+    busy = _largest(waiting + own["pages"] / (own["pages"] + 1.0), limit)  # of equals the one that gave more
+    chosen = np.concatenate([failing, busy[~np.isin(busy, failing)]])[:limit]
+    return _host_facts(frontier, chosen), waiting[chosen], own["withheld"][chosen]
+
+
+def _largest(values: Any, most: int) -> I64:
+    """The rows of the largest values above 0, the largest first."""
+    rows = np.argpartition(values, -most)[-most:] if most < len(values) else np.arange(len(values))
+    rows = rows[values[rows] > 0]
+    return rows[np.argsort(-values[rows], kind="stable")]
+
+
+def _host_facts(frontier: Frontier, rows: I64) -> Hosts:
+    own, known = frontier.hosts.rows[rows], Hosts(frontier.hosts.names[rows], np.empty((HOST_FACTS, len(rows))))
+    queue = frontier.pace.rows[own["pace"]]
+    for name in ("pages", "failures", "errors", "judged", "relevance_sum", "domain"):
+        getattr(known, name)[:] = own[name]
+    for name in ("median_ms", "median_bytes", "leases", "limit"):
+        getattr(known, name)[:] = queue[name]
+    known.crawl_delay[:], known.last_fetch[:] = queue["delay"], queue["last"]
+    known.domain_pages[:], known.next_fetch[:] = (
+        frontier.hosts.domain_pages[own["domain"]],
+        frontier.pace.opens[own["pace"]],
+    )
+    return known

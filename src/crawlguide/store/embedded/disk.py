@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rocksdict import Checkpoint, Rdict, WriteBatch
 
-from crawlguide.core.errors import ConfigError, DataError, StorageFull, StoreUnavailable
+from crawlguide.core.errors import ConfigError, CrawlGuideError, DataError, StorageFull, StoreUnavailable
 from crawlguide.store.embedded import options
 from crawlguide.store.embedded.shelf import DiskShelf, beyond
 
@@ -115,7 +116,9 @@ class Disk:
         if shutil.disk_usage(self.folder).free < NEEDED_TO_REOPEN:
             raise full(self.folder)
         with self._busy, self._flushing:
-            self._close()
+            if hasattr(self, "_database"):  # else it could not be opened the last time
+                with contextlib.suppress(CrawlGuideError):  # what it could not write is written again
+                    self._close()
             self._open()
 
     def close(self) -> None:
@@ -123,15 +126,21 @@ class Disk:
             self._close()
 
     def _close(self) -> None:
+        """Ends also a database that an error keeps from ending well: with the last handle on it, its lock goes."""
+        database = self._database
+        del self._database
         self._families.clear()
         self._handles.clear()
         with said_plainly(self.folder):
-            self._database.close()
+            database.close()
 
     def _open(self) -> None:
-        _check_folder(self.folder)
         try:
+            _check_folder(self.folder)
             self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise ConfigError(f"data: {self.folder} cannot be used: {problem.strerror}") from None
+        try:
             self._database = Rdict(str(self.folder), options.database(), column_families=options.families())
         except Exception as problem:  # noqa: BLE001 - the library raises nothing more precise
             raise _cannot_open(self.folder, str(problem)) from None

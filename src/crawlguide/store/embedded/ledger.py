@@ -134,9 +134,13 @@ class Ledger:
             self.write()
             self.disk.sync()
         finally:
-            self._committer.close()
-            self._snapshot.join()
-            self.disk.close()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the folder as it is."""
+        self._committer.close()
+        self._snapshot.join()
+        self.disk.close()
 
     # writing
 
@@ -219,8 +223,9 @@ class Ledger:
 
     def _step(self, budget: int) -> None:
         try:
-            if self._snapshot.step(budget):
-                self._begin_log(self._snapshot.start)
+            start = self._snapshot.step(budget)
+            if start is not None:
+                self._begin_log(start)
         except CrawlGuideError:  # a snapshot can be made again; the commit that brought it on is written
             self._snapshot.abandon()
             self._failed = True

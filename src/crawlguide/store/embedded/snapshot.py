@@ -8,78 +8,93 @@ as the log from the last finished snapshot on is there.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crawlguide.core import faults
 from crawlguide.core.errors import CrawlGuideError
+from crawlguide.store.embedded.journal import Column
 from crawlguide.store.shelves import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from crawlguide.store.embedded.disk import Disk
-    from crawlguide.store.embedded.journal import Column
 
 CHUNK = 512
-Tables = "Callable[[], Iterator[tuple[int, str, Column, int]]]"
+Tables = Callable[[], Iterator[tuple[int, str, Column, int]]]
 
 
 def chunk_key(owner: int, table: str, number: int) -> bytes:
     return key_of(owner) + table.encode().ljust(8) + key_of(number)
 
 
+@dataclass
+class Run:
+    """One attempt. A flush that ends after its attempt was abandoned says nothing about the next one."""
+
+    start: int  # the log from here on belongs to this snapshot
+    chunks: Iterator[tuple[bytes, bytes]]
+    flush: threading.Thread | None = None
+    flushed: bool = False
+    failed: bool = False
+
+
 class Snapshot:
     """Idle, or writing, or waiting until what it wrote is on the disk."""
 
-    def __init__(self, disk: Disk, tables: Callable[[], Iterator[tuple[int, str, Column, int]]]) -> None:
+    def __init__(self, disk: Disk, tables: Tables) -> None:
         self._disk, self._tables = disk, tables
-        self._chunks: Iterator[tuple[bytes, bytes]] | None = None
-        self._flush: threading.Thread | None = None
-        self._flushed = False
-        self.start = 0  # the log from here on belongs to this snapshot
+        self._run: Run | None = None
 
     @property
     def is_running(self) -> bool:
-        return self._chunks is not None
+        return self._run is not None
 
     def begin(self, start: int) -> None:
-        self.start, self._flush, self._flushed = start, None, False
-        self._chunks = self._pieces()
+        self._run = Run(start, self._pieces())
 
     def abandon(self) -> None:
-        """The disk was opened anew: what was written unlogged may be gone."""
-        self._chunks = None
+        """What was written may be gone, or is of no use any more."""
+        self._run = None
 
-    def step(self, budget: int) -> bool:
-        """Write pieces until the budget of bytes is used up; True when all of them are on the disk."""
-        if self._chunks is None:
-            return False
-        while self._flush is None and budget > 0:
-            piece = next(self._chunks, None)
-            if piece is None:
-                self._flush = threading.Thread(target=self._finish, name="crawlguide-snapshot", daemon=True)
-                self._flush.start()
-                break
-            self._disk.write_unlogged("rows", dict([piece]))
-            faults.point("during_snapshot")
-            budget -= len(piece[1])
-        if not self._flushed:
-            return False
-        self._chunks = None
-        return True
+    def step(self, budget: int) -> int | None:
+        """Write pieces until the budget of bytes is used up; once all are on the disk: where the log begins now."""
+        run = self._run
+        if run is None:
+            return None
+        while run.flush is None and budget > 0:
+            budget -= self._write(run)
+        if run.failed:
+            self._run = None  # the log stays as it is; the next snapshot may fare better
+        if not run.flushed:
+            return None
+        self._run = None
+        return run.start
 
     def join(self) -> None:
-        """Before closing: let the flush end."""
-        if self._flush is not None:
-            self._flush.join()
+        """Let a flush that runs end."""
+        if self._run is not None and self._run.flush is not None:
+            self._run.flush.join()
 
-    def _finish(self) -> None:
+    def _write(self, run: Run) -> int:
+        """The next piece; after the last one the flush begins. Returns how many bytes were written."""
+        piece = next(run.chunks, None)
+        if piece is None:
+            run.flush = threading.Thread(target=self._finish, args=(run,), name="crawlguide-snapshot", daemon=True)
+            run.flush.start()
+            return 0
+        self._disk.write_unlogged("rows", dict([piece]))
+        faults.point("during_snapshot")
+        return len(piece[1])
+
+    def _finish(self, run: Run) -> None:
+        """In a thread of its own."""
         try:
             self._disk.flush("rows")
         except CrawlGuideError:
-            self._chunks = None  # the log stays as it is; the next snapshot may fare better
+            run.failed = True
             return
-        self._flushed = True
+        run.flushed = True
 
     def _pieces(self) -> Iterator[tuple[bytes, bytes]]:
         for owner, table, column, length in self._tables():

@@ -53,7 +53,11 @@ class EmbeddedStore(LocalStore):
         self._doomed: list[int] = []  # deleted crawls that are still to be wiped off the disk
         self._ledger = Ledger(self._disk, self._pace)
         self.migrated_from: int | None = None
-        self._open()
+        try:
+            self._open()
+        except BaseException:
+            self._ledger.abandon()
+            raise
         self.opened_s = time.monotonic() - began
 
     @property
