@@ -93,9 +93,9 @@ def hosts(frontier: Frontier, limit: int) -> tuple[Hosts, I64, F64]:
 
 def _largest(values: Any, most: int) -> I64:
     """The rows of the largest values above 0, the largest first."""
-    rows = np.argpartition(values, -most)[-most:] if most < len(values) else np.arange(len(values))
+    rows: I64 = np.argpartition(values, -most)[-most:] if most < len(values) else np.arange(len(values))
     rows = rows[values[rows] > 0]
-    return rows[np.argsort(-values[rows], kind="stable")]
+    return rows.take(np.argsort(-values[rows], kind="stable"))
 
 
 def _host_facts(frontier: Frontier, rows: I64) -> Hosts:

@@ -33,17 +33,20 @@ class Committer:
 
     def close(self) -> None:
         self._ends = True
-        self._wake.set()
-        self._thread.join()
+        while self._thread.is_alive():
+            self._wake.set()
+            self._thread.join(0.05)
 
     def _run(self) -> None:
-        while not self._ends:
+        while True:
             self._wake.wait()
             self._wake.clear()
             with self._lock:
                 waiting, self._waiting = self._waiting, []
             if waiting:
                 self._serve(waiting)
+            elif self._ends:  # nobody is left waiting
+                return
 
     def _serve(self, waiting: list[Waiter]) -> None:
         problem: Exception | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import gc
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
@@ -28,9 +28,11 @@ class Disk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.torn = False  # reading failed: what is in memory may be half a change
         self.changed: dict[DiskShelf, None] = {}  # shelves with something to write, in the order they changed
         self._busy = threading.Lock()  # held while the database is synced or opened anew
         self._flushing = threading.Lock()
+        self._database: Any = None
         self._families: dict[str, Any] = {}
         self._handles: dict[str, Any] = {}
         self._unlogged = options.unlogged()
@@ -62,18 +64,24 @@ class Disk:
 
         Families to be emptied are so before anything is put.
         """
-        batch = WriteBatch(raw_mode=True)
-        for family in emptied:
-            batch.delete_range(b"", b"\xff" * 16, self._handles[family])
-        for shelf, entries in pending.items():
-            handle = self._handles[shelf.family]
-            for key, value in entries.items():
-                if value is None:
-                    batch.delete(key, handle)
-                else:
-                    batch.put(key, value, handle)
+        batch = self._batch(pending, emptied)
         with said_plainly(self.folder):
             self._database.write(batch)
+
+    def _batch(self, pending: Pending, emptied: Sequence[str]) -> WriteBatch:
+        """Made apart: an error on its way must not hold on to handles of a database that is to be closed."""
+        batch = WriteBatch(raw_mode=True)
+        with said_plainly(self.folder):
+            for family in emptied:
+                batch.delete_range(b"", b"\xff" * 16, self._handles[family])
+            for shelf, entries in pending.items():
+                handle = self._handles[shelf.family]
+                for key, value in entries.items():
+                    if value is None:
+                        batch.delete(key, handle)
+                    else:
+                        batch.put(key, value, handle)
+        return batch
 
     def write_unlogged(self, family: str, entries: Mapping[bytes, bytes]) -> None:
         """What can be made again; it lasts after `flush`."""
@@ -116,23 +124,32 @@ class Disk:
         if shutil.disk_usage(self.folder).free < NEEDED_TO_REOPEN:
             raise full(self.folder)
         with self._busy, self._flushing:
-            if hasattr(self, "_database"):  # else it could not be opened the last time
-                with contextlib.suppress(CrawlGuideError):  # what it could not write is written again
-                    self._close()
-            self._open()
+            self._end()  # what it could not write any more is written again
+            try:
+                self._open()
+            except ConfigError as problem:
+                raise StoreUnavailable(problem.message, retry_after_s=1.0) from None
 
     def close(self) -> None:
         with self._busy, self._flushing:
-            self._close()
+            problem = self._end()
+        if problem is not None:
+            raise problem
 
-    def _close(self) -> None:
-        """Ends also a database that an error keeps from ending well: with the last handle on it, its lock goes."""
-        database = self._database
-        del self._database
+    def _end(self) -> CrawlGuideError | None:
+        """Close the database, or at least let it go: with the last handle its lock goes. Returns what went wrong."""
+        database, self._database = self._database, None
         self._families.clear()
         self._handles.clear()
-        with said_plainly(self.folder):
-            database.close()
+        try:
+            if database is not None:
+                database.close()
+        except Exception as problem:  # noqa: BLE001 - the library raises nothing more precise
+            return in_our_words(problem, self.folder)
+        finally:
+            del database
+            gc.collect()  # an error that is still on its way may hold on to what it came from
+        return None
 
     def _open(self) -> None:
         try:
@@ -151,16 +168,20 @@ class Disk:
 
 @contextmanager
 def said_plainly(folder: Path) -> Iterator[None]:
-    """The library raises plain exceptions with RocksDB's words in them."""
     try:
         yield
     except Exception as problem:  # noqa: BLE001
-        text = str(problem)
-        if "No space left" in text:
-            raise full(folder) from None
-        if "Corruption" in text:
-            raise DataError(f"data: {folder} is damaged: {text[:300]}") from None
-        raise StoreUnavailable(f"data: {folder} cannot be read or written: {text[:300]}", retry_after_s=1.0) from None
+        raise in_our_words(problem, folder) from None
+
+
+def in_our_words(problem: Exception, folder: Path) -> CrawlGuideError:
+    """The library raises plain exceptions with RocksDB's words in them."""
+    text = str(problem)
+    if "No space left" in text:
+        return full(folder)
+    if "Corruption" in text:
+        return DataError(f"data: {folder} is damaged: {text[:300]}")
+    return StoreUnavailable(f"data: {folder} cannot be read or written: {text[:300]}", retry_after_s=1.0)
 
 
 def full(folder: Path) -> StorageFull:

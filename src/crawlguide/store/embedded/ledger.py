@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import faults
-from crawlguide.core.errors import CrawlGuideError
+from crawlguide.core.errors import CrawlGuideError, StoreUnavailable
 from crawlguide.store.changes import Changes
 from crawlguide.store.embedded import journal, keys
 from crawlguide.store.embedded.committer import Committer
@@ -92,6 +92,8 @@ class Ledger:
 
     def write(self) -> None:
         """Hand all that was done to the operating system, whole."""
+        if self.disk.torn:
+            raise StoreUnavailable(f"data: {self.disk.folder} could not be read; try again", retry_after_s=1.0)
         if self._failed:
             self._recover()
         if not (self._dirty or self.disk.changed or self.pace.touched):
@@ -131,7 +133,8 @@ class Ledger:
 
     def close(self) -> None:
         try:
-            self.write()
+            if not self.disk.torn:
+                self.write()
             self.disk.sync()
         finally:
             self.abandon()

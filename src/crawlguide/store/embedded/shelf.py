@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from crawlguide.core.errors import CrawlGuideError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from crawlguide.store.embedded.disk import Disk
 
@@ -22,12 +26,14 @@ class DiskShelf:
         full = self._prefix + key
         if full in self.pending:
             return self.pending[full]
-        return self._disk.get(self.family, full)
+        with self._reading():
+            return self._disk.get(self.family, full)
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         prefix, pending = self._prefix, self.pending
         full = [prefix + key for key in keys]
-        found = self._disk.get_many(self.family, full)
+        with self._reading():
+            found = self._disk.get_many(self.family, full)
         return [pending.get(key, value) for key, value in zip(full, found, strict=True)] if pending else found
 
     def put(self, key: bytes, value: bytes) -> None:
@@ -51,12 +57,22 @@ class DiskShelf:
         """Up to `most` of the first keys that are smaller than `end`, written or not."""
         cut = len(self._prefix)
         found: list[bytes] = []
-        for key, _ in self._disk.items(self.family, self._prefix):
-            if key[cut:] >= end or len(found) == most:
-                break
-            if self.pending.get(key, b"") is not None:
-                found.append(key[cut:])
+        with self._reading():
+            for key, _ in self._disk.items(self.family, self._prefix):
+                if key[cut:] >= end or len(found) == most:
+                    break
+                if self.pending.get(key, b"") is not None:
+                    found.append(key[cut:])
         return found
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Whoever was in the middle of a change when reading failed has left half of it in memory."""
+        try:
+            yield
+        except CrawlGuideError:
+            self._disk.torn = True
+            raise
 
 
 def beyond(prefix: bytes) -> bytes:

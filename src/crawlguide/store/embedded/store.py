@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import msgspec
 import numpy as np
 import xxhash
 
+from crawlguide.core.errors import ConfigError, CrawlGuideError, StoreUnavailable
 from crawlguide.core.types import Crawl
 from crawlguide.store.book import Book
 from crawlguide.store.embedded import format as formats
@@ -45,6 +47,9 @@ class EmbeddedStore(LocalStore):
     """Every change is in RocksDB's log when `commit` returns, and on the disk if it was to be durable."""
 
     def __init__(self, folder: Path, quota: Quota) -> None:
+        self._start(folder, quota)
+
+    def _start(self, folder: Path, quota: Quota) -> None:
         began = time.monotonic()
         self._disk = Disk(folder)
         super().__init__(quota, Pace(keys.shelf(self._disk, keys.FOLDER, b"Q")))
@@ -59,6 +64,18 @@ class EmbeddedStore(LocalStore):
             self._ledger.abandon()
             raise
         self.opened_s = time.monotonic() - began
+
+    def _read_anew(self) -> None:
+        """After a read that failed memory may hold half a change: forget it all, and load what was written.
+
+        Nothing acknowledged is lost by that: it was written before it was acknowledged.
+        """
+        with contextlib.suppress(CrawlGuideError):
+            self._ledger.abandon()
+        try:
+            self._start(self._disk.folder, self._quota)
+        except ConfigError as problem:
+            raise StoreUnavailable(problem.message, retry_after_s=1.0) from None
 
     @property
     def folder(self) -> Path:
@@ -122,13 +139,13 @@ class EmbeddedStore(LocalStore):
         return Book(definition, frontier, answers, told, shelves.states)
 
     async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
-        self._ledger.check()
+        self._changing(at)
         new = await super().crawl_put(crawl, definition, at)
         self._list.put(key_of(self._owners[crawl]), msgspec.msgpack.encode(Listed(*crawl, definition)))
         return new
 
     async def crawl_delete(self, crawl: Crawl) -> bool:
-        self._ledger.check()
+        self._changing(0.0)
         if not await super().crawl_delete(crawl):
             return False
         owner = self._owners.pop(crawl)
@@ -137,9 +154,16 @@ class EmbeddedStore(LocalStore):
         self._doomed.append(owner)
         return True
 
+    def _book(self, crawl: Crawl) -> Book:
+        if self._disk.torn:
+            self._read_anew()
+        return super()._book(crawl)
+
     # what lasts
 
     def _changing(self, at: float) -> None:
+        if self._disk.torn:
+            self._read_anew()
         self._ledger.check()
         self._ledger.latest = max(self._ledger.latest, at)
 
@@ -148,6 +172,9 @@ class EmbeddedStore(LocalStore):
         self._frontier(crawl).changes.counters()
 
     async def commit(self, durable: bool = True) -> None:
+        if self._disk.torn:
+            self._read_anew()
+            raise StoreUnavailable("data: a read failed, so what was under way is undone; try again", retry_after_s=1.0)
         await self._ledger.commit(durable)
         while self._doomed:
             owner = self._doomed.pop()
