@@ -70,6 +70,8 @@ class Reader:
         old = np.frombuffer(data, kind)
         if kind == TABLES[table]:
             return old
+        if kind.names is None:
+            return old.astype(TABLES[table])
         new = np.zeros(len(old), TABLES[table])
         for name in set(kind.names or ()) & set(new.dtype.names or ()):
             new[name] = old[name]
