@@ -170,14 +170,19 @@ def decoded(reply: Reply, kind: type[Message]) -> Message:
 
 def checked(reply: Reply) -> Reply:
     """The reply if it is good; else what it says is raised here as it was raised there."""
-    if reply.good:
-        return reply
+    if not reply.good:
+        raise told(reply) or stranger(reply)
+    return reply
+
+
+def told(reply: Reply) -> CrawlGuideError | None:
+    """The error that a guide tells in its one shape of errors."""
     try:
-        told = msgspec.json.decode(reply.body, type=ErrorMessage).error
+        error = msgspec.json.decode(reply.body, type=ErrorMessage).error
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise stranger(reply) from None
-    wait_s = seconds(reply.retry_after) if told.retry_after_s is None else told.retry_after_s
-    raise KINDS.get(told.code, CrawlGuideError)(told.message, field=told.field, retry_after_s=wait_s)
+        return None
+    wait_s = seconds(reply.retry_after) if error.retry_after_s is None else error.retry_after_s
+    return KINDS.get(error.code, CrawlGuideError)(error.message, field=error.field, retry_after_s=wait_s)
 
 
 def stranger(reply: Reply) -> CrawlGuideError:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 import shutil
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote
 
 import httpx
 import msgspec
 
-from crawlguide.core.errors import CrawlGuideError, UnavailableError
-from crawlguide.core.messages import ErrorMessage
+from crawlguide.core.errors import CrawlGuideError
+from crawlguide.gateway import client_calls as calls
+from crawlguide.gateway.client_http import are_lines, heard, shown
+from crawlguide.gateway.client_tries import CONNECT_S
 from crawlguide.gateway.places import address
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crawlguide.gateway.backup import Slip
     from crawlguide.guide.transfer import Imported
 
-CONNECT_S, ANSWER_S = 5.0, 300.0
+ANSWER_S = 300.0
 Message = TypeVar("Message")
 _NUMBERED = re.compile(r"line (\d+): (.*)", re.DOTALL)
 
@@ -35,10 +35,6 @@ class ImportAnswer(msgspec.Struct):
     lines: int
     discovered: int
     skipped: list[str]
-
-
-class SeedsAnswer(msgspec.Struct):
-    discovered: int
 
 
 class BackupAnswer(msgspec.Struct):
@@ -52,13 +48,13 @@ class Remote:
 
     def __init__(self, url: str, most_bytes: int, answer_s: float = ANSWER_S) -> None:
         self.most_bytes = most_bytes
-        self._url = address(url)
         waits = httpx.Timeout(answer_s, connect=CONNECT_S)
-        self._client = httpx.Client(base_url=self._url, timeout=waits, trust_env=False)
+        self._client = httpx.Client(base_url=address(url), timeout=waits, trust_env=False)
+        self._url = shown(self._client.base_url)
 
     def exported(self, crawl: str) -> Iterator[bytes]:
-        with self._plainly(), self._client.stream("GET", _path(crawl, "export")) as answer:
-            if not answer.is_success:
+        with heard(self._url), self._client.stream("GET", calls.crawl_path(crawl, "/export")) as answer:
+            if not are_lines(answer):
                 answer.read()
                 raise self._refusal(answer)
             yield from answer.iter_bytes()
@@ -66,12 +62,12 @@ class Remote:
     def imported(self, crawl: str, lines: Sequence[bytes], first: int) -> Imported:
         from crawlguide.guide.transfer import Imported  # noqa: PLC0415
 
-        done = self._post(_path(crawl, "import"), b"\n".join(lines), ImportAnswer)
+        done = self._post(calls.crawl_path(crawl, "/import"), b"\n".join(lines), ImportAnswer)
         return Imported(done.lines, done.discovered, tuple(_renumbered(reason, first) for reason in done.skipped))
 
     def seeded(self, crawl: str, seeds: Sequence[SeedMessage]) -> int:
         body = msgspec.json.encode({"urls": seeds})
-        return self._post(_path(crawl, "seeds"), body, SeedsAnswer).discovered
+        return self._post(calls.crawl_path(crawl, "/seeds"), body, calls.SeedsAnswer).discovered
 
     def backed_up(self, target: Path) -> Slip:
         """The server puts its copy beside its data; it is moved here, which takes the server's machine."""
@@ -106,39 +102,19 @@ class Remote:
         return slip
 
     def _post(self, path: str, body: bytes, kind: type[Message]) -> Message:
-        with self._plainly():
+        with heard(self._url):
             answer = self._client.post(path, content=body)
         if not answer.is_success:
             raise self._refusal(answer)
-        try:
-            return msgspec.json.decode(answer.content, type=kind)
-        except msgspec.DecodeError:
-            raise self._stranger(answer) from None
-
-    @contextmanager
-    def _plainly(self) -> Iterator[None]:
-        try:
-            yield
-        except httpx.TimeoutException:
-            raise UnavailableError(f"{self._url} does not answer in time") from None
-        except httpx.ConnectError as problem:
-            raise UnavailableError(f"{self._url} cannot be reached ({problem}): is a server running there?") from None
-        except httpx.HTTPError as problem:
-            raise UnavailableError(f"{self._url} broke off: {problem or type(problem).__name__}") from None
+        return calls.decoded(self._reply(answer), kind)
 
     def _refusal(self, answer: httpx.Response) -> CrawlGuideError:
-        try:
-            told = msgspec.json.decode(answer.content, type=ErrorMessage).error
-        except msgspec.DecodeError:
-            return self._stranger(answer)
-        return CrawlGuideError(f"{self._url} says: {told.message}")
+        reply = self._reply(answer)
+        told = calls.told(reply)
+        return CrawlGuideError(f"{self._url} says: {told.message}") if told else calls.stranger(reply)
 
-    def _stranger(self, answer: httpx.Response) -> CrawlGuideError:
-        return CrawlGuideError(f"{self._url} is no crawlguide server: it answers {answer.status_code} in its own words")
-
-
-def _path(crawl: str, what: str) -> str:
-    return f"/v1/crawls/{quote(crawl, safe='')}/{what}"
+    def _reply(self, answer: httpx.Response) -> calls.Reply:
+        return calls.Reply(self._url, answer.status_code, answer.content)
 
 
 def _renumbered(reason: str, first: int) -> str:
