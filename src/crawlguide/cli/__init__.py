@@ -7,12 +7,38 @@ from typing import Annotated
 
 import typer
 
-from crawlguide.cli import bench, copies, importing, serve
+from crawlguide.cli import (
+    asking,
+    bench,
+    configuring,
+    copies,
+    doctor,
+    explaining,
+    importing,
+    serve,
+    starting,
+    status,
+    telling,
+)
 from crawlguide.cli.common import FAILED, INTERRUPTED, WRONG_USAGE, app, say
 from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.version import __version__
 
-__all__ = ["app", "bench", "copies", "importing", "main", "serve"]
+__all__ = [
+    "app",
+    "asking",
+    "bench",
+    "configuring",
+    "copies",
+    "doctor",
+    "explaining",
+    "importing",
+    "main",
+    "serve",
+    "starting",
+    "status",
+    "telling",
+]
 
 
 def _version(wanted: bool) -> None:

@@ -21,7 +21,7 @@ SIZES = [100_000, 1_000_000, 5_000_000]
 
 @app.command()
 def bench(
-    urls: Annotated[list[int], typer.Option("--urls", min=1_000, help="A size of frontier; may be repeated.")] = SIZES,
+    urls: Annotated[list[int], typer.Option("--urls", min=10_000, help="A size of frontier; may be repeated.")] = SIZES,
     hosts: Annotated[int, typer.Option(min=100, help="Over so many hosts.")] = 10_000,
     rounds: Annotated[int, typer.Option(min=150, help="Asks and tells that are timed.")] = 500,
     scratch: Annotated[Path | None, typer.Option(help="Where the folders grow; on the disk to be measured.")] = None,

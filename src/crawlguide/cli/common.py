@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from crawlguide.core.errors import ConfigError
 
@@ -18,7 +19,22 @@ if TYPE_CHECKING:
     from crawlguide.core.config import Config
     from crawlguide.gateway.places import Place
 
+ORDER = (
+    *("init", "serve", "next", "report", "explain", "status", "config", "doctor"),
+    *("backup", "restore", "export", "import", "bench"),
+)
+
+
+class InOrder(TyperGroup):
+    """Commands as one meets them, and not as their files are called. What is not in the order comes last."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
 app = typer.Typer(
+    cls=InOrder,
     help="Which URL should a crawler fetch next? Tell crawlguide what you fetched, ask it what to fetch next.",
     no_args_is_help=True,
     add_completion=True,
@@ -27,8 +43,15 @@ app = typer.Typer(
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 DataOption = Annotated[str | None, typer.Option("--data", help="The data folder; no server may have it open.")]
 UrlOption = Annotated[str | None, typer.Option("--url", help="A server that runs, such as http://127.0.0.1:8080.")]
+ServerOption = Annotated[
+    str | None, typer.Option("--url", help="The server to speak to; http://127.0.0.1:8080 if nothing is configured.")
+]
+FolderOption = Annotated[
+    str | None, typer.Option("--data", help="Open this folder instead; no server may have it open.")
+]
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="A crawlguide.toml.")]
 CrawlOption = Annotated[str, typer.Option("--crawl", help="The name of the crawl.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead, for programs.")]
 
 
 @contextmanager
@@ -55,8 +78,12 @@ def check_place(options: Config, data: str | None, url: str | None = None, *, mu
         raise ConfigError("--data and --url: expected one of them, got both")
     if url is not None:
         places.address(url)
-    else:
-        (places.existing if must_exist else places.kept)(Path(options.store.data))
+        return
+    folder = Path(options.store.data)
+    try:
+        (places.existing if must_exist else places.kept)(folder)
+    except OSError as problem:
+        raise ConfigError(f"data: {folder} cannot be used: {problem.strerror}") from None
 
 
 def settings(config: Path | None, flags: dict[str, Any]) -> Config:
@@ -67,7 +94,19 @@ def settings(config: Path | None, flags: dict[str, Any]) -> Config:
 
 def say(text: str) -> None:
     """To whoever watches, in one line of what can be printed: some of it may come out of a file of somebody else's."""
-    typer.echo("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text), err=True)
+    typer.echo(printable(text), err=True)
+
+
+def printable(text: str) -> str:
+    """Without anything that would move the cursor, change colours or end the line."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def say_json(message: Any) -> None:
+    """The message in one line, as it goes over the wire."""
+    import msgspec  # noqa: PLC0415
+
+    typer.echo(msgspec.json.encode(message))
 
 
 def config_file(given: Path | None) -> Path | None:

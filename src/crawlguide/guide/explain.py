@@ -113,9 +113,11 @@ def _lease(record: UrlRecord) -> LeaseHeld | None:
 
 def _words(batch: Batch, record: UrlRecord, filters: list[FilterVerdict], links: list[LinkSeen]) -> str:
     parents, mean = int(batch.parents[0]), batch.parent_sum[0] / max(batch.parents[0], 1)
-    known = f"{parents} pages link here" if parents != 1 else "one page links here"
     said = [f"It is {record.state}" + (f" ({record.reason})" if record.reason else "")]
-    said.append(f"{known}, their mean relevance is {mean:.2f}" + (f", the newest is {links[0].url}" if links else ""))
+    if links:
+        said.append(f"{parents} linked here, mean relevance {mean:.2f}, the newest is {links[0].url}")
+    else:
+        said.append("no page that is still known links here" if parents > 1 else "it is a seed, or was never linked")
     said.append(f"its score is {batch.score[0]:.3f}")
     said += [f"{verdict.name}: {verdict.why}" for verdict in filters if verdict.verdict != "keep"]
     return "; ".join(said) + "."
@@ -126,7 +128,8 @@ def _needs(running: Running, record: UrlRecord, filters: list[FilterVerdict]) ->
     if record.state == "leased":
         return [f"{record.crawler_id} tells or releases it, or its lease ends"]
     if record.state == "done":
-        return ["policy.recrawl" if not running.definition.policy.recrawl else "its time to be fetched again comes"]
+        wanted = running.definition.policy.recrawl
+        return ["its time to be fetched again comes" if wanted else "policy.recrawl is set: it was fetched already"]
     if record.state == "dropped":
         return [f"what {record.reason} refuses is permitted in the crawl's definition"]
     needs = [f"{verdict.name}: {verdict.why}" for verdict in filters if verdict.verdict != "keep"]

@@ -1,0 +1,128 @@
+"""Every example runs as it stands in the help and on the page, in the order in which a person would come to it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from crawlguide.cli.common import ORDER
+from tests.cli.conftest import Ended, commands, done
+from tests.cli.test_crawling import free_port
+from tests.gateway.conftest import ENDS_WITHIN_S, READY_WITHIN_S, SCRIPT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text()
+REPORT = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0]
+USUAL_PORT = "8080"
+WITHOUT_A_SERVER = ("restore", "export", "import")  # these open the folder that the server had
+
+
+def examples() -> list[str]:
+    """Without the word `crawlguide`, in the order of the commands."""
+    found = [line for command in commands().values() for line in re.findall(r"Example: crawlguide (.*)", command.help)]
+    return sorted(found, key=lambda line: [*ORDER, line.split()[0]].index(line.split()[0]))
+
+
+def on_the_page() -> list[str]:
+    block = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0]
+    return re.findall(r"^crawlguide (.*)$", block, re.MULTILINE)
+
+
+class Session:
+    """A person with a second window for what goes on until Ctrl-C."""
+
+    def __init__(self, here: Callable[..., Ended], port: int) -> None:
+        self._here = here
+        self._port = str(port)
+        self.went_on: dict[str, subprocess.Popen[str]] = {}
+
+    def run(self, line: str) -> None:
+        words, _, file = line.replace(USUAL_PORT, self._port).partition(" < ")
+        done(self._here(*shlex.split(words), stdin=Path(file).read_text() if file else ""))
+
+    def start(self, line: str) -> subprocess.Popen[str]:
+        words = shlex.split(line.replace(USUAL_PORT, self._port))
+        pipes = subprocess.PIPE
+        self.went_on[line] = subprocess.Popen([str(SCRIPT), *words], stdout=pipes, stderr=pipes, text=True)
+        return self.went_on[line]
+
+    def interrupt(self, line: str, code: int) -> None:
+        process = self.went_on.pop(line)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=ENDS_WITHIN_S)
+        assert process.returncode == code, said
+        assert "Traceback" not in said
+
+    def end(self) -> None:
+        for process in self.went_on.values():
+            process.kill()
+            process.communicate()
+
+    def wait(self) -> None:
+        """Until the server answers."""
+        until = time.monotonic() + READY_WITHIN_S
+        while time.monotonic() < until:
+            try:
+                httpx.get(f"http://127.0.0.1:{self._port}/healthz", trust_env=False)
+            except httpx.ConnectError:
+                time.sleep(0.05)
+            else:
+                return
+        raise AssertionError("the server does not answer")
+
+
+@pytest.fixture
+def session(here: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    port = free_port()
+    monkeypatch.setenv("CRAWLGUIDE_SERVER_PORT", str(port))  # what is 8080 for everybody else
+    Path("report.json").write_text(REPORT)
+    Path("urls.txt").write_text("https://example.com/\n")
+    person = Session(here, port)
+    yield person
+    person.end()
+
+
+def test_every_example_runs(session: Session) -> None:
+    waiting = [*on_the_page(), *examples()]
+    serve, watch, bench = (next(line for line in waiting if word in line) for word in ("serve -", "--watch", "bench"))
+    after = [line for line in waiting if line.split()[0] in WITHOUT_A_SERVER]
+    session.start(serve)
+    session.wait()
+    for line in [line for line in waiting if line not in {serve, watch, bench, *after}]:
+        session.run(line)
+    watched = session.start(watch).stdout
+    assert watched is not None
+    assert watched.readline().startswith("crawlguide ")
+    session.interrupt(serve, 0)
+    assert any("cannot be reached" in watched.readline() for _ in range(20))  # it waits for the server to come back
+    session.interrupt(watch, 0)
+    shutil.rmtree("crawlguide-data")  # and comes back out of the backup
+    for line in after:
+        session.run(line)
+    assert Path("books.ndjson").read_text().count("https://example.com/") > 0
+
+
+def test_the_example_of_bench_begins_and_ends_with_ctrl_c(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """To its end it would run for most of a minute."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    bench = next(line for line in examples() if line.startswith("bench"))
+    said = session.start(bench).stderr
+    assert said is not None
+    assert said.readline() == "100,000 URLs: filling a folder, asking and telling in process\n"
+    session.interrupt(bench, 130)
+    assert list(scratch.iterdir()) == []
