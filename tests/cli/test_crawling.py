@@ -54,7 +54,7 @@ def test_a_crawl_by_hand(here: Callable[..., Ended], where: list[str], crawl: st
     told = done(here("report", PAGE, "--status", 200, "--relevance", 0.9, *links, "--crawler", "me", *about))
     assert told == f"ok  {PAGE}\n1 accepted, 2 new URLs\n"
     words = done(here("explain", "https://example.com/good", *about))
-    assert words.startswith("It is queued; one page links here, their mean relevance is 0.90")
+    assert words.startswith("It is queued; one page links here, mean relevance 0.90")
     assert re.search(r"^  state +queued\n  rank +\d of those that wait\n", words, re.MULTILINE)
     assert re.search(r"^  relevance +\+0\.\d{3} +█+$", words, re.MULTILINE)
     assert re.search(r"^  keep +seen +\S", words, re.MULTILINE)

@@ -115,7 +115,8 @@ def _words(batch: Batch, record: UrlRecord, filters: list[FilterVerdict], links:
     parents, mean = int(batch.parents[0]), batch.parent_sum[0] / max(batch.parents[0], 1)
     said = [f"It is {record.state}" + (f" ({record.reason})" if record.reason else "")]
     if links:
-        said.append(f"{parents} linked here, mean relevance {mean:.2f}, the newest is {links[0].url}")
+        known = "one page links here" if parents == 1 else f"{parents} pages link here"
+        said.append(f"{known}, mean relevance {mean:.2f}, the newest is {links[0].url}")
     else:
         said.append("no page that is still known links here" if parents > 1 else "it is a seed, or was never linked")
     said.append(f"its score is {batch.score[0]:.3f}")
