@@ -26,6 +26,7 @@ serve: $(READY)  ## the guide on http://127.0.0.1:8080 until Ctrl-C
 
 test: $(READY)  ## all tests
 	@sh scripts/debian-packages.sh strace "command -v strace"
+	@sh scripts/debian-packages.sh chromium "command -v chromium"
 	$(BIN)/python -m pytest tests
 
 check: $(READY)  ## style, types, room order, examples and keys of the documentation

@@ -29,7 +29,7 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Server(Section, frozen=True):
-    """The HTTP door."""
+    """The doors for HTTP and WebSockets."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
@@ -37,6 +37,10 @@ class Server(Section, frozen=True):
     max_requests: Positive = 10_000
     keep_alive_s: Annotated[int, Meta(ge=1, le=3_600)] = 60
     drain_s: Annotated[int, Meta(ge=0, le=3_600)] = 10
+    max_sockets: Positive = 10_000
+    socket_in_flight: Positive = 64
+    socket_buffer_bytes: Positive = 1024 * 1024
+    socket_stall_s: Annotated[float, Meta(gt=0, le=3_600)] = 30.0
 
 
 class StoreOptions(Section, frozen=True):

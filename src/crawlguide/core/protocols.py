@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.crawls import Weights
     from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage
-    from crawlguide.core.tables import F64, U64, Mask
+    from crawlguide.core.tables import F64, I64, U64, Mask
     from crawlguide.core.types import (
         Ask,
         Batch,
@@ -207,6 +207,13 @@ class Store(Protocol):
 
     async def count_above(self, crawl: Crawl, priority: float, cursor: int) -> tuple[int, int | None]:
         """How many of the next waiting URLs stand before this priority; and the next cursor, None at the end."""
+        ...
+
+    async def hosts(self, crawl: Crawl, limit: int) -> tuple[Hosts, I64, F64]:
+        """The hosts to look at first, how many URLs wait on each, and until when it is withheld (-inf: it is not).
+
+        Up to half of them failed most, on the others most URLs wait. Looks at a bounded number of hosts.
+        """
         ...
 
     async def dump(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownUrl], int | None]:

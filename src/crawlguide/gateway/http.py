@@ -24,6 +24,7 @@ from crawlguide.core.errors import (
     UnavailableError,
 )
 from crawlguide.gateway import openapi, wire, yaml
+from crawlguide.gateway.dashboard.pages import Dashboard
 from crawlguide.gateway.metrics import Metrics
 from crawlguide.gateway.routes import ROUTES, Call, Lines, Route
 from crawlguide.guide.local import DEFAULT_TENANT
@@ -54,6 +55,7 @@ class Door:
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
     running: int = 0  # requests that are being answered
+    told: Callable[[Any], None] = lambda _: None  # hears every message that was served
 
     def app(self) -> Starlette:
         paths = [
@@ -67,6 +69,7 @@ class Door:
             "/openapi.json": self._openapi,
         }
         paths += [Path(path, endpoint, methods=["GET"]) for path, endpoint in plain.items()]
+        paths += Dashboard(self.guide).routes()
         handlers: dict[Any, Any] = {HTTPException: self._refused, Exception: self._failed}
         return Starlette(routes=paths, exception_handlers=handlers)
 
@@ -103,6 +106,7 @@ class Door:
         message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
         call = Call(self.guide, DEFAULT_TENANT, request.path_params, request.query_params, message)
         result = await route.serve(call)
+        self.told(message)
         if route.gives is Lines:
             return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)

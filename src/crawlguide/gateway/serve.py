@@ -1,4 +1,4 @@
-"""Run the HTTP door until a signal: ready file, graceful drain, clean end."""
+"""Run the doors for HTTP and WebSockets until a signal: ready file, graceful drain, clean end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import resource
 import signal
 import socket
 from typing import TYPE_CHECKING
@@ -14,38 +15,67 @@ import uvicorn
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.gateway.http import Door
+from crawlguide.gateway.socket_pipe import Pipe
+from crawlguide.gateway.websocket import Sockets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from crawlguide.core.config import Config
     from crawlguide.guide.local import LocalGuide
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+KEEP_ALIVE = {socket.TCP_KEEPIDLE: 60, socket.TCP_KEEPINTVL: 15, socket.TCP_KEEPCNT: 4}
 
 
 async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said: Callable[[str], None]) -> None:
     """Answer until SIGTERM or SIGINT, then let running requests end."""
     listener = bound(config.server.host, config.server.port)
     door = Door(guide, config.server)
+    sockets = Sockets(door)
+    door.told = sockets.told
     guide.listen(door.metrics)
+    _allow_files()
     gc.collect()
     gc.freeze()  # what was loaded stays: the collector need not look at it again and again
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    server = Server(_uvicorn(door, config), lambda: _announce(listener, guide, ready_file, said))
+    server = Server(_uvicorn(_both(door, sockets), config), lambda: _announce(listener, guide, ready_file, said))
     answering = asyncio.create_task(server.serve([listener]))
     upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s, said))
-    await asyncio.wait({answering, upkeep, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    watch = asyncio.create_task(sockets.watch())
+    ends = {answering, upkeep, watch, asyncio.create_task(stop.wait())}
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     said("stopping: requests that came in are answered, new ones are sent elsewhere")
     door.draining = server.should_exit = True
+    sockets.leave()
     await answering
-    upkeep.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await upkeep
+    for task in (watch, upkeep):
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
     await guide.close()
+
+
+def _both(door: Door, sockets: Sockets) -> ASGIApp:
+    """One application for both doors."""
+    pages = door.app()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await (sockets if scope["type"] == "websocket" else pages)(scope, receive, send)
+
+    return app
+
+
+def _allow_files() -> None:
+    """Every connection is a file, and the usual limit of 1,024 is meant for programs that serve nobody."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _announce(listener: socket.socket, guide: LocalGuide, ready_file: Path | None, said: Callable[[str], None]) -> None:
@@ -71,6 +101,9 @@ def bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # connections inherit it: dead ones are noticed
+    for option, value in KEEP_ALIVE.items():
+        listener.setsockopt(socket.IPPROTO_TCP, option, value)
     try:
         listener.bind((host, port))
     except OSError as problem:
@@ -97,13 +130,16 @@ class Server(uvicorn.Server):
         yield
 
 
-def _uvicorn(door: Door, config: Config) -> uvicorn.Config:
+def _uvicorn(app: ASGIApp, config: Config) -> uvicorn.Config:
     options = config.server
     return uvicorn.Config(
-        door.app(),
+        app,
         loop="none",
         http="httptools",
-        ws="none",
+        ws=Pipe,
+        ws_max_size=options.max_message_bytes,
+        ws_ping_interval=None,  # TCP notices the dead, and a look at what waits those that do not read
+        ws_per_message_deflate=False,
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -9,7 +10,7 @@ import msgspec
 
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import Conflict, MalformedRequest, UrlError
-from crawlguide.core.messages import Ack, Advice, StatsMessage
+from crawlguide.core.messages import Ack, Advice, Assigned, StatsMessage
 from crawlguide.core.telemetry import SILENT
 from crawlguide.core.types import Crawl
 from crawlguide.guide import advice as answers
@@ -33,7 +34,41 @@ DEFAULT_TENANT = "default"
 ANSWER_KEPT_S = 600.0
 REPORT_KEPT_S = 86_400.0
 SOON_MS, LATER_MS = 1_000, 60_000
+ANSWERS_SHOWN, BEST_SHOWN, HARVEST_POINTS = 50, 3, 500
 Reply = TypeVar("Reply", Advice, Ack)
+
+
+class Answered(msgspec.Struct, frozen=True, gc=False):
+    """An answer that gave something: when, to whom, how many URLs, and the best of them."""
+
+    at: float
+    crawler_id: str
+    given: int
+    best: list[Assigned]
+
+
+class Recent:
+    """What people look at: a crawl's newest answers, and its harvest as (fetches, relevant) since this guide opened.
+
+    Both are bounded: of a harvest that is full every second point goes, and the next ones lie as far apart as the rest.
+    """
+
+    def __init__(self) -> None:
+        self.answers: deque[Answered] = deque(maxlen=ANSWERS_SHOWN)
+        self.harvest: list[tuple[int, int]] = []
+        self._every, self._unseen = 1, 0
+
+    def due(self, fetches: int) -> bool:
+        """Whether so many more fetches make a point of the harvest due."""
+        self._unseen += fetches
+        return self._unseen >= self._every
+
+    def sample(self, fetches: int, relevant: int) -> None:
+        self._unseen = 0
+        self.harvest.append((fetches, relevant))
+        if len(self.harvest) >= HARVEST_POINTS:
+            self.harvest = self.harvest[1::2]
+            self._every = max(1, (fetches - self.harvest[0][0]) // len(self.harvest))
 
 
 class LocalGuide:
@@ -48,6 +83,7 @@ class LocalGuide:
         self.pipeline = Pipeline(store, config.guide)
         self._telling = Telling(store)
         self._telemetry = telemetry
+        self.recent: defaultdict[Crawl, Recent] = defaultdict(Recent)
         self._queries = 0
         self._started = clock.now()
 
@@ -78,6 +114,7 @@ class LocalGuide:
             await self._remember(crawl, "tell", message.report_id, digest, ack, at + REPORT_KEPT_S)
             self._telemetry.count("fetches", ack.accepted)
             self._telemetry.count("discovered", ack.discovered)
+            await self._sample(crawl, ack.accepted)
         await self.store.commit()  # also for a report that came before: its first answer may not have got that far
         return ack
 
@@ -109,6 +146,7 @@ class LocalGuide:
     async def delete(self, crawl: Crawl) -> None:
         """Forget a crawl and all it holds."""
         await self.crawls.delete(crawl)
+        self.recent.pop(crawl, None)
         await self.store.commit()
 
     async def stats(self, tenant: str = DEFAULT_TENANT, name: str | None = None) -> StatsMessage:
@@ -138,8 +176,15 @@ class LocalGuide:
         if history:
             ack = await self._telling.tell(running, ask.crawl, ask.crawler_id, history, ask.at)
             self._telemetry.count("fetches", ack.accepted)
+            await self._sample(ask.crawl, ack.accepted)
         if ask.seeds:
             await self._telling.seed(running, ask.crawl, ask.seeds, ask.at)
+
+    async def _sample(self, crawl: Crawl, fetches: int) -> None:
+        recent = self.recent[crawl]
+        if recent.due(fetches):
+            numbers = await self.store.stats(crawl)
+            recent.sample(numbers["fetches"], numbers["relevant"])
 
     async def _answer(self, running: Running, ask: Ask) -> Advice:
         self._queries += 1
@@ -153,6 +198,7 @@ class LocalGuide:
         self._telemetry.count("assigned", len(walked.batch))
         expires = ask.at + lease_s(ask)
         urls = answers.assigned(walked, ask, expires)
+        self.recent[ask.crawl].answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
         return answers.advice(running, ask, Given(urls, held, dropped), self._queries)
 
     async def _walk(self, running: Running, ask: Ask) -> Walked | None:

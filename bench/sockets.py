@@ -1,0 +1,236 @@
+"""What does an ask over a WebSocket cost the server more than an ask in process?
+
+    .venv/bin/python bench/sockets.py [--idle 1000] [--busy 50] [--rounds 20] [--asks 100]
+
+CPU time of all threads, server and in-process guide in turns, with the clients all on one core: on two they might be
+two halves of one, and slow each other down. Medians of the rounds. Both guides are in memory and were filled alike.
+Beside it, because the difference of two large numbers on a busy machine is a rough one: what JSON alone adds (the
+library takes and gives messages, a socket bytes), what HTTP adds, and a ping, which is what a short answer costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import statistics
+import tempfile
+import time
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import msgspec
+import numpy as np
+import uvloop
+
+from crawlguide.core.config import Config
+from crawlguide.core.crawls import Definition
+from crawlguide.core.messages import AskMessage, SeedMessage, SeedsMessage
+from crawlguide.gateway import socket_frames as frames
+from crawlguide.gateway import wire
+from crawlguide.gateway.library import open_guide
+from crawlguide.lab.speed import outside
+from crawlguide.lab.speed.frontier import CRAWL, FILLED_AT_ONCE, POLICY, question, waiting
+from crawlguide.lab.speed.server import Server, started
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+    from crawlguide.guide.local import LocalGuide
+
+URLS, HOSTS = 200_000, 50_000
+SIZES = (30, 1)  # URLs asked for
+WARM_UP = 200
+HANDSHAKE = (
+    b"GET /ws HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+NAMES = count()
+
+
+class Line:
+    """One socket, as plain as can be: the client shares the machine with what it measures."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def to(cls, port: int) -> Line:
+        line = cls(*await asyncio.open_connection("127.0.0.1", port))
+        line._writer.write(HANDSHAKE)
+        answer = await line._reader.readuntil(b"\r\n\r\n")
+        if b" 101 " not in answer:
+            raise RuntimeError(f"no socket: {answer[:200]!r}")
+        return line
+
+    async def ask(self, urls: int) -> None:
+        answer = await self._call(msgspec.json.encode({"type": "next", "id": 1} | asked_for(urls)))
+        if not answer.startswith(b'{"type":"next","id":1,"assigned_urls":[{'):
+            raise RuntimeError(f"nothing to measure: {answer[:200]!r}")
+
+    async def ping(self) -> None:
+        await self._call(b'{"type":"ping","id":1}')
+
+    async def _call(self, body: bytes) -> bytes:
+        self._writer.write(masked(body))
+        head = await self._reader.readexactly(2)
+        more = {126: 2, 127: 8}.get(head[1], 0)
+        size = int.from_bytes(await self._reader.readexactly(more), "big") if more else head[1]
+        return await self._reader.readexactly(size)
+
+    def close(self) -> None:
+        self._writer.transport.abort()
+
+
+def masked(body: bytes) -> bytes:
+    """A text frame with the mask zero, which is one like any other."""
+    whole = frames.text([body])
+    head = len(whole) - len(body)
+    return bytes((whole[0], whole[1] | frames.MASKED)) + whole[2:head] + bytes(4) + body
+
+
+def asked_for(urls: int) -> dict[str, Any]:
+    return question(f"q{next(NAMES)}") | {"budget": {"max_urls": urls}}
+
+
+def server_ns(server: Server) -> int:
+    """CPU time of all its threads; finer than the hundredths of a second in `stat`."""
+    tasks = Path(f"/proc/{server.process.pid}/task")
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir())
+
+
+async def in_process(guide: LocalGuide, urls: int, asks: int) -> float:
+    """µs for an ask."""
+    questions = [msgspec.convert(asked_for(urls), AskMessage) for _ in range(asks)]
+    began = time.process_time_ns()
+    for message in questions:
+        if not (await guide.ask(message)).assigned_urls:
+            raise RuntimeError("nothing to measure: no URLs")
+    return (time.process_time_ns() - began) / asks / 1e3
+
+
+async def with_json(guide: LocalGuide, urls: int, asks: int) -> float:
+    """µs for an ask, from bytes to bytes."""
+    bodies = [msgspec.json.encode(asked_for(urls)) for _ in range(asks)]
+    began = time.process_time_ns()
+    for body in bodies:
+        wire.encode(await guide.ask(wire.decode(body, AskMessage)))
+    return (time.process_time_ns() - began) / asks / 1e3
+
+
+async def served(server: Server, steps: Sequence[Callable[[], Awaitable[Any]]], asks: int) -> float:
+    """µs of the server for one of so many steps, taken by all lines at once."""
+    each = asks // len(steps)
+
+    async def talk(step: Callable[[], Awaitable[Any]]) -> None:
+        for _ in range(each):
+            await step()
+
+    began = server_ns(server)
+    await asyncio.gather(*(talk(step) for step in steps))
+    return (server_ns(server) - began) / each / len(steps) / 1e3
+
+
+async def measured(guide: LocalGuide, server: Server, options: argparse.Namespace) -> None:
+    empty = server.memory_bytes()
+    idle = [await Line.to(server.port) for _ in range(options.idle)]
+    weight = (server.memory_bytes() - empty) / max(1, options.idle)
+    lines = [await Line.to(server.port) for _ in range(options.busy)]
+    plain = [await outside.Line.to(server.port) for _ in range(options.busy)]
+    print(f"{options.idle} idle sockets: {weight / 1024:.1f} KiB each; {await resting(server):.2%} of a core at rest")
+    for urls in SIZES:
+        rounds = [await one_round(guide, server, (lines, plain), urls, WARM_UP)]
+        rounds = [await one_round(guide, server, (lines, plain), urls, options.asks) for _ in range(options.rounds)]
+        say(urls, rounds)
+    pings = [await served(server, [line.ping for line in lines], 4 * options.asks) for _ in range(options.rounds)]
+    print(f"a ping over a socket: {shown(pings)}")
+    for line in [*idle, *lines, *plain]:
+        line.close()
+
+
+async def one_round(
+    guide: LocalGuide, server: Server, lines: tuple[list[Line], list[outside.Line]], urls: int, asks: int
+) -> tuple[float, ...]:
+    """µs for an ask in each way, one after the other, so that all have the same weather."""
+    sockets = [partial(line.ask, urls) for line in lines[0]]
+    plain = [partial(posted, line, urls) for line in lines[1]]
+    return (
+        await in_process(guide, urls, asks),
+        await with_json(guide, urls, asks),
+        await served(server, sockets, asks),
+        await served(server, plain, asks),
+    )
+
+
+async def posted(line: outside.Line, urls: int) -> None:
+    await line.post("/v1/next", asked_for(urls))
+
+
+async def resting(server: Server) -> float:
+    """The share of a core that open sockets take while nobody says anything."""
+    began, cpu = time.monotonic(), server_ns(server)
+    await asyncio.sleep(3)
+    return (server_ns(server) - cpu) / 1e9 / (time.monotonic() - began)
+
+
+def say(urls: int, rounds: list[tuple[float, ...]]) -> None:
+    base = [spent[0] for spent in rounds]
+    print(f"an ask for {urls} URLs in process: {shown(base)}")
+    for column, name in enumerate(("with JSON", "over a socket", "over HTTP"), 1):
+        more = [spent[column] - spent[0] for spent in rounds]
+        print(f"  {name}: {statistics.median(spent[column] for spent in rounds):.0f}, more by {shown(more)}")
+
+
+def shown(spent: list[float]) -> str:
+    low, middle, high = statistics.quantiles(spent, n=4)
+    return f"{middle:.0f} µs CPU (half of the rounds {low:.0f} to {high:.0f})"
+
+
+def filling() -> Iterator[SeedsMessage]:
+    """Seeds with the hosts and priorities of the frontier that is measured elsewhere."""
+    chance = np.random.default_rng(0)
+    for first in range(0, URLS, FILLED_AT_ONCE):
+        found = waiting(first, FILLED_AT_ONCE, HOSTS, chance)
+        pairs = zip(found.url.tolist(), found.given.tolist(), strict=True)
+        yield SeedsMessage([SeedMessage(url, priority) for url, priority in pairs])
+
+
+async def fill(guide: LocalGuide, server: Server) -> None:
+    crawl = f"http://127.0.0.1:{server.port}/v1/crawls/{CRAWL.name}"
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as door:
+        (await door.put(crawl, json=POLICY)).raise_for_status()
+        await guide.define(CRAWL, msgspec.convert(POLICY, Definition))
+        for seeds in filling():
+            (await door.post(f"{crawl}/seeds", content=msgspec.json.encode(seeds))).raise_for_status()
+            await guide.seed(CRAWL, seeds)
+
+
+async def main(options: argparse.Namespace, scratch: Path) -> None:
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # the server inherits it
+    guide = open_guide(":memory:", Config())
+    server = started(Path(":memory:"), scratch)
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # no client pushes the server aside to read an answer
+    try:
+        await fill(guide, server)
+        gc.collect()
+        gc.freeze()
+        await measured(guide, server, options)
+    finally:
+        await guide.close()
+        server.stop()
+    print(f"load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--idle", type=int, default=1_000)
+    words.add_argument("--busy", type=int, default=50)
+    words.add_argument("--rounds", type=int, default=20)
+    words.add_argument("--asks", type=int, default=100)
+    with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main(words.parse_args(), Path(folder)))

@@ -1,0 +1,103 @@
+"""The routes of the status page: rendered here, readable without scripts, with nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route
+
+from crawlguide import scoring
+from crawlguide.core.errors import CrawlGuideError, RequestError
+from crawlguide.core.types import Crawl
+from crawlguide.gateway import wire
+from crawlguide.gateway.dashboard import looks, words
+from crawlguide.guide.local import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from crawlguide.guide.local import LocalGuide
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self';"
+        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+STATIC = {"style.css": "text/css", "refresh.js": "text/javascript"}
+FOR_A_YEAR = {"cache-control": "public, max-age=31536000, immutable", "x-content-type-options": "nosniff"}
+CRAWLS_SHOWN = 100
+PIECES_AT_ONCE = 100
+
+
+class Dashboard:
+    """Templates and static files are read and compiled here, so that no request has to wait for them."""
+
+    def __init__(self, guide: LocalGuide) -> None:
+        self._guide = guide
+        folder = files(__package__).joinpath("static")
+        self._static = {name: folder.joinpath(name).read_bytes() for name in STATIC}
+        made_of = sha256(b"".join(self._static.values())).hexdigest()[:12]  # another content has another address
+        templates = Environment(
+            loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+            lstrip_blocks=True,
+        )  # fmt: skip
+        templates.filters.update(words.ALL)
+        templates.globals.update(made_of=made_of, terms=scoring.TERMS)
+        self._pages = {name: templates.get_template(f"{name}.html") for name in ("overview", "crawl", "problem")}
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/", self._overview, methods=["GET"]),
+            Route("/crawls/{crawl_id}", self._crawl, methods=["GET"]),
+            Route("/static/{name}", self._file, methods=["GET"]),
+        ]
+
+    async def _overview(self, request: Request) -> Response:
+        crawls = await self._guide.crawls.names(DEFAULT_TENANT)
+        page, last = _page(request), max(1, -(-len(crawls) // CRAWLS_SHOWN))
+        shown: dict[str, Any] = {
+            "about": await self._guide.stats(DEFAULT_TENANT, crawls[0].name if crawls else None),
+            "crawls": await looks.overviews(self._guide, crawls[(page - 1) * CRAWLS_SHOWN : page * CRAWLS_SHOWN]),
+            "port": (request.scope.get("server") or ("", None))[1],
+        }
+        return await self._html("overview", known=len(crawls), page=page, last=last, **shown)
+
+    async def _crawl(self, request: Request) -> Response:
+        try:
+            crawl = Crawl(DEFAULT_TENANT, wire.crawl_id(request.path_params["crawl_id"]))
+            shown = await looks.detail(self._guide, crawl)
+        except CrawlGuideError as problem:
+            status = 404 if isinstance(problem, RequestError) else 503
+            return await self._html("problem", status, message=problem.message)
+        return await self._html("crawl", shown=shown)
+
+    async def _file(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in STATIC:
+            raise HTTPException(404)
+        return Response(self._static[name], headers=FOR_A_YEAR, media_type=STATIC[name])
+
+    async def _html(self, name: str, status: int = 200, **shown: Any) -> Response:
+        """Rendered in pieces: crawlers are answered in between."""
+        pieces = []
+        for number, piece in enumerate(self._pages[name].generate(shown), 1):
+            pieces.append(piece)
+            if number % PIECES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return Response("".join(pieces), status, HEADERS, "text/html")
+
+
+def _page(request: Request) -> int:
+    """Which page of the list, from 1 on; whatever else the query says means the first."""
+    given = request.query_params.get("page", "1")
+    return max(1, int(given)) if given.isascii() and given.isdecimal() and len(given) < 9 else 1
