@@ -183,8 +183,8 @@ class Frontier:
         self.links_kept -= int(facts["outs"].sum())
         np.subtract.at(self.hosts.rows["urls"], facts["host"], 1)
         hosts = np.unique(facts["host"])
+        self.changes.hosts(hosts)  # not only through their rows, which may serve other hosts soon
         for host in hosts[self.hosts.rows["urls"][hosts] == 0].tolist():
-            self.changes.hosts(np.array([host]))
             self.hosts.forget(host)
 
     def _evict(self) -> None:

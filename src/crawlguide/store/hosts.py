@@ -31,6 +31,7 @@ class CrawlHosts:
         self.scratch: I32 = np.zeros(0, np.int32)  # zeros, for joins
         self.names: Text = np.zeros(0, object)
         self.domain_pages: I64 = np.zeros(0, np.int64)  # fetched well or on their way, per registrable domain
+        self.forgotten_domains: set[int] = set()  # since the last commit
         self._hosts = Names()
         self._domains = Names()
         self._of_domain: dict[int, list[int]] = {}
@@ -79,6 +80,7 @@ class CrawlHosts:
         """No URL of it is known any more. What it is owed in politeness stays with its queue."""
         name, domain = self.names[row], int(self.rows["domain"][row])
         self._pace.rows["crawls"][self.pace_row[row]] -= 1
+        self._pace.touched.add(int(self.pace_row[row]))
         self._hosts.forget(name)
         self._shelf.delete(key_of(row))
         self._of_domain[domain].remove(row)
@@ -86,6 +88,7 @@ class CrawlHosts:
             del self._of_domain[domain]
             self._domains.forget(_domain_hash(name))
             self.domain_pages[domain] = 0
+            self.forgotten_domains.add(domain)
         self.names[row], self.rows[row] = "", np.zeros((), HOST)
 
     def leave(self) -> None:

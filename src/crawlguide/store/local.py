@@ -269,8 +269,9 @@ class LocalStore:
         transfer.adopt_links(self._frontier(crawl), page, children, links)
 
     async def purge(self, crawl: Crawl, state: str | None, host: str | None) -> int:
-        frontier, gone = self._frontier(crawl), 0
-        for start in range(0, frontier.index.rows, views.SCANNED_AT_ONCE):
+        gone = 0
+        for start in range(0, self._frontier(crawl).index.rows, views.SCANNED_AT_ONCE):
+            frontier = self._frontier(crawl)  # which may be deleted between the pieces
             rows = views.matching(frontier, state, host, start, start + views.SCANNED_AT_ONCE)
             rows = rows[frontier.table["state"][rows] != LEASED]
             if len(rows):

@@ -121,7 +121,9 @@ class Disk:
 
     def reopen(self) -> None:
         """After an error: RocksDB may refuse to write on, or not know what reached the disk."""
-        if shutil.disk_usage(self.folder).free < NEEDED_TO_REOPEN:
+        with said_plainly(self.folder):
+            room = shutil.disk_usage(self.folder).free
+        if room < NEEDED_TO_REOPEN:
             raise full(self.folder)
         with self._busy, self._flushing:
             self._end()  # what it could not write any more is written again

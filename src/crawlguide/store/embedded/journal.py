@@ -93,6 +93,12 @@ def crawl_pieces(owner: int, frontier: Frontier, rows: I64, hosts: I64, queues: 
     ]
 
 
+def forgotten_domains(owner: int, frontier: Frontier) -> Piece:
+    """Domains of which nothing is left: no host leads to them any more."""
+    gone = np.array(sorted(frontier.hosts.forgotten_domains), np.int64)
+    return piece(owner, "domains", frontier.hosts.domain_pages, gone)
+
+
 def counters(owner: int, frontier: Frontier) -> Counters:
     return Counters(
         owner, frontier.sequence, frontier.stamp, frontier.links_kept, dict(frontier.counts), frontier.reasons

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from crawlguide.store.embedded.journal import Column
     from crawlguide.store.embedded.shelf import DiskShelf
     from crawlguide.store.frontier import Frontier
+    from crawlguide.store.hosts import CrawlHosts
     from crawlguide.store.pace import Pace
 
 LOG_AT_LEAST = 32 << 20  # bytes of log that are not worth a snapshot
@@ -45,6 +46,7 @@ class Commit:
     shelves: Mapping[DiskShelf, Mapping[bytes, bytes | None]]
     rows: list[tuple[Changes, I64, I64]]
     queues: I64
+    domains: list[tuple[CrawlHosts, set[int]]]
 
 
 class Ledger:
@@ -96,7 +98,7 @@ class Ledger:
             raise StoreUnavailable(f"data: {self.disk.folder} could not be read; try again", retry_after_s=1.0)
         if self._failed:
             self._recover()
-        if not (self._dirty or self.disk.changed or self.pace.touched):
+        if not self._is_ahead():
             return
         faults.point("before_write")
         commit, size = self._collect()
@@ -113,9 +115,13 @@ class Ledger:
             self._unsynced.popleft()
         self._advance(size)
 
+    def _is_ahead(self) -> bool:
+        """Is there anything in memory that is not written?"""
+        return bool(self._dirty or self.disk.changed or self.pace.touched)
+
     def rest(self) -> None:
-        """When there is time: bring a running snapshot on."""
-        if not self._failed:
+        """When there is time, and nothing in memory that is not written: bring a running snapshot on."""
+        if not (self._failed or self.disk.torn or self._is_ahead()):
             self._step(SNAPSHOT_AT_REST)
 
     def rewrite(self, puts: Mapping[bytes, bytes]) -> None:
@@ -155,6 +161,7 @@ class Ledger:
             owner = self._owner_of[changes]
             frontier = self.frontiers[owner][0]
             pieces += journal.crawl_pieces(owner, frontier, rows, hosts, touched)
+            pieces.append(journal.forgotten_domains(owner, frontier))
             counters.append(journal.counters(owner, frontier))
         if not taken:
             pieces.append(journal.piece(keys.FOLDER, "pace", self.pace.rows, touched))
@@ -165,7 +172,11 @@ class Ledger:
         self._dirty.clear()
         self.disk.changed.clear()
         self.pace.touched.clear()
-        return Commit(self._written + 1, shelves, taken, touched), size
+        known = [self.frontiers[self._owner_of[changes]][0].hosts for changes, _, _ in taken]
+        domains = [(its_hosts, its_hosts.forgotten_domains) for its_hosts in known]
+        for its_hosts in known:
+            its_hosts.forgotten_domains = set()
+        return Commit(self._written + 1, shelves, taken, touched, domains), size
 
     def _log_entry(self, pieces: list[journal.Piece], counters: list[journal.Counters]) -> int:
         entry = journal.encode(journal.Entry(self.latest, pieces, counters))
@@ -184,6 +195,8 @@ class Ledger:
                 changes.rows(rows)
                 changes.hosts(hosts)
         self.pace.touched.update(commit.queues.tolist())
+        for hosts_of_crawl, domains in commit.domains:
+            hosts_of_crawl.forgotten_domains |= domains
 
     def _recover(self) -> None:
         """Open the database anew and write again whatever is not known to be on the disk."""

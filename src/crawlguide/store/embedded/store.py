@@ -155,15 +155,25 @@ class EmbeddedStore(LocalStore):
         return True
 
     def _book(self, crawl: Crawl) -> Book:
+        self._mend()
+        return super()._book(crawl)
+
+    async def crawl_get(self, crawl: Crawl) -> bytes | None:
+        self._mend()  # a crawl that could not be read is not one that is not there
+        return await super().crawl_get(crawl)
+
+    async def crawl_list(self, tenant: str) -> list[Crawl]:
+        self._mend()
+        return await super().crawl_list(tenant)
+
+    def _mend(self) -> None:
         if self._disk.torn:
             self._read_anew()
-        return super()._book(crawl)
 
     # what lasts
 
     def _changing(self, at: float) -> None:
-        if self._disk.torn:
-            self._read_anew()
+        self._mend()
         self._ledger.check()
         self._ledger.latest = max(self._ledger.latest, at)
 
