@@ -1,11 +1,12 @@
 """What does an ask over a WebSocket cost the server more than an ask in process?
 
-    .venv/bin/python bench/sockets.py [--idle 1000] [--busy 50] [--rounds 20] [--asks 100]
+    .venv/bin/python bench/sockets.py [--idle 1000] [--busy 50] [--rounds 10] [--asks 200]
 
 CPU time of all threads, server and in-process guide in turns, with the clients all on one core: on two they might be
 two halves of one, and slow each other down. Medians of the rounds. Both guides are in memory and were filled alike.
-Beside it, because the difference of two large numbers on a busy machine is a rough one: what JSON alone adds (the
-library takes and gives messages, a socket bytes), what HTTP adds, and a ping, which is what a short answer costs.
+Beside it: what JSON alone adds (the library takes and gives messages, a socket bytes), what HTTP adds, a ping, and the
+same for an ask that is answered from what is stored. The difference of two large numbers is a rough one on a machine
+that others use, and a guide whose caches the kernel has emptied is slower by itself; asking again shows the door alone.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     from crawlguide.guide.local import LocalGuide
 
 URLS, HOSTS = 200_000, 50_000
-SIZES = (30, 1)  # URLs asked for
+Kind = tuple[int, bool]  # how many URLs are asked for, and whether as the first time or again under the same id
+KINDS = ((30, False), (1, False), (30, True), (1, True))
 WARM_UP = 200
 HANDSHAKE = (
     b"GET /ws HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -67,8 +69,8 @@ class Line:
             raise RuntimeError(f"no socket: {answer[:200]!r}")
         return line
 
-    async def ask(self, urls: int) -> None:
-        answer = await self._call(msgspec.json.encode({"type": "next", "id": 1} | asked_for(urls)))
+    async def ask(self, kind: Kind) -> None:
+        answer = await self._call(msgspec.json.encode({"type": "next", "id": 1} | asked_for(kind)))
         if not answer.startswith(b'{"type":"next","id":1,"assigned_urls":[{'):
             raise RuntimeError(f"nothing to measure: {answer[:200]!r}")
 
@@ -93,8 +95,9 @@ def masked(body: bytes) -> bytes:
     return bytes((whole[0], whole[1] | frames.MASKED)) + whole[2:head] + bytes(4) + body
 
 
-def asked_for(urls: int) -> dict[str, Any]:
-    return question(f"q{next(NAMES)}") | {"budget": {"max_urls": urls}}
+def asked_for(kind: Kind) -> dict[str, Any]:
+    urls, again = kind
+    return question(f"again-{urls}" if again else f"q{next(NAMES)}") | {"budget": {"max_urls": urls}}
 
 
 def server_ns(server: Server) -> int:
@@ -103,9 +106,9 @@ def server_ns(server: Server) -> int:
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir())
 
 
-async def in_process(guide: LocalGuide, urls: int, asks: int) -> float:
+async def in_process(guide: LocalGuide, kind: Kind, asks: int) -> float:
     """µs for an ask."""
-    questions = [msgspec.convert(asked_for(urls), AskMessage) for _ in range(asks)]
+    questions = [msgspec.convert(asked_for(kind), AskMessage) for _ in range(asks)]
     began = time.process_time_ns()
     for message in questions:
         if not (await guide.ask(message)).assigned_urls:
@@ -113,9 +116,9 @@ async def in_process(guide: LocalGuide, urls: int, asks: int) -> float:
     return (time.process_time_ns() - began) / asks / 1e3
 
 
-async def with_json(guide: LocalGuide, urls: int, asks: int) -> float:
+async def with_json(guide: LocalGuide, kind: Kind, asks: int) -> float:
     """µs for an ask, from bytes to bytes."""
-    bodies = [msgspec.json.encode(asked_for(urls)) for _ in range(asks)]
+    bodies = [msgspec.json.encode(asked_for(kind)) for _ in range(asks)]
     began = time.process_time_ns()
     for body in bodies:
         wire.encode(await guide.ask(wire.decode(body, AskMessage)))
@@ -142,32 +145,34 @@ async def measured(guide: LocalGuide, server: Server, options: argparse.Namespac
     lines = [await Line.to(server.port) for _ in range(options.busy)]
     plain = [await outside.Line.to(server.port) for _ in range(options.busy)]
     print(f"{options.idle} idle sockets: {weight / 1024:.1f} KiB each; {await resting(server):.2%} of a core at rest")
-    for urls in SIZES:
-        rounds = [await one_round(guide, server, (lines, plain), urls, WARM_UP)]
-        rounds = [await one_round(guide, server, (lines, plain), urls, options.asks) for _ in range(options.rounds)]
-        say(urls, rounds)
+    for kind in KINDS:
+        rounds = [await one_round(guide, server, (lines, plain), kind, WARM_UP)]
+        rounds = [await one_round(guide, server, (lines, plain), kind, options.asks) for _ in range(options.rounds)]
+        say(kind, rounds)
     pings = [await served(server, [line.ping for line in lines], 4 * options.asks) for _ in range(options.rounds)]
     print(f"a ping over a socket: {shown(pings)}")
-    for line in [*idle, *lines, *plain]:
+    for line in (*idle, *lines):
         line.close()
+    for connection in plain:
+        connection.close()
 
 
 async def one_round(
-    guide: LocalGuide, server: Server, lines: tuple[list[Line], list[outside.Line]], urls: int, asks: int
+    guide: LocalGuide, server: Server, lines: tuple[list[Line], list[outside.Line]], kind: Kind, asks: int
 ) -> tuple[float, ...]:
     """µs for an ask in each way, one after the other, so that all have the same weather."""
-    sockets = [partial(line.ask, urls) for line in lines[0]]
-    plain = [partial(posted, line, urls) for line in lines[1]]
+    sockets = [partial(line.ask, kind) for line in lines[0]]
+    plain = [partial(posted, line, kind) for line in lines[1]]
     return (
-        await in_process(guide, urls, asks),
-        await with_json(guide, urls, asks),
+        await in_process(guide, kind, asks),
+        await with_json(guide, kind, asks),
         await served(server, sockets, asks),
         await served(server, plain, asks),
     )
 
 
-async def posted(line: outside.Line, urls: int) -> None:
-    await line.post("/v1/next", asked_for(urls))
+async def posted(line: outside.Line, kind: Kind) -> None:
+    await line.post("/v1/next", asked_for(kind))
 
 
 async def resting(server: Server) -> float:
@@ -177,9 +182,10 @@ async def resting(server: Server) -> float:
     return (server_ns(server) - cpu) / 1e9 / (time.monotonic() - began)
 
 
-def say(urls: int, rounds: list[tuple[float, ...]]) -> None:
+def say(kind: Kind, rounds: list[tuple[float, ...]]) -> None:
     base = [spent[0] for spent in rounds]
-    print(f"an ask for {urls} URLs in process: {shown(base)}")
+    urls, again = kind
+    print(f"an ask for {urls} URLs{' again, so that the stored answer is given,' * again} in process: {shown(base)}")
     for column, name in enumerate(("with JSON", "over a socket", "over HTTP"), 1):
         more = [spent[column] - spent[0] for spent in rounds]
         print(f"  {name}: {statistics.median(spent[column] for spent in rounds):.0f}, more by {shown(more)}")
@@ -230,7 +236,7 @@ if __name__ == "__main__":
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--idle", type=int, default=1_000)
     words.add_argument("--busy", type=int, default=50)
-    words.add_argument("--rounds", type=int, default=20)
-    words.add_argument("--asks", type=int, default=100)
+    words.add_argument("--rounds", type=int, default=10)
+    words.add_argument("--asks", type=int, default=200)
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main(words.parse_args(), Path(folder)))

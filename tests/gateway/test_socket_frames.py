@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
+from websockets.utils import apply_mask
 
 from crawlguide.gateway import socket_frames as frames
 from crawlguide.gateway.socket_frames import BINARY, CLOSE, MORE, PING, PONG, TEXT, Broken, Frames
@@ -21,7 +22,7 @@ def framed(first: int, payload: bytes, masked: bool = True) -> bytes:
     """A frame as a client sends it, with whatever first byte."""
     size, mask = len(payload), 0x80 if masked else 0
     head = bytes((first, mask | size)) if size < 126 else bytes((first, mask | 126)) + size.to_bytes(2, "big")
-    return head + (MASK + frames.apply_mask(payload, MASK) if masked else payload)
+    return head + (MASK + apply_mask(payload, MASK) if masked else payload)
 
 
 def ours(chunks: list[bytes]) -> tuple[Told, int | None]:

@@ -337,7 +337,8 @@ async def test_the_end_is_said_once_and_so_is_a_new_beginning(served: Served, cr
 async def test_politeness_paces_what_is_pushed(served: Served, crawl: str) -> None:
     polite = {"policy": {"robots": "ignore", "default_delay_s": 0.5, "horizon_s": 0.1}}
     prepare(served, crawl, 3, polite, "https://slow.example/{}")
-    loop, starts = asyncio.get_running_loop(), []
+    loop = asyncio.get_running_loop()
+    starts: list[float] = []
     async with opened(served) as line:
         await line.say("subscribe", 1, **wish(crawl, 9))
         while len(starts) < 3:
