@@ -117,7 +117,7 @@ class LocalStore:
 
     def _focus(self, frontier: Frontier, ask: Ask, until: float) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Some rows of the hosts the crawler works on, so that they are considered whatever their rank."""
-        hosts = [host for name in ask.focus if (host := frontier.hosts.find(name)) is not None]
+        hosts = [host for name in sorted(ask.focus) if (host := frontier.hosts.find(name)) is not None]
         hosts += frontier.hosts.of_domain(ask.domain_hash) if ask.domain_hash else []
         allowed = [host for host in hosts[:FOCUS_HOSTS] if self._opens(frontier, host) <= until]
         found = [frontier.queues.of_host(host, FOCUS_PER_HOST) for host in allowed]
