@@ -51,6 +51,11 @@ class Pair:
         assert memory == embedded
         return memory
 
+    @property
+    def dumps(self) -> tuple[Callable[..., Awaitable[Any]], Callable[..., Awaitable[Any]]]:
+        """How one crawl says all it knows."""
+        return self.memory.dump, self.memory.dump_links
+
     # looking
 
     def compare(self, crawl: Crawl, ids: U64) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from crawlguide.core.tables import Fact
@@ -62,4 +63,6 @@ async def known(store: Store, crawl: Crawl, ids: U64) -> dict[str, Any]:
         "parents": plain(await store.parents(crawl, ids)),
         "children": plain(await store.children(crawl, ids)),
         "definition": await store.crawl_get(crawl),
+        "urls": {one.url: msgspec.to_builtins(one) for one in (await store.dump(crawl, 0, 10_000))[0]},
+        "links": {one.page: msgspec.to_builtins(one) for one in (await store.dump_links(crawl, 0, 10_000))[0]},
     }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Grants
 
 A, B, C, D = (f"https://a.org/{name}" for name in "abcd")
-X, Y = "https://x.org/1", "https://y.org/1"
+X, Y, Z = "https://x.org/1", "https://y.org/1", "https://z.org/1"
 
 
 async def gathered(
@@ -128,6 +128,40 @@ async def test_the_link_table_knows_parents_children_anchors_and_positions(store
     parents = await store.parents(CRAWL, ids(X))
     assert sorted(parents.anchor.tolist()) == ["one", "three"]
     assert sorted(parents.position.tolist()) == [4, 9]
+
+
+async def linked(store: Store, page: str, *found: str, at: float) -> None:
+    told = fetches(page, relevance=1.0, fetch_time=f"2026-01-01T00:00:{at:02.0f}Z")
+    await store.record(CRAWL, told, at, 3)
+    await store.discover(CRAWL, links(*found, parent=[0] * len(found)), told, at)
+
+
+@pytest.mark.timeout(20)
+async def test_a_page_that_was_forgotten_and_came_back_is_one_parent(store: Store) -> None:
+    """Its old place in the chain of X is reached again from its new one."""
+    await linked(store, A, X, at=1)
+    await linked(store, Z, X, at=2)
+    await store.purge(CRAWL, None, "a.org")
+    await linked(store, A, X, at=3)
+    assert (await store.parents(CRAWL, ids(X))).parent.tolist() == ids(A, Z).tolist()
+
+
+async def test_a_url_that_was_forgotten_and_came_back_has_its_parents_again(store: Store) -> None:
+    for page, at in ((A, 1), (Z, 2)):
+        await linked(store, page, X, at=at)
+    await store.purge(CRAWL, None, "x.org")
+    for page, at in ((A, 3), (Z, 4)):
+        await linked(store, page, X, at=at)
+    assert (await store.parents(CRAWL, ids(X))).parent.tolist() == ids(Z, A).tolist()
+    assert (await store.look(CRAWL, ids(X))).parents.tolist() == [2]
+
+
+async def test_a_corrected_relevance_leaves_alone_what_came_back_another_way(store: Store) -> None:
+    await linked(store, A, X, at=1)
+    await store.purge(CRAWL, None, "x.org")
+    await linked(store, Z, X, at=2)
+    await store.record(CRAWL, fetches(A, status=-1, reward=0.0), 3.0, 3)
+    assert (await store.look(CRAWL, ids(X))).parent_sum.tolist() == [1.0]
 
 
 async def test_depth_is_the_shortest_way_from_a_seed(store: Store) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawlguide.core.clock import ManualClock
-from crawlguide.core.errors import CrawlGuideError, StorageFull
+from crawlguide.core.errors import CrawlGuideError, StorageFull, StoreUnavailable
 from crawlguide.core.messages import SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import backup
@@ -157,6 +157,19 @@ async def test_a_read_that_fails_costs_nothing_but_another_try(
 ) -> None:
     fault = Fault(tmp_path, READS, 1 if EVERY_CALL else first, when, times)
     await check_all_calls(fault, 23, whatever_the_order)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+async def test_a_crawl_that_began_with_a_failure_begins_with_the_next_try(
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody defined it, so the first tell does, and is not heard to its end."""
+    guide, fault = telling_child.opened(tmp_path), Fault(tmp_path, READS, number)
+    fault.arm(monkeypatch)
+    with pytest.raises(StoreUnavailable):
+        await guide.tell(telling_child.report(0))
+    assert (await guide.tell(telling_child.report(0))).discovered == telling_child.LINKS
+    await guide.close()
 
 
 # no room

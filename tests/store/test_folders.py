@@ -68,6 +68,23 @@ def test_a_folder_that_only_looks_like_ours_is_refused(tmp_path: Path) -> None:
         EmbeddedStore(tmp_path, QUOTA)
 
 
+async def test_a_first_start_that_did_not_get_far_does_not_spoil_the_folder(tmp_path: Path) -> None:
+    """RocksDB leaves these behind when the disk is full, or the process ends, before it has written CURRENT."""
+    for name in ("LOCK", "LOG", "IDENTITY", "MANIFEST-000001", "000001.dbtmp"):
+        (tmp_path / name).touch()
+    store = EmbeddedStore(tmp_path, QUOTA)
+    await store.crawl_put(CRAWL, b"{}", 0.0)
+    await store.close()
+
+
+async def test_a_folder_that_lost_its_way_in_is_not_begun_anew(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    (tmp_path / "CURRENT").unlink()
+    with pytest.raises(ConfigError, match=str(tmp_path)):
+        EmbeddedStore(tmp_path, QUOTA)
+    assert list(tmp_path.glob("*.sst"))
+
+
 @contextmanager
 def as_nobody() -> Iterator[None]:
     """Without the right to read everything; somebody who has none keeps what he has."""

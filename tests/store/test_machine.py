@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,60 +16,37 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from crawlguide.core.types import Crawl
+from crawlguide.core import urls as addresses
 from crawlguide.store.embedded import ledger
 from crawlguide.store.frontier import Quota
 
-from .builders import fetches, ids, links, terms
+from .builders import ids, links, terms
 from .pair import Pair
+from .stories import (
+    CRAWLS,
+    HOSTS,
+    IDS,
+    URLS,
+    crawlers,
+    crawls,
+    distinct_urls,
+    link_facts,
+    outcomes,
+    reported,
+    seldom,
+    shares,
+    some_urls,
+    with_facts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.types import Fetches, Links
+    from crawlguide.core.types import Crawl
 
 EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", "0"))
-CRAWLS = (Crawl("tenant", "one"), Crawl("tenant", "two"))
-HOSTS = ("a.org", "b.a.org", "x.org:8080", "y.org")  # the first two are one domain
-URLS = [f"https://{host}/{page}" for page, host in product(range(3), HOSTS)][:-2]
-IDS = ids(*URLS)
 QUOTA = Quota(urls=7, urls_per_host=2, links=20, done=5, keep_done_s=500.0)
-NAN = float("nan")
 QUICK = next((folder for folder in ("/dev/shm",) if os.access(folder, os.W_OK)), None)  # no need to wait for a disk
-
-seldom = st.sampled_from([False] * 4 + [True])
-crawls, crawlers = st.sampled_from([CRAWLS[0], *CRAWLS]), st.sampled_from(["c-1", "c-2"])
-some_urls = st.lists(st.sampled_from(URLS), min_size=1, max_size=6)
-distinct_urls = st.lists(st.sampled_from(URLS), min_size=1, max_size=6, unique=True)
-shares = st.sampled_from([0.0, 0.2, 0.5, 0.9])
-link_facts = st.fixed_dictionaries(
-    {
-        "given": st.sampled_from([NAN, NAN, 0.1, 0.9]),
-        "max_depth": st.sampled_from([-1, -1, 0, 1, 2]),
-        "metadata": st.sampled_from([None, None, b'{"n":1}', b'{"n":2}']),
-        "reason": st.sampled_from([None, None, None, "scope", "risk"]),
-        "anchor": st.sampled_from(["", "here", "ß"]),
-        "position": st.integers(0, 9),
-    }
-)
-outcomes = st.one_of(
-    st.fixed_dictionaries(
-        {"relevance": st.sampled_from([NAN, 0.1, 0.9]), "elapsed_ms": st.sampled_from([NAN, 80.0]), "bytes": shares}
-    ),
-    st.sampled_from(
-        [
-            {"status": 404},
-            {"status": 429, "retry_after_s": 30.0},
-            {"status": 503},
-            {"status": 0, "error": "timeout"},
-            {"status": 0, "error": "tls"},
-            {"status": 0, "error": "released"},
-            {"status": -1, "reward": 0.3},
-            {"status": -1, "reward": 1.0},
-        ]
-    ),
-)
-FETCHED = ("status", "error", "elapsed_ms", "bytes", "relevance", "reward", "retry_after_s", "fetch_time")
 
 
 class Histories(RuleBasedStateMachine):
@@ -143,6 +119,19 @@ class Histories(RuleBasedStateMachine):
         self.pair.same(lambda store: store.discover(crawl, page_links, report, self.at))
         if ranks and found:
             self.rank(crawl, sorted(set(found)), [0.3, 0.7])
+
+    @rule(crawl=crawls, source=crawls)
+    def adopt(self, crawl: Crawl, source: Crawl) -> None:
+        """Take over what is known of another crawl, or of this one, which changes nothing."""
+        if self.is_missing(source):
+            return
+        known, pages = (self.pair.run(dump(source, 0, 100))[0] for dump in self.pair.dumps)
+        hosts, keys = [addresses.queue(one.url) for one in known], ids(*(one.url for one in known))
+        if self.pair.same(lambda store: store.adopt(crawl, keys, hosts, known, self.at)) == "NotFound":
+            return
+        for page in pages:
+            at, children = int(ids(page.page)[0]), ids(*(link.url for link in page.links))
+            self.pair.same(lambda store, a=at, c=children, p=page: store.adopt_links(crawl, a, c, p.links, self.at))  # type: ignore[misc]
 
     # ranks and places
 
@@ -299,21 +288,6 @@ class Histories(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.pair.close()
         self.folder.cleanup()
-
-
-def with_facts(found: Sequence[str], parents: Sequence[int], facts: list[dict[str, Any]], deepest: int) -> Links:
-    columns = {name: [one[name] for one in facts[: len(found)]] for name in facts[0]}
-    return links(*found, parent=parents, **columns).attach(deepest=deepest)
-
-
-def reported(
-    pages: Sequence[str], told: list[dict[str, Any]], times: list[str], target: str | None, crawler_id: str
-) -> Fetches:
-    """Fetches of some pages, each with its own outcome; a redirect leads from all of them to one page."""
-    usual = {"status": 200, "error": "", "fetch_time": ""}
-    rows = [usual | one | {"fetch_time": time} for one, time in zip(told, times, strict=True)][: len(pages)]
-    columns = {name: [row.get(name, NAN) for row in rows] for name in FETCHED}
-    return fetches(*pages, target=target, crawler_id=crawler_id, **columns)
 
 
 @pytest.mark.timeout(0 if EXAMPLES else 120)

@@ -28,7 +28,7 @@ def discover(frontier: Frontier, links: Links, parents: Fetches | None, at: floa
     rows, fresh = frontier.claim(links.id, links.url, links.host, at)
     kept, fate = np.zeros(len(rows), np.uint8), np.zeros(len(rows), np.uint8)
     refused = np.array([reason is not None for reason in links.reason], np.uint8)
-    known = known_pairs(frontier, links, page_rows)
+    known = known_pairs(frontier, rows, links, page_rows)
     frontier.stamp = evidence.add(
         rows, links.parent, page_rows, relevance, links.given, links.max_depth, refused, links.deepest, fresh,
         known, frontier.stamp, frontier.table, kept, fate,
@@ -73,12 +73,12 @@ def fresh_pages(links: Links, known: U8) -> U8:
     return np.isin(links.parent, pages).astype(np.uint8)
 
 
-def known_pairs(frontier: Frontier, links: Links, page_rows: I64) -> U8:
+def known_pairs(frontier: Frontier, rows: I64, links: Links, page_rows: I64) -> U8:
     """Links that their page already had when it was fetched before."""
     known = np.zeros(len(links), np.uint8)
     for page in np.flatnonzero(frontier.table["outs"][page_rows] > 0).tolist():
         mine = links.parent == page
-        known[mine] = np.isin(links.id[mine], frontier.links.child_ids(frontier.id_of(page_rows[page])))
+        known[mine] = np.isin(rows[mine], frontier.children(int(page_rows[page])))
     return known
 
 
@@ -92,14 +92,16 @@ def add_links(frontier: Frontier, rows: I64, links: Links, page_rows: I64, kept:
     for start, end in zip([0, *ends], ends, strict=False):  # a page's links stand together
         mine = some[start:end]
         anchors = links.anchor[mine].tolist()
-        run = LinkRun(len(mine), links.id[mine], np.empty(len(mine), np.uint64), links.position[mine], anchors)
+        run = LinkRun(
+            len(mine), frontier.sequence, links.id[mine], np.empty(len(mine), np.uint64), links.position[mine], anchors
+        )
         write_run(frontier, int(page_rows[parent[start]]), rows[mine], run)
 
 
 def write_run(frontier: Frontier, page_row: int, rows: I64, run: LinkRun) -> None:
     """Hang a page's links into the chains of their targets; links it held before keep their place there."""
     page, outs = frontier.id_of(page_row), int(frontier.table["outs"][page_row])
-    old = frontier.links.run(page) if outs else NO_LINKS
+    old = in_chains(frontier, frontier.links.run(page)) if outs else NO_LINKS
     new = ~np.isin(run.child, old.child) if outs else np.ones(len(rows), np.bool_)
     next_in = np.empty(int(new.sum()), np.uint64)
     evidence.chain(rows[new], np.full(len(next_in), page, np.uint64), next_in, frontier.table)
@@ -112,6 +114,13 @@ def write_run(frontier: Frontier, page_row: int, rows: I64, run: LinkRun) -> Non
     frontier.changes.row(page_row)
 
 
+def in_chains(frontier: Frontier, run: LinkRun) -> LinkRun:
+    """Without links whose target was forgotten since, whether it came back or not."""
+    here = np.flatnonzero(frontier.rows_in(run) >= 0)
+    anchors = [run.anchors[number] for number in here.tolist()]
+    return LinkRun(0, run.sequence, run.child[here], run.next_in[here], run.position[here], anchors)
+
+
 def kept_in_chains(run: LinkRun, old: LinkRun, new: Mask) -> LinkRun:
     """The links of a page seen again; those it lost stay behind, since chains lead through them."""
     order = np.argsort(old.child)
@@ -120,6 +129,7 @@ def kept_in_chains(run: LinkRun, old: LinkRun, new: Mask) -> LinkRun:
     lost = np.flatnonzero(~np.isin(old.child, run.child)).tolist()
     return LinkRun(
         run.live,
+        run.sequence,
         np.concatenate([run.child, old.child[lost]]),
         np.concatenate([run.next_in, old.next_in[lost]]),
         np.concatenate([run.position, old.position[lost]]),

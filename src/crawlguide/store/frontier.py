@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I32, I64, U8, U64, Text
     from crawlguide.core.types import LeaseTerms, Paths
     from crawlguide.store.changes import Watch
+    from crawlguide.store.links import LinkRun
     from crawlguide.store.pace import Pace
     from crawlguide.store.shelves import Shelves
 
@@ -97,6 +98,17 @@ class Frontier:
     def parents(self, row: int, most: int | None = None) -> Paths:
         """The pages known to link to a row's URL, newest first."""
         return self.links.parents(self.id_of(row), int(self.table["newest_in"][row]), most)
+
+    def children(self, row: int) -> I64:
+        """The rows that the URL of this row leads to, as far as they count it among their parents."""
+        run = self.links.run(self.id_of(row))
+        rows = self.rows_in(run)[: run.live]
+        return rows[rows >= 0]
+
+    def rows_in(self, run: LinkRun) -> I64:
+        """The row of each link's target, -1 where it was forgotten since the links were written."""
+        rows = self.index.find(run.child.copy())  # what was read from a shelf is read-only
+        return np.where(self.table["sequence"][rows] < run.sequence, rows, -1)
 
     def note(self, row: int, metadata: bytes) -> None:
         """Metadata goes with the URL when it is given out; what came first stays."""

@@ -28,6 +28,7 @@ class Run(msgspec.Struct, array_like=True):
     """What is written of one page: its links, then links it no longer holds but chains still lead through."""
 
     live: int
+    sequence: int
     child: bytes
     next_in: bytes
     position: bytes
@@ -36,9 +37,13 @@ class Run(msgspec.Struct, array_like=True):
 
 @dataclass(frozen=True)
 class LinkRun:
-    """The links of one page, the last ones perhaps only links of chains."""
+    """The links of one page, the last ones perhaps only links of chains.
+
+    A URL discovered after the run was written has been forgotten in between: its chain does not lead through here.
+    """
 
     live: int
+    sequence: int  # of the next URL to be discovered when this was written
     child: U64
     next_in: U64
     position: I32
@@ -52,7 +57,7 @@ class LinkRun:
 
 _decoder = msgspec.msgpack.Decoder(Run)
 _encoder = msgspec.msgpack.Encoder()
-NO_LINKS = LinkRun(0, np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int32), [])
+NO_LINKS = LinkRun(0, 0, np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int32), [])
 
 
 class LinkTable:
@@ -65,11 +70,11 @@ class LinkTable:
             return NO_LINKS
         run = _decoder.decode(kept)
         child, next_in = np.frombuffer(run.child, np.uint64), np.frombuffer(run.next_in, np.uint64)
-        return LinkRun(run.live, child, next_in, np.frombuffer(run.position, np.int32), run.anchors)
+        return LinkRun(run.live, run.sequence, child, next_in, np.frombuffer(run.position, np.int32), run.anchors)
 
     def write(self, page: int, run: LinkRun) -> None:
         columns = (run.child.tobytes(), run.next_in.tobytes(), run.position.tobytes())
-        self._shelf.put(_key(page), _encoder.encode(Run(run.live, *columns, run.anchors)))
+        self._shelf.put(_key(page), _encoder.encode(Run(run.live, run.sequence, *columns, run.anchors)))
 
     def forget(self, page: int) -> None:
         """Chains end here from now on; as they run from new to old, what lies behind was to go soon anyway."""
@@ -79,15 +84,16 @@ class LinkTable:
         run = self.run(page)
         return run.paths(page, range(run.live))
 
-    def child_ids(self, page: int) -> U64:
-        run = self.run(page)
-        return run.child[: run.live].copy()
-
     def parents(self, child: int, newest: int, most: int | None = None) -> Paths:
-        """Every page that links to a URL, newest first; or only so many of the newest."""
+        """Every page that links to a URL, newest first; or only so many of the newest.
+
+        A page that was forgotten and came back stands at the head of the chain, and its old place still leads to it.
+        """
         found: list[Paths] = []
+        seen: set[int] = set()
         page, wanted = newest, np.uint64(child)
-        while page != NOWHERE and (most is None or len(found) < most):
+        while page != NOWHERE and page not in seen and (most is None or len(found) < most):
+            seen.add(page)
             run = self.run(page)
             here = np.flatnonzero(run.child == wanted)[:1]
             if not len(here):

@@ -169,8 +169,7 @@ class Outcomes:
     def _shift_children(self, row: int, shift: float, before: float) -> None:
         """The children's sum moves by the correction; their best parent may now be this page, or another one."""
         frontier, table = self.frontier, self.frontier.table
-        children = frontier.index.find(frontier.links.child_ids(frontier.id_of(row)))
-        children = np.unique(children[children >= 0])
+        children = np.unique(frontier.children(row))
         frontier.changes.rows(children)
         table["parent_sum"][children] += shift
         lost = children[(table["parent_best"][children] <= before) & (shift < 0)]
@@ -195,8 +194,8 @@ class Outcomes:
         rows = rows[frontier.table["outs"][rows] > 0]
         if not len(rows):
             return np.zeros(0, np.uint64)
-        ids = [frontier.links.child_ids(frontier.id_of(row)) for row in rows.tolist()]
-        return np.unique(np.concatenate(ids))
+        children = np.concatenate([frontier.children(row) for row in rows.tolist()])
+        return np.unique(frontier.index.ids[children])
 
 
 def _is_passing(status: int, error: str) -> bool:

@@ -127,6 +127,6 @@ def adopt_links(frontier: Frontier, page: int, children: U64, links: Sequence[Kn
         return
     kept = [links[number] for number in known.tolist()]
     position, anchors = np.array([link.position for link in kept], np.int32), [link.anchor for link in kept]
-    run = LinkRun(len(known), children[known], np.empty(len(known), np.uint64), position, anchors)
+    run = LinkRun(len(known), frontier.sequence, children[known], np.empty(len(known), np.uint64), position, anchors)
     write_run(frontier, int(rows[-1]), rows[known], run)
     frontier.changes.rows(rows[known])
