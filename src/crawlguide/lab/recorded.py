@@ -1,0 +1,197 @@
+"""A recorded web: real pages with their links, in a folder of Parquet files.
+
+    nodes.parquet      url, title, text, lang, size; a web made by `crawlguide lab build` adds status and redirect
+    edges.parquet      src, dst (rows of nodes), anchor, pos; sorted by src
+    external.parquet   src, url, anchor, pos: links to what the web does not hold; sorted by src
+    tasks.json         what can be looked for, with seeds
+
+Texts stay in Arrow's columns and are made into strings when a page is fetched, so a fetch costs as much as the page
+has links, and a web of four million links opens in a second or two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xxhash
+
+from crawlguide.core.errors import ConfigError, UrlError
+from crawlguide.core.urls import canonical
+from crawlguide.lab.arrow import arrow
+from crawlguide.lab.pages import Link, Page
+from crawlguide.lab.tasks import read_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from crawlguide.lab.pages import Task
+
+TEXTS = ("title", "text", "lang")
+
+
+@dataclass(frozen=True)
+class Links:
+    """The links of all pages: those of page `row` lie from `first[row]` to `first[row + 1]`."""
+
+    first: NDArray[np.int64]
+    to: Any  # the rows they lead to, or, outside, their URLs as Arrow's column
+    anchor: Any
+    position: NDArray[np.int32]
+
+    def of(self, row: int) -> slice:
+        return slice(int(self.first[row]), int(self.first[row + 1]))
+
+
+class RecordedWeb:
+    """A folder of Parquet files as a web."""
+
+    def __init__(self, folder: Path) -> None:
+        self.name = folder.resolve().name
+        self._folder = folder
+        nodes = _table(folder / "nodes.parquet", ("url", *TEXTS, "size"))
+        self._urls: list[str] = nodes["url"].to_pylist()
+        self._canonical = [canonical(url) for url in self._urls]
+        self._rows = {url: row for row, url in reversed(list(enumerate(self._canonical)))}
+        self._texts = {name: _column(nodes, name) for name in TEXTS}
+        self._size: list[int] = nodes["size"].to_pylist()
+        self._status: list[int] = nodes["status"].to_pylist() if "status" in nodes.column_names else []
+        self._redirect: list[str | None] = nodes["redirect"].to_pylist() if "redirect" in nodes.column_names else []
+        self._inside = self._links("edges.parquet", "dst")
+        self._outside = self._links("external.parquet", "url")
+        self._tasks = read_tasks(folder / "tasks.json", self._canonical)
+
+    def __len__(self) -> int:
+        return len(self._urls)
+
+    def tasks(self) -> Sequence[Task]:
+        return self._tasks
+
+    def fetch(self, url: str) -> Page:
+        row = self._row(url)
+        if row is None:
+            return Page(url, 404)
+        status = self._status[row] if self._status else 200
+        target = self._redirect[row] if self._redirect else None
+        if status != 200:
+            return Page(url, status, redirected_to=target or None)
+        title, text, language = (self._texts[name][row].as_py() or "" for name in TEXTS)
+        return Page(
+            url, status, title, text, self._size[row], language, self._links_of(row), content_hash=self._hash(row)
+        )
+
+    def is_relevant(self, task: Task, url: str) -> bool:
+        row = self._row(url)
+        return row is not None and self._canonical[row] in task.relevant
+
+    def waste(self, url: str) -> str | None:
+        row = self._row(url)
+        if row is None:
+            return "dead"
+        status = self._status[row] if self._status else 200
+        if status >= 400:
+            return "dead" if status in {404, 410} else "error"
+        return "duplicate" if row in self._duplicates else None
+
+    def reachable(self, seeds: Iterable[str]) -> frozenset[str]:
+        found = np.zeros(len(self), bool)
+        edge = np.array([row for row in map(self._row, seeds) if row is not None], np.int64)
+        while len(edge):
+            found[edge] = True
+            following = np.concatenate([*(self._inside.to[self._inside.of(row)] for row in edge), *self._back(edge)])
+            edge = np.unique(following[~found[following]])
+        return frozenset(self._canonical[row] for row in np.flatnonzero(found))
+
+    def _row(self, url: str) -> int | None:
+        row = self._rows.get(url)
+        if row is not None:
+            return row
+        try:
+            return self._rows.get(canonical(url))
+        except UrlError:
+            return None
+
+    def _links_of(self, row: int) -> tuple[Link, ...]:
+        """All links of a page, in the order of the page."""
+        near, far = self._inside.of(row), self._outside.of(row)
+        urls = [self._urls[to] for to in self._inside.to[near]] + self._outside.to[far].to_pylist()
+        anchors = self._inside.anchor[near].to_pylist() + self._outside.anchor[far].to_pylist()
+        places = self._inside.position[near].tolist() + self._outside.position[far].tolist()
+        order = np.argsort(places, kind="stable").tolist()
+        return tuple(Link(urls[at], anchors[at] or "", places[at]) for at in order)
+
+    def _hash(self, row: int) -> str | None:
+        """Of what the page shows; None where it shows no text, as such pages would all be the same."""
+        title, text = self._texts["title"][row].as_py() or "", self._texts["text"][row].as_py()
+        return xxhash.xxh3_64_hexdigest(f"{self._size[row]}\n{title}\n{text}".encode()) if text else None
+
+    @cached_property
+    def _duplicates(self) -> frozenset[int]:
+        """Pages that show what a page before them shows."""
+        seen: set[str] = set()
+        found: set[int] = set()
+        for row in range(len(self)):
+            content = self._hash(row)
+            if content in seen:
+                found.add(row)
+            elif content is not None:
+                seen.add(content)
+        return frozenset(found)
+
+    def _back(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Where links that were recorded as outside ones lead back into the web, in another spelling maybe."""
+        return [self._returning[row] for row in rows.tolist() if row in self._returning]
+
+    @cached_property
+    def _returning(self) -> dict[int, NDArray[np.int64]]:
+        known = {url: row for url in self._outside.to.unique().to_pylist() if (row := self._row(url)) is not None}
+        found: dict[int, list[int]] = {}
+        pages = np.searchsorted(self._outside.first, np.arange(len(self._outside.to)), side="right") - 1
+        for page, url in zip(pages.tolist(), self._outside.to.to_pylist(), strict=True):
+            if url in known:
+                found.setdefault(page, []).append(known[url])
+        return {page: np.array(rows, np.int64) for page, rows in found.items()}
+
+    def _links(self, file: str, target: str) -> Links:
+        """Both files of links are sorted by the page they lie on."""
+        table = _table(self._folder / file, ("src", target, "anchor", "pos"))
+        source = table["src"].to_numpy().astype(np.int64)
+        if len(source) and (source.min() < 0 or source.max() >= len(self) or (np.diff(source) < 0).any()):
+            raise ConfigError(f"{self._folder / file}: src: expected rows of nodes.parquet in ascending order")
+        to = _column(table, target)
+        if target == "dst":
+            to = to.to_numpy()
+            if len(to) and (to.min() < 0 or to.max() >= len(self)):
+                raise ConfigError(f"{self._folder / file}: dst: expected rows of nodes.parquet, got {to.max()}")
+        first = np.searchsorted(source, np.arange(len(self) + 1))
+        return Links(first, to, _column(table, "anchor"), table["pos"].to_numpy().astype(np.int32))
+
+
+def _table(file: Path, columns: Sequence[str]) -> Any:
+    """The columns of a file that are needed, or a clear word about what is not there."""
+    if not file.is_file():
+        raise ConfigError(
+            f"{file.parent}: expected a recorded web, a folder with nodes.parquet, edges.parquet, external.parquet"
+            f" and tasks.json, or synthetic[:option=value,…]; there is no {file.name}"
+        )
+    parquet = arrow("pyarrow.parquet")
+    try:
+        names = parquet.read_schema(file).names
+        missing = [name for name in columns if name not in names]
+        if missing:
+            raise ConfigError(f"{file}: expected the columns {', '.join(columns)}; there is no {', '.join(missing)}")
+        wanted = [*columns, *(name for name in ("status", "redirect") if name in names)]
+        return parquet.read_table(file, columns=wanted)
+    except arrow().ArrowInvalid as problem:
+        raise ConfigError(f"{file}: expected a Parquet file: {problem}") from None
+
+
+def _column(table: Any, name: str) -> Any:
+    """One unbroken column, so that taking a row is one step."""
+    column = table[name].combine_chunks()
+    return column.chunk(0) if hasattr(column, "chunk") and column.num_chunks == 1 else column

@@ -1,0 +1,18 @@
+"""Any web of the lab, by what it is called: a folder that holds a recorded one, or `synthetic[:option=value,…]`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crawlguide.lab.recorded import RecordedWeb
+
+if TYPE_CHECKING:
+    from crawlguide.lab.pages import Web
+
+__all__ = ["RecordedWeb", "open"]
+
+
+def open(where: str | Path) -> Web:  # noqa: A001 - a web is opened, and callers write web.open
+    """A web, ready to be fetched from. Raises `ConfigError` where there is none."""
+    return RecordedWeb(Path(where))
