@@ -55,6 +55,7 @@ async def reopened(store: EmbeddedStore) -> EmbeddedStore:
 
 async def test_snapshots_of_tables_of_many_pieces_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "LOG_AT_LEAST", 1_000)
+    monkeypatch.setattr(ledger, "SNAPSHOT_PACE", 8)
     store = await begun(tmp_path / "data", *MANY)
     started: set[bytes | None] = set()
     for number in range(0, len(MANY), 2):
@@ -73,7 +74,7 @@ async def test_a_snapshot_is_not_ended_by_the_flush_of_one_that_was_given_up(
 ) -> None:
     """Deleting a crawl gives a snapshot up; the next one may begin while the first is still being flushed."""
     monkeypatch.setattr(ledger, "LOG_AT_LEAST", 500)
-    monkeypatch.setattr(ledger, "SNAPSHOT_PACE", 0.05)
+    monkeypatch.setattr(ledger, "SNAPSHOT_PACE", 3)
     store, go, number = await begun(tmp_path, *MANY), threading.Event(), 0
     flush, snapshot, flushing = store._disk.flush, store._ledger._snapshot, threading.Event()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import os
+import re
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rocksdict import Checkpoint, Rdict, WriteBatch
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 Pending = Mapping[DiskShelf, Mapping[bytes, bytes | None]]
 NEEDED_TO_REOPEN = 4 * options.MIB
+# what RocksDB leaves in a folder when its very first start does not get far
+BEFORE_ANYTHING_IS_KEPT = re.compile(r"LOCK|LOG.*|IDENTITY|MANIFEST-\d+|OPTIONS-\d+.*|\d+\.dbtmp")
 
 
 class Disk:
@@ -114,6 +118,15 @@ class Disk:
         for family in list(self._families):
             self.flush(family)
 
+    def size(self) -> float:
+        """Bytes of all files, copies under `backups/` not counted."""
+        sizes = [0]
+        with contextlib.suppress(OSError), os.scandir(self.folder) as files:
+            for file in files:
+                with contextlib.suppress(FileNotFoundError):  # RocksDB tidies up while we look
+                    sizes.append(file.stat().st_size if file.is_file() else 0)
+        return float(sum(sizes))
+
     def checkpoint(self, target: Path) -> None:
         """A second folder with the same content, sharing files with this one where the file system can."""
         with self._busy, said_plainly(self.folder):
@@ -168,12 +181,17 @@ class Disk:
             self._handles[name] = self._database.get_column_family_handle(name)
 
 
-@contextmanager
-def said_plainly(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except Exception as problem:  # noqa: BLE001
-        raise in_our_words(problem, folder) from None
+class said_plainly:  # noqa: N801 - read as a phrase
+    """Whatever goes wrong inside is raised in our own words. A class, since it stands around every read and write."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
+        if isinstance(problem, Exception):
+            raise in_our_words(problem, self._folder) from None
 
 
 def in_our_words(problem: Exception, folder: Path) -> CrawlGuideError:
@@ -194,7 +212,9 @@ def _check_folder(folder: Path) -> None:
     """Nothing is put among things of somebody else's."""
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"data: expected a folder, {folder} is a file")
-    if folder.exists() and any(folder.iterdir()) and not (folder / "CURRENT").exists():
+    if not folder.exists() or (folder / "CURRENT").exists():
+        return
+    if not all(BEFORE_ANYTHING_IS_KEPT.fullmatch(path.name) for path in folder.iterdir()):
         raise ConfigError(f"data: {folder} holds other things and no crawlguide data; name an empty or new folder")
 
 

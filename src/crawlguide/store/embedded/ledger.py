@@ -7,6 +7,7 @@ catches up with memory, and only then is anything acknowledged.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ import numpy as np
 
 from crawlguide.core import faults
 from crawlguide.core.errors import CrawlGuideError, StoreUnavailable
+from crawlguide.core.events import happened
 from crawlguide.store.changes import Changes
 from crawlguide.store.embedded import journal, keys
 from crawlguide.store.embedded.committer import Committer
@@ -22,7 +24,7 @@ from crawlguide.store.embedded.snapshot import Snapshot
 from crawlguide.store.shelves import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from crawlguide.core.tables import I64
     from crawlguide.store.embedded.disk import Disk
@@ -50,8 +52,9 @@ class Commit:
 
 
 class Ledger:
-    def __init__(self, disk: Disk, pace: Pace) -> None:
-        self.disk, self.pace = disk, pace
+    def __init__(self, disk: Disk, pace: Pace, synced: Callable[[float], None] = lambda _: None) -> None:
+        """`synced` is told, in the commit thread, what each sync took."""
+        self.disk, self.pace, self._took = disk, pace, synced
         self.frontiers: dict[int, tuple[Frontier, Changes]] = {}
         self.folder = keys.shelf(disk, keys.FOLDER, b"F")
         self.log_end = self.log_bytes = 0
@@ -161,7 +164,8 @@ class Ledger:
             owner = self._owner_of[changes]
             frontier = self.frontiers[owner][0]
             pieces += journal.crawl_pieces(owner, frontier, rows, hosts, touched)
-            pieces.append(journal.forgotten_domains(owner, frontier))
+            if frontier.hosts.forgotten_domains:
+                pieces.append(journal.forgotten_domains(owner, frontier))
             counters.append(journal.counters(owner, frontier))
         if not taken:
             pieces.append(journal.piece(keys.FOLDER, "pace", self.pace.rows, touched))
@@ -208,13 +212,14 @@ class Ledger:
 
     def _sync(self) -> None:
         """In the commit thread."""
-        number = self._written
+        number, began = self._written, time.perf_counter()
         try:
             self.disk.sync()
         except CrawlGuideError:
             self._failed = True
             raise
         self._synced = max(self._synced, number)
+        self._took(time.perf_counter() - began)
         faults.point("after_sync")
 
     # the snapshot
@@ -255,3 +260,4 @@ class Ledger:
         self.write()
         faults.point("after_snapshot_end")
         self.disk.delete_range("log", key_of(0, 8), key_of(start, 8))
+        happened("snapshot", "a snapshot is on the disk: {mib} MiB of rows; the log begins anew", mib=self._size >> 20)

@@ -10,7 +10,7 @@ OWNED = ("default", "urls", "links", "rows")  # families whose keys begin with a
 CACHE_BYTES = 16 * MIB
 MEMTABLES_BYTES = 24 * MIB
 WAL_BYTES = 64 * MIB  # bounds what is read again after a crash
-POINT_LOOKUPS = ("default", "urls", "links")
+POINT_LOOKUPS = ("default", "links")  # of keys that may not be there
 
 
 def database() -> Options:
@@ -36,7 +36,10 @@ def families() -> dict[str, Options]:
 def _family(name: str, cache: Cache) -> Options:
     options = _common()
     table = BlockBasedOptions()
-    table.set_block_cache(cache)
+    if name == "urls":  # each is read about once: keeping what was read costs more than reading it
+        table.disable_cache()
+    else:
+        table.set_block_cache(cache)
     if name in POINT_LOOKUPS:
         table.set_bloom_filter(10, False)
         table.set_data_block_index_type(DataBlockIndexType.binary_and_hash())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import CrawlGuideError
@@ -20,19 +19,20 @@ class DiskShelf:
     def __init__(self, disk: Disk, family: str, prefix: bytes) -> None:
         self.family = family
         self._disk, self._prefix = disk, prefix
+        self._reading = _Reading(disk)
         self.pending: dict[bytes, bytes | None] = {}
 
     def get(self, key: bytes) -> bytes | None:
         full = self._prefix + key
         if full in self.pending:
             return self.pending[full]
-        with self._reading():
+        with self._reading:
             return self._disk.get(self.family, full)
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         prefix, pending = self._prefix, self.pending
         full = [prefix + key for key in keys]
-        with self._reading():
+        with self._reading:
             found = self._disk.get_many(self.family, full)
         return [pending.get(key, value) for key, value in zip(full, found, strict=True)] if pending else found
 
@@ -57,7 +57,7 @@ class DiskShelf:
         """Up to `most` of the first keys that are smaller than `end`, written or not."""
         cut = len(self._prefix)
         found: list[bytes] = []
-        with self._reading():
+        with self._reading:
             for key, _ in self._disk.items(self.family, self._prefix):
                 if key[cut:] >= end or len(found) == most:
                     break
@@ -65,14 +65,18 @@ class DiskShelf:
                     found.append(key[cut:])
         return found
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Whoever was in the middle of a change when reading failed has left half of it in memory."""
-        try:
-            yield
-        except CrawlGuideError:
+
+class _Reading:
+    """Whoever was in the middle of a change when reading failed has left half of it in memory."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
+        if isinstance(problem, CrawlGuideError):
             self._disk.torn = True
-            raise
 
 
 def beyond(prefix: bytes) -> bytes:

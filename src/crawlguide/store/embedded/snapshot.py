@@ -34,6 +34,7 @@ class Run:
 
     start: int  # the log from here on belongs to this snapshot
     chunks: Iterator[tuple[bytes, bytes]]
+    budget: int = 0  # bytes that may be written by now; less than 0 after a piece larger than what was left
     flush: threading.Thread | None = None
     flushed: bool = False
     failed: bool = False
@@ -58,12 +59,13 @@ class Snapshot:
         self._run = None
 
     def step(self, budget: int) -> int | None:
-        """Write pieces until the budget of bytes is used up; once all are on the disk: where the log begins now."""
+        """Write pieces for so many bytes more; once all are on the disk: where the log begins now."""
         run = self._run
         if run is None:
             return None
-        while run.flush is None and budget > 0:
-            budget -= self._write(run)
+        run.budget += budget
+        while run.flush is None and run.budget > 0:
+            run.budget -= self._write(run)
         if run.failed:
             self._run = None  # the log stays as it is; the next snapshot may fare better
         if not run.flushed:

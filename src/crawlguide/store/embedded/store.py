@@ -56,7 +56,7 @@ class EmbeddedStore(LocalStore):
         self._list = keys.shelf(self._disk, keys.FOLDER, b"C")
         self._owners: dict[Crawl, int] = {}
         self._doomed: list[int] = []  # deleted crawls that are still to be wiped off the disk
-        self._ledger = Ledger(self._disk, self._pace)
+        self._ledger = Ledger(self._disk, self._pace, self._synced)
         self.migrated_from: int | None = None
         try:
             self._open()
@@ -85,6 +85,13 @@ class EmbeddedStore(LocalStore):
     def latest(self) -> float:
         """The last instant anybody spoke of, here or before the last stop."""
         return self._ledger.latest
+
+    def _synced(self, took_s: float) -> None:
+        self.telemetry.observe("sync_seconds", took_s)
+
+    async def figures(self) -> Mapping[str, float]:
+        disk = await asyncio.to_thread(self._disk.size)  # a disk that is slow to answer keeps nobody waiting
+        return {**await super().figures(), "disk_bytes": disk, "log_bytes": self._ledger.log_bytes}
 
     # opening
 
