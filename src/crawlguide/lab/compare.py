@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64
     from crawlguide.lab.study import Study, Task
 
+DEFAULT = "layered"
 RESAMPLES = 10_000
 SEED = 0
 CONFIDENCE = 0.95
@@ -64,6 +65,16 @@ def compare(study: Study, policy: str, other: str, figure: str | None = None) ->
         worst_difference=float(by_task.min()) if tasks else np.nan,
         pairs=int((~np.isnan(differences)).sum()),
     )
+
+
+def subject(study: Study) -> str:
+    """Who is compared with all others: our default, decided before any run; without it the best."""
+    return DEFAULT if DEFAULT in study.policies else study.policies[0]
+
+
+def against(study: Study, policy: str, figure: str | None = None) -> list[Comparison]:
+    """A policy against each other one that is no reference, the strongest first."""
+    return [compare(study, policy, other, figure) for other in study.policies if other != policy]
 
 
 def interval(differences: F64, rng: np.random.Generator) -> tuple[float, float]:

@@ -1,0 +1,6 @@
+"""Results for people: a table in the terminal and one HTML page that needs nothing else."""
+
+from crawlguide.lab.report.page import write_html
+from crawlguide.lab.report.terminal import table
+
+__all__ = ["table", "write_html"]

@@ -1,0 +1,61 @@
+"""The heat map: what every policy found on every task, coloured by how much of the possible that was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crawlguide.lab.report.words import decimal, task_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.lab.report.looks import Look
+    from crawlguide.lab.study import Study
+
+LEVELS = 10
+
+
+class Cell(NamedTuple):
+    text: str
+    level: str  # h0 … h9; empty where there was no run
+    best: bool
+
+
+class HeatRow(NamedTuple):
+    task: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    looks: Sequence[Look]
+    rows: list[HeatRow]
+    against: str  # what the full colour stands for
+    levels: list[str]
+
+
+def drawn(study: Study, looks: Sequence[Look]) -> HeatMap:
+    """Full colour is the best of all references on that task, or of all policies where there is no reference."""
+    values = np.stack([study.by_task(look.policy, study.last) for look in looks], axis=1)  # [task, policy]
+    is_reference = np.array([look.kind == "reference" for look in looks])
+    judges = is_reference if is_reference.any() else ~is_reference
+    full = np.where(np.isnan(values[:, judges]), 0.0, values[:, judges]).max(axis=1)
+    mine = np.where(np.isnan(values) | is_reference, -1.0, values)
+    best = (mine == mine.max(axis=1, keepdims=True)) & (mine > 0)
+    rows = [
+        HeatRow(task_name(study, task), [_cell(*cell) for cell in zip(row, shares, is_best, strict=True)])
+        for task, row, shares, is_best in zip(
+            study.tasks, values, values / np.maximum(full, 1e-12)[:, None], best, strict=True
+        )
+    ]
+    against = "the highest reference" if is_reference.any() else "the best policy"
+    return HeatMap(looks, rows, against, [f"h{level}" for level in range(LEVELS)])
+
+
+def _cell(value: float, share: float, best: bool) -> Cell:
+    if np.isnan(value):
+        return Cell("", "", False)
+    return Cell(decimal(value, 2), f"h{min(LEVELS - 1, int(LEVELS * min(share, 1.0)))}", bool(best))
