@@ -1,0 +1,96 @@
+"""What lies at an address: a page, a copy, an old address, a file, a trap, or nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crawlguide.core.errors import UrlError
+from crawlguide.core.urls import canonical, parts
+from crawlguide.lab.synthetic import files, layout, traps
+
+if TYPE_CHECKING:
+    from crawlguide.lab.synthetic.world import World
+
+MIRROR, PRINT, OLD = "mirror.", "/print", "/go/"
+FORBIDDEN = (f"/{layout.MEMBERS}/", "/calendar/")  # by the robots.txt of hosts that have rules
+
+
+class Place(NamedTuple):
+    """What lies at an address. Whatever it is, its own host is written as `base` says."""
+
+    kind: str  # page, copy, moved, file, trap, dead
+    host: int = -1
+    row: int = -1  # of the page, of what a copy shows, of where an old address leads
+    path: str = ""
+    query: str = ""
+    base: str = ""
+
+
+NOWHERE = Place("dead")
+
+
+def place_of(world: World, url: str) -> Place:
+    """Where a URL leads, in whatever spelling."""
+    try:
+        address = url if url in world.rows else canonical(url)
+    except UrlError:
+        return NOWHERE
+    scheme, name, port, path, query = parts(address)
+    host = world.host_rows.get(name.removeprefix(MIRROR), -1)
+    mirror = name.startswith(MIRROR)
+    if host < 0 or port or scheme != "http" or (mirror and not world.hosts.mirrored[host]):
+        return NOWHERE
+    place = Place("dead", host, -1, path, query, f"http://{name}")
+    return _page(world, place, mirror) or _old(world, place) or _file(world, place) or _trap(world, place) or place
+
+
+def file_text(world: World, place: Place) -> str | None:
+    """The text of robots.txt or of a sitemap, where the host has them."""
+    sitemap = bool(world.hosts.sitemap[place.host])
+    rules = FORBIDDEN if world.hosts.robots[place.host] else ()
+    if place.path == "/robots.txt" and (rules or sitemap):
+        return files.robots(place.base, rules, sitemap)
+    if not sitemap or not place.path.startswith("/sitemap"):
+        return None
+    paths = [path_of(world, row) for row in np.flatnonzero(world.pages.host == place.host).tolist()]
+    urls = [place.base + path for path in paths if not path.startswith(FORBIDDEN)]
+    return files.sitemap(place.base, place.path, urls)
+
+
+def path_of(world: World, row: int) -> str:
+    return world.pages.url[row].removeprefix(world.base(int(world.pages.host[row])))
+
+
+def _page(world: World, place: Place, mirror: bool) -> Place | None:
+    """A page, its mirror image or its print version."""
+    if place.query:
+        return None
+    printed = place.path.startswith(PRINT + "/")
+    row = world.rows.get(world.base(place.host) + (place.path.removeprefix(PRINT) if printed else place.path))
+    if row is None or (printed and not world.pages.printed[row]):
+        return None
+    return place._replace(kind="copy" if mirror or printed else "page", row=row)
+
+
+def _old(world: World, place: Place) -> Place | None:
+    number = place.path.removeprefix(OLD)
+    if place.query or not place.path.startswith(OLD) or not number.isdecimal() or len(number) > 9:
+        return None
+    row = int(number)
+    known = row < len(world.rows) and world.pages.moved[row] and world.pages.host[row] == place.host
+    return place._replace(kind="moved", row=row) if known and number == str(row) else None
+
+
+def _file(world: World, place: Place) -> Place | None:
+    return place._replace(kind="file") if not place.query and file_text(world, place) is not None else None
+
+
+def _trap(world: World, place: Place) -> Place | None:
+    kind = traps.kind_of(place.path, place.query)
+    if (place.host, kind) not in world.trapped:
+        return None
+    shown = traps.shown(kind, place.path)
+    known = shown < 0 or (shown < len(world.rows) and world.pages.host[shown] == place.host)
+    return place._replace(kind="trap") if known else None
