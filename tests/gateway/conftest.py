@@ -47,10 +47,10 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Served]:
+def serving(folder: Path, data: str | Path = ":memory:") -> Iterator[Served]:
     """Start `crawlguide serve`, wait until it is ready, and leave no process behind."""
     ready, stderr = folder / "ready.json", folder / "stderr.txt"
-    command = [str(SCRIPT), "serve", "--data", ":memory:", "--port", "0", "--ready-file", str(ready)]
+    command = [str(SCRIPT), "serve", "--data", str(data), "--port", "0", "--ready-file", str(ready)]
     with stderr.open("w") as said, subprocess.Popen(command, stderr=said, text=True, cwd=folder) as process:
         try:
             yield Served(process, _port(process, ready, stderr), stderr)

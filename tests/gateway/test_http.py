@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 if TYPE_CHECKING:
     import subprocess
@@ -387,27 +386,6 @@ def test_a_server_that_runs_is_alive_and_ready(client: httpx.Client, path: str) 
 
 def test_the_openapi_document_is_served(client: httpx.Client) -> None:
     assert done(client.get("/openapi.json"))["openapi"].startswith("3.")
-
-
-def test_metrics_can_be_parsed(client: httpx.Client, seeded: str) -> None:
-    done(client.post("/v1/next", json=ask(seeded)))
-    families = {family.name for family in text_string_to_metric_families(client.get("/metrics").text)}
-    assert families >= {"crawlguide_requests", "crawlguide_request_seconds", "crawlguide_urls"}
-
-
-def test_metrics_have_only_labels_from_small_fixed_sets(client: httpx.Client, seeded: str) -> None:
-    done(client.post("/v1/report", json=tell(seeded, fetched("https://labelled.example/", "https://b.example/"))))
-    client.get("/no/such/labelled.example/page")
-    families = list(text_string_to_metric_families(client.get("/metrics").text))
-    labels = {name for family in families for sample in family.samples for name in sample.labels}
-    assert labels <= {"event", "route", "status", "state", "le"}
-
-
-def test_no_url_host_or_crawl_becomes_a_series(client: httpx.Client, seeded: str) -> None:
-    done(client.post("/v1/report", json=tell(seeded, fetched("https://labelled.example/", "https://b.example/"))))
-    client.get(f"/v1/crawls/{seeded}")
-    page = client.get("/metrics").text
-    assert not [word for word in ("example", "://", seeded) if word in page]
 
 
 # errors

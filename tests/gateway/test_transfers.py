@@ -30,7 +30,7 @@ from crawlguide.cli import app, main
 from crawlguide.core.config import Config
 from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.gateway import backup, batches, output, transfers
-from crawlguide.gateway.folder import Folder, greeting
+from crawlguide.gateway.folder import Folder, greet
 from crawlguide.gateway.library import open_guide
 from crawlguide.gateway.remote import Remote
 from crawlguide.store.embedded import format as formats
@@ -407,7 +407,9 @@ def test_a_server_says_what_it_found(server: Served) -> None:
     assert re.search(r"data opened in \d+\.\d s: crawls 1, URLs \d\d\d\n", server.said())
 
 
-async def test_a_server_says_that_a_folder_was_of_an_older_format(folder: Path, tmp_path: Path) -> None:
+async def test_a_server_says_that_a_folder_was_of_an_older_format(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     guide = open_guide(tmp_path / "old", Config())
     await guide.close()
     disk = Disk(tmp_path / "old")
@@ -416,7 +418,9 @@ async def test_a_server_says_that_a_folder_was_of_an_older_format(folder: Path, 
     disk.write({shelf: shelf.pending})
     disk.close()
     guide = open_guide(tmp_path / "old", Config())
-    assert f"of format {formats.VERSION} and has been brought up to date" in await greeting(guide, 0.0)
+    with caplog.at_level("INFO", "crawlguide"):
+        await greet(guide, 0.0)
+    assert f"of format {formats.VERSION} and has been brought up to date" in caplog.text
     await guide.close()
 
 

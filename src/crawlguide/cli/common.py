@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.events import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,11 +96,6 @@ def settings(config: Path | None, flags: dict[str, Any]) -> Config:
 def say(text: str) -> None:
     """To whoever watches, in one line of what can be printed: some of it may come out of a file of somebody else's."""
     typer.echo(printable(text), err=True)
-
-
-def printable(text: str) -> str:
-    """Without anything that would move the cursor, change colours or end the line."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def say_json(message: Any) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crawlguide.cli.common import ConfigOption, JsonOption, app, config_file, printable, say_json, settings
+from crawlguide.cli.common import ConfigOption, JsonOption, app, config_file, say_json, settings
 from crawlguide.core.errors import ConfigError, MalformedRequest
+from crawlguide.core.events import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ docs/configuration.md says the same in the same words; a test compares them.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 WORDS = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
 MEANINGS = {
@@ -23,6 +23,8 @@ MEANINGS = {
         "bytes sent to a socket that it has not taken; beyond, it is neither read nor pushed to"
     ),
     "server.socket_stall_s": "a socket that has not taken what was sent for so long is cut",
+    "server.log_format": "how the log is written, a line for each event: `text` for people, `json` for programs",
+    "server.log_level": "what is logged: `debug`, `info`, `warning` or `error`, each with all that is worse",
     "store.data": "the folder to remember in (also `--data`); `:memory:` forgets at the end",
     "store.max_urls": "waiting URLs of one crawl; beyond, the lowest-ranked go",
     "store.max_urls_per_host": "waiting URLs of one host in one crawl; beyond, the lowest-ranked go",
@@ -51,6 +53,8 @@ def kind_in_words(kind: Any) -> str:
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return kind_in_words(parts[0]) + "".join(map(_bounds, parts[1:]))
+    if origin is Literal:
+        return f"one of {', '.join(parts)}"
     if origin is tuple:
         return f"a list, each {kind_in_words(parts[0])}"
     return WORDS[kind]

@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from crawlguide.cli.common import ConfigOption, app, run, say, settings
+from crawlguide.cli.common import ConfigOption, app, run, settings
+
+LogFormat = Literal["text", "json"]
 
 
 @app.command()
-def serve(
+def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     data: Annotated[str | None, typer.Option(help="Folder to remember in; :memory: forgets at the end.")] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")] = None,
     ready_file: Annotated[Path | None, typer.Option(help="Written, with the ports as JSON, when ready.")] = None,
+    log_format: Annotated[LogFormat | None, typer.Option(help="How the log is written: text or json.")] = None,
     config: ConfigOption = None,
     seed: Annotated[int, typer.Option(help="Chance starts from here.")] = 0,
 ) -> None:
     """Answer crawlers over HTTP until Ctrl-C.
 
+    What happens is logged to the standard error, a line for each event.
+
     Example: crawlguide serve --port 8080
     """
+    from crawlguide.gateway import logs  # noqa: PLC0415
     from crawlguide.gateway import serve as door  # noqa: PLC0415
-    from crawlguide.gateway.folder import greeting  # noqa: PLC0415
+    from crawlguide.gateway.folder import greet  # noqa: PLC0415
     from crawlguide.gateway.library import open_guide  # noqa: PLC0415
 
-    options = settings(config, {"server.host": host, "server.port": port, "store.data": data})
+    flags = {"server.host": host, "server.port": port, "store.data": data, "server.log_format": log_format}
+    options = settings(config, flags)
     door.bound(options.server.host, options.server.port).close()  # say that a port is taken before loading anything
     began = time.monotonic()
-    guide = open_guide(options.store.data, options, seed=seed)
-    took_s = time.monotonic() - began
+    with logs.kept(options.server, sys.stderr):
+        guide = open_guide(options.store.data, options, seed=seed)
+        took_s = time.monotonic() - began
 
-    async def answer() -> None:
-        say(await greeting(guide, took_s))
-        await door.serve(guide, options, ready_file, say)
+        async def answer() -> None:
+            await greet(guide, took_s)
+            await door.serve(guide, options, ready_file)
 
-    run(answer())
+        run(answer())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from crawlguide.cli.common import printable
+from crawlguide.core.events import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crawlguide.cli.common import JsonOption, app, printable, say_json
+from crawlguide.cli.common import JsonOption, app, say_json
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.events import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

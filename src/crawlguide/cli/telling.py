@@ -14,11 +14,11 @@ from crawlguide.cli.common import (
     JsonOption,
     ServerOption,
     app,
-    printable,
     say,
     say_json,
 )
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.events import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

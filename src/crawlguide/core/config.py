@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
@@ -41,6 +41,8 @@ class Server(Section, frozen=True):
     socket_in_flight: Positive = 64
     socket_buffer_bytes: Positive = 1024 * 1024
     socket_stall_s: Annotated[float, Meta(gt=0, le=3_600)] = 30.0
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
 
 
 class StoreOptions(Section, frozen=True):
@@ -155,9 +157,14 @@ def _put(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
     try:
         msgspec.convert(value, kind, strict=not isinstance(value, str))
     except msgspec.ValidationError as wrong:
-        raise ConfigError(f"{where}: {key}: {wrong}, got {value!r}") from None
+        words = _one_of(kind) if get_origin(kind) is Literal else wrong
+        raise ConfigError(f"{where}: {key}: {words}, got {value!r}") from None
     section, _, option = key.partition(".")
     tree.setdefault(section, {})[option] = value
+
+
+def _one_of(kind: Any) -> str:
+    return f"Expected one of {', '.join(get_args(kind))}"
 
 
 def _is_tuple(kind: Any) -> bool:

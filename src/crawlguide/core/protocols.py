@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crawlguide.core.crawls import Weights
     from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage
     from crawlguide.core.tables import F64, I64, U64, Mask
+    from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import (
         Ask,
         Batch,
@@ -114,6 +115,14 @@ class Store(Protocol):
     @property
     def folder(self) -> Path | None:
         """Where all is kept; None for a store that keeps nothing on a disk of its own."""
+        ...
+
+    def listen(self, telemetry: Telemetry) -> None:
+        """From now on say to `telemetry` what keeping costs: `sync_seconds`, from any thread."""
+        ...
+
+    async def figures(self) -> Mapping[str, float]:
+        """What it takes now: `columns_bytes` in memory, and of a folder `disk_bytes` and `log_bytes`."""
         ...
 
     async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:

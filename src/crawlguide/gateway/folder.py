@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from crawlguide.core.events import happened
 from crawlguide.core.messages import SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import backup
@@ -70,16 +71,19 @@ def urls(numbers: Mapping[str, Any]) -> int:
     return int(numbers["queued"] + numbers["leased"] + numbers["done"] + sum(numbers["dropped"].values()))
 
 
-async def greeting(guide: LocalGuide, took_s: float) -> str:
-    """What was found on opening, for whoever watches a server start."""
+async def greet(guide: LocalGuide, took_s: float) -> None:
+    """Say what was found on opening to whoever watches a server start."""
     folder = guide.store.folder
     if folder is None:
-        return "data: in memory alone; all is forgotten at the end"
+        happened("opened", "data: in memory alone; all is forgotten at the end", data=":memory:")
+        return
     found = await counts(guide)
-    known = sum(urls(numbers) for numbers in found.values())
-    text = f"data: {folder} opened in {took_s:.1f} s: crawls {len(found)}, URLs {known}"
+    known: dict[str, int] = {"crawls": len(found), "urls": sum(urls(numbers) for numbers in found.values())}
+    sentence = "data: {data} opened in {opened_s} s: crawls {crawls}, URLs {urls}"
     old = getattr(guide.store, "migrated_from", None)
-    return text if old is None else f"{text}; it was of format {old} and has been brought up to date"
+    if old is not None:
+        sentence += f"; it was of format {old} and has been brought up to date"
+    happened("opened", sentence, data=str(folder), opened_s=round(took_s, 1), **known)
 
 
 async def _next(lines: AsyncIterator[bytes]) -> bytes | None:

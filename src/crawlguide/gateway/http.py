@@ -23,6 +23,7 @@ from crawlguide.core.errors import (
     TooLarge,
     UnavailableError,
 )
+from crawlguide.core.events import WARNING, happened
 from crawlguide.gateway import openapi, wire, yaml
 from crawlguide.gateway.dashboard.pages import Dashboard
 from crawlguide.gateway.metrics import Metrics
@@ -44,6 +45,7 @@ STATUS = {
 }  # fmt: skip
 JSON, LINES = "application/json", "application/x-ndjson"
 BODY_TIMEOUT_S = 30.0
+SLOW_S = 1.0  # an answer that takes longer is worth a line in the log
 
 
 @dataclass
@@ -55,7 +57,8 @@ class Door:
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
     running: int = 0  # requests that are being answered
-    told: Callable[[Any], None] = lambda _: None  # hears every message that was served
+    told: Callable[[Call], None] = lambda _: None  # hears every call that was served
+    sockets: Callable[[], int] = lambda: 0  # how many are open
 
     def app(self) -> Starlette:
         paths = [
@@ -80,20 +83,39 @@ class Door:
             began = time.perf_counter()
             route = routes["GET" if request.method == "HEAD" else request.method]
             self.running += 1
+            wrong: CrawlGuideError | None = None
             try:
                 response = await self._served(route, request)
             except CrawlGuideError as problem:
-                response = problem_response(problem, request)
-            except Exception:
-                self.metrics.count("requests", route=path, status="500")
+                response, wrong = problem_response(problem, request), problem
+            except Exception as fault:
+                self.answered(path, 500, time.perf_counter() - began, fault_of_ours(fault))
                 raise
             finally:
                 self.running -= 1
-            self.metrics.count("requests", route=path, status=str(response.status_code))
-            self.metrics.observe("request_seconds", time.perf_counter() - began, route=path)
+            self.answered(path, response.status_code, time.perf_counter() - began, wrong)
             return response
 
         return endpoint
+
+    def answered(self, route: str, status: int, took_s: float, problem: CrawlGuideError | None = None) -> None:
+        """Count it; and tell the log of what failed, was refused or took long."""
+        self.metrics.count("requests", route=route, status=str(status))
+        self.metrics.observe("request_seconds", took_s, route=route)
+        if problem is not None:
+            self.refused(route, status, problem)
+        elif took_s > SLOW_S:
+            happened("request_slow", "{route} took {seconds} s", WARNING, route=route, seconds=round(took_s, 3))
+
+    def refused(self, route: str, status: int, problem: CrawlGuideError) -> None:
+        """Whose fault it is says how loud: a caller's own is no trouble of the operator's."""
+        self.metrics.count("errors", code=problem.code)
+        words = "{route} was answered {status} {code}: {problem}"
+        about: dict[str, Any] = {"route": route, "status": status, "code": problem.code, "field": problem.field}
+        if status < 500:
+            happened("request_refused", words, **about, problem=problem.message)
+        else:
+            happened("request_failed", words, WARNING, **about, problem=problem.message)
 
     async def _served(self, route: Route, request: Request) -> Response:
         if self.draining:
@@ -106,7 +128,7 @@ class Door:
         message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
         call = Call(self.guide, DEFAULT_TENANT, request.path_params, request.query_params, message)
         result = await route.serve(call)
-        self.told(message)
+        self.told(call)
         if route.gives is Lines:
             return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)
@@ -140,7 +162,9 @@ class Door:
         return Response(b'{"status":"ready"}', media_type=JSON)
 
     async def _metrics(self, _: Request) -> Response:
-        page = self.metrics.page(await self.guide.stats())
+        figures = {f"store_{name}": value for name, value in (await self.guide.store.figures()).items()}
+        figures |= {"store_open_seconds": self.guide.store.opened_s, "requests_running": self.running}
+        page = self.metrics.page(await self.guide.stats(), {**figures, "sockets": self.sockets()})
         return Response(page, headers={"content-type": self.metrics.content_type})
 
     async def _openapi(self, _: Request) -> Response:
@@ -153,16 +177,22 @@ class Door:
         path = request.url.path[:200]
         if status == 405:
             allowed = headers.get("Allow") or headers.get("allow") or ""
-            response = problem_response(
-                MethodNotAllowed(f"{request.method} is not a method of {path}; expected {allowed}")
-            )
+            wrong = MethodNotAllowed(f"{request.method[:20]} is not a method of {path}; expected {allowed}")
+            self.refused("other", 405, wrong)
+            response = problem_response(wrong)
             response.headers["allow"] = allowed
             return response
-        return problem_response(NotFound(f"no such page: {path}; /openapi.json lists all there are"))
+        unknown = NotFound(f"no such page: {path}; /openapi.json lists all there are")
+        self.refused("other", 404, unknown)
+        return problem_response(unknown)
 
     async def _failed(self, _: Request, problem: Exception) -> Response:
         """A fault of ours: the caller gets the one error shape, the operator the traceback."""
-        return problem_response(CrawlGuideError(f"a fault of the guide: {type(problem).__name__}"))
+        return problem_response(fault_of_ours(problem))
+
+
+def fault_of_ours(problem: Exception) -> CrawlGuideError:
+    return CrawlGuideError(f"a fault of the guide: {type(problem).__name__}")
 
 
 def problem_response(problem: CrawlGuideError, request: Request | None = None) -> Response:

@@ -1,16 +1,62 @@
-"""Telemetry as Prometheus metrics: few names, small fixed sets of labels, so that no URL or host becomes a series."""
+"""Telemetry as Prometheus metrics: few names, small fixed sets of labels, so that no URL or host becomes a series.
+
+Names of crawls come from outside: only the biggest get series of their own. docs/metrics.md lists what is here; a test
+compares them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
 
+from crawlguide.version import __version__
+
 if TYPE_CHECKING:
-    from crawlguide.core.messages import StatsMessage
+    from collections.abc import Iterator, Mapping
+
+    from crawlguide.core.messages import CrawlStats, StatsMessage
 
 LATENCIES = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+SHOWN, OTHERS = 50, "other"
+STATES = ("queued", "leased", "done", "dropped")
+COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "requests": ("Requests by route and status.", ("route", "status")),
+    "errors": ("Errors that were answered, by code.", ("code",)),
+    "asks": ("Asks that were decided; one that is answered a second time counts once.", ()),
+    "tells": ("Reports that were taken; one that is told a second time counts once.", ()),
+    "assigned": ("URLs given out.", ()),
+    "fetches": ("Fetches that were told and taken, by class of status, or by error.", ("outcome",)),
+    "discovered": ("URLs that reports made known.", ()),
+    "drops": ("Candidates that a filter kept out of an answer, by filter.", ("filter",)),
+}
+TIMES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "request_seconds": ("Time from request to answer, by route.", ("route",)),
+    "sync_seconds": ("Time of one sync of the data folder; whoever tells waits for one.", ()),
+}
+NOW = {
+    "info": "1, with the version as a label.",
+    "requests_running": "Requests that are being answered.",
+    "sockets": "WebSockets that are open.",
+    "crawls": "Crawls that are defined.",
+    "crawl_urls": f"URLs of a crawl by state; crawls beyond the {SHOWN} biggest are summed as `{OTHERS}`.",
+    "crawl_hosts": "Hosts that a crawl knows.",
+    "crawl_fetches": "Fetches of a crawl since it began.",
+    "crawl_relevant": "Relevant fetches of a crawl since it began.",
+    "store_open_seconds": "What opening the data took.",
+    "store_columns_bytes": "Memory of the tables of URLs and hosts; indexes and queues come on top.",
+    "store_disk_bytes": "Files of the data folder, copies under `backups/` not counted.",
+    "store_log_bytes": "Log of changed rows since the last snapshot.",
+}
 
 
 class Metrics:
@@ -19,31 +65,72 @@ class Metrics:
     content_type = CONTENT_TYPE
 
     def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # when each series began: as many series again, and nobody reads them
         self._registry = CollectorRegistry()
-        self._events = Counter("crawlguide_events", "What happened, by kind.", ["event"], registry=self._registry)
-        self._requests = Counter(
-            "crawlguide_requests", "Requests by route and status.", ["route", "status"], registry=self._registry
-        )
-        self._seconds = Histogram(
-            "crawlguide_request_seconds", "Time from request to answer.", ["route"], buckets=LATENCIES,
-            registry=self._registry,
-        )  # fmt: skip
-        self._urls = Gauge("crawlguide_urls", "URLs by state, all crawls.", ["state"], registry=self._registry)
-        self._crawls = Gauge("crawlguide_crawls", "Crawls that are defined.", registry=self._registry)
+        self._counters = {
+            name: Counter(f"crawlguide_{name}", words, labels, registry=self._registry)
+            for name, (words, labels) in COUNTERS.items()
+        }
+        self._times = {
+            name: Histogram(f"crawlguide_{name}", words, labels, buckets=LATENCIES, registry=self._registry)
+            for name, (words, labels) in TIMES.items()
+        }
+        self._series: dict[tuple[str, ...], Any] = {}  # found once: looking them up costs more than counting
+        self._now: list[Gauge] = []
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
 
     def count(self, event: str, amount: int = 1, /, **labels: str) -> None:
-        if labels:
-            self._requests.labels(**labels).inc(amount)
-        elif amount:
-            self._events.labels(event).inc(amount)
+        self._found(self._counters, event, labels).inc(amount)
 
-    def observe(self, quantity: str, value: float, /, **labels: str) -> None:  # noqa: ARG002 - one histogram so far
-        self._seconds.labels(**labels).observe(value)
+    def observe(self, quantity: str, value: float, /, **labels: str) -> None:
+        self._found(self._times, quantity, labels).observe(value)
 
-    def page(self, stats: StatsMessage) -> bytes:
-        """The text that Prometheus reads, with what `stats` knows now."""
-        self._crawls.set(len(stats.crawls))
-        for state in ("queued", "leased", "done"):
-            self._urls.labels(state).set(sum(getattr(crawl, state) for crawl in stats.crawls.values()))
-        self._urls.labels("dropped").set(sum(sum(crawl.dropped.values()) for crawl in stats.crawls.values()))
+    def page(self, stats: StatsMessage, figures: Mapping[str, float]) -> bytes:
+        """The text that Prometheus reads, with what is known now; `figures` are named as in `NOW`."""
+        info = Gauge("crawlguide_info", NOW["info"], labels=["version"])
+        info.add_metric([__version__], 1)
+        numbers = {"crawls": len(stats.crawls), **figures}
+        plain = [Gauge(f"crawlguide_{name}", NOW[name], value) for name, value in numbers.items()]
+        self._now = [info, *plain, *_by_crawl(stats.crawls)]
         return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Gauge]:
+        """For the registry: what is known now."""
+        yield from self._now
+
+    def _found(self, kind: Mapping[str, Any], name: str, labels: Mapping[str, str]) -> Any:
+        key = (name, *labels.values())
+        found = self._series.get(key)
+        if found is None:
+            found = self._series[key] = kind[name].labels(**labels) if labels else kind[name]
+        return found
+
+
+def _by_crawl(crawls: Mapping[str, CrawlStats]) -> list[Gauge]:
+    """The biggest crawls by name, all others together. One that is called like the others is one of them."""
+    ranked = sorted(crawls, key=lambda name: -_known(crawls[name]))
+    own = [name for name in ranked if name != OTHERS][:SHOWN]
+    rest = [crawls[name] for name in ranked if name not in own]
+    groups = [(name, [crawls[name]]) for name in own] + ([(OTHERS, rest)] if rest else [])
+    urls = Gauge("crawlguide_crawl_urls", NOW["crawl_urls"], labels=["crawl", "state"])
+    for name, group in groups:
+        for state in STATES:
+            urls.add_metric([name, state], sum(_in_state(crawl, state) for crawl in group))
+    return [urls, *(_number(number, groups) for number in ("hosts", "fetches", "relevant"))]
+
+
+def _number(number: str, groups: list[tuple[str, list[CrawlStats]]]) -> Gauge:
+    name = f"crawl_{number}"
+    gauge = Gauge(f"crawlguide_{name}", NOW[name], labels=["crawl"])
+    for crawl, group in groups:
+        gauge.add_metric([crawl], sum(getattr(one, number) for one in group))
+    return gauge
+
+
+def _in_state(crawl: CrawlStats, state: str) -> int:
+    return sum(crawl.dropped.values()) if state == "dropped" else int(getattr(crawl, state))
+
+
+def _known(crawl: CrawlStats) -> int:
+    return sum(_in_state(crawl, state) for state in STATES)

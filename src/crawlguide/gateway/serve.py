@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from crawlguide.core.errors import ConfigError, CrawlGuideError
+from crawlguide.core.errors import ConfigError, CrawlGuideError, StorageFull
+from crawlguide.core.events import ERROR, happened
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.socket_pipe import Pipe
 from crawlguide.gateway.websocket import Sockets
+from crawlguide.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,18 +27,19 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from crawlguide.core.config import Config
+    from crawlguide.core.events import Event
     from crawlguide.guide.local import LocalGuide
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 KEEP_ALIVE = {socket.TCP_KEEPIDLE: 60, socket.TCP_KEEPINTVL: 15, socket.TCP_KEEPCNT: 4}
 
 
-async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said: Callable[[str], None]) -> None:
+async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> None:
     """Answer until SIGTERM or SIGINT, then let running requests end."""
     listener = bound(config.server.host, config.server.port)
     door = Door(guide, config.server)
     sockets = Sockets(door)
-    door.told = sockets.told
+    door.told, door.sockets = sockets.told, sockets.count
     guide.listen(door.metrics)
     _allow_files()
     gc.collect()
@@ -44,13 +47,13 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    server = Server(_uvicorn(_both(door, sockets), config), lambda: _announce(listener, guide, ready_file, said))
+    server = Server(_uvicorn(_both(door, sockets), config), lambda: _announce(listener, guide, ready_file))
     answering = asyncio.create_task(server.serve([listener]))
-    upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s, said))
+    upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s))
     watch = asyncio.create_task(sockets.watch())
     ends = {answering, upkeep, watch, asyncio.create_task(stop.wait())}
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-    said("stopping: requests that came in are answered, new ones are sent elsewhere")
+    happened("stopping", "stopping: requests that came in are answered, new ones are sent elsewhere")
     door.draining = server.should_exit = True
     sockets.leave()
     await answering
@@ -59,6 +62,7 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None, said
         with contextlib.suppress(asyncio.CancelledError):
             await task
     await guide.close()
+    happened("stop", "all is written; the end")
 
 
 def _both(door: Door, sockets: Sockets) -> ASGIApp:
@@ -78,7 +82,7 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _announce(listener: socket.socket, guide: LocalGuide, ready_file: Path | None, said: Callable[[str], None]) -> None:
+def _announce(listener: socket.socket, guide: LocalGuide, ready_file: Path | None) -> None:
     """Tell whoever waits that the guide answers now, and where."""
     host, port = listener.getsockname()[:2]
     if ready_file is not None:  # whoever waits for the file must never see half of it
@@ -88,7 +92,10 @@ def _announce(listener: socket.socket, guide: LocalGuide, ready_file: Path | Non
             half.replace(ready_file)
         except OSError as problem:
             raise ConfigError(f"ready-file: cannot write {ready_file}: {problem.strerror}") from None
-    said(f"crawlguide answers on http://{host}:{port}")
+    shown = f"[{host}]" if ":" in host else host
+    data, opened_s = str(guide.store.folder or ":memory:"), round(guide.store.opened_s, 3)
+    words = "crawlguide {version} answers on http://{host}:{port}"
+    happened("start", words, version=__version__, host=shown, port=port, data=data, opened_s=opened_s)
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -150,15 +157,19 @@ def _uvicorn(app: ASGIApp, config: Config) -> uvicorn.Config:
     )
 
 
-async def _upkeep(guide: LocalGuide, every_s: float, said: Callable[[str], None]) -> None:
-    """What ends by itself: leases, answers, waits. A full disk is said once, and tried again."""
+async def _upkeep(guide: LocalGuide, every_s: float) -> None:
+    """What ends by itself: leases, answers, waits. Trouble with the disk is said when it begins and when it ends."""
     trouble = ""
     while True:
         await asyncio.sleep(every_s)
         try:
             await guide.upkeep()
-            trouble = ""
         except CrawlGuideError as problem:
             if problem.message != trouble:
-                said(f"crawlguide: {problem.message}")
+                event: Event = "storage_full" if isinstance(problem, StorageFull) else "storage_failed"
+                happened(event, "{problem}", ERROR, code=problem.code, problem=problem.message)
             trouble = problem.message
+        else:
+            if trouble:
+                happened("storage_recovered", "the data folder can be written again")
+            trouble = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import (
@@ -14,17 +15,17 @@ from crawlguide.core.errors import (
     RateLimited,
     UnavailableError,
 )
-from crawlguide.core.messages import AskMessage, ReportMessage
+from crawlguide.core.messages import AskMessage, Released, ReportMessage
+from crawlguide.core.types import Crawl
 from crawlguide.gateway import socket_messages as messages
 from crawlguide.gateway import wire
-from crawlguide.gateway.http import STATUS
+from crawlguide.gateway.http import STATUS, fault_of_ours
 from crawlguide.gateway.socket_frames import GOING_AWAY
-from crawlguide.gateway.socket_messages import Envelope, StatsWanted, Subscribe
+from crawlguide.gateway.socket_messages import Envelope, Release, StatsWanted, Subscribe
 from crawlguide.gateway.socket_streams import Subscription, Ticker
 from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Awaitable, Callable, Coroutine
 
     from crawlguide.gateway.http import Door
@@ -35,15 +36,16 @@ if TYPE_CHECKING:
 
 MOST_WORK_BYTES = 16 * 1024 * 1024  # of messages that are being worked on
 LEAVING = "the server is shutting down; connect again, another may answer"
+ROUTES = {kind: f"/ws {kind}" for kind in (*messages.TYPES, "other")}  # as metrics and the log call them
 log = logging.getLogger(__name__)
 
 
 class Session:
-    """Hears messages of one pipe and answers them. `counted` is told of each, by type and status."""
+    """Hears messages of one pipe and answers them. The door is told of each answer."""
 
-    def __init__(self, pipe: Pipe, door: Door, given: Given, counted: Counter[tuple[str, int]]) -> None:
+    def __init__(self, pipe: Pipe, door: Door, given: Given) -> None:
         self.pipe = pipe
-        self._door, self._given, self._counted = door, given, counted
+        self._door, self._given = door, given
         self._working = self._work_bytes = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._streams: dict[Id, Stream] = {}
@@ -56,7 +58,7 @@ class Session:
             envelope = messages.envelope(body)
             self._check_load()
         except CrawlGuideError as problem:
-            self._refuse("other", messages.id_of(body), problem)
+            self._refuse("other", messages.id_of(body), problem, 0.0)
             return
         self._working += 1
         self._work_bytes += len(body)
@@ -98,18 +100,20 @@ class Session:
         task.add_done_callback(self._tasks.discard)
 
     async def _served(self, envelope: Envelope, body: bytes) -> None:
+        began = time.perf_counter()
         try:
             if not self.pipe.writable.is_set():
                 await self.pipe.writable.wait()
+                began = time.perf_counter()
             answer = await SERVES[envelope.type](self, envelope.id, body)
-            self._counted[envelope.type, 200] += 1
+            self._door.answered(ROUTES[envelope.type], 200, time.perf_counter() - began)
             if answer:
                 self.pipe.say(answer)
         except CrawlGuideError as problem:
-            self._refuse(envelope.type, envelope.id, problem)
+            self._refuse(envelope.type, envelope.id, problem, time.perf_counter() - began)
         except Exception as fault:
             log.exception("a fault while answering %s", envelope.type)
-            self._refuse(envelope.type, envelope.id, CrawlGuideError(f"a fault of the guide: {type(fault).__name__}"))
+            self._refuse(envelope.type, envelope.id, fault_of_ours(fault), time.perf_counter() - began)
         finally:
             self._answered(len(body))
 
@@ -127,8 +131,8 @@ class Session:
         if not self._working:
             self.pipe.close(GOING_AWAY, LEAVING)
 
-    def _refuse(self, kind: str, name: Id | None, problem: CrawlGuideError) -> None:
-        self._counted[kind, STATUS[problem.code]] += 1
+    def _refuse(self, kind: str, name: Id | None, problem: CrawlGuideError, took_s: float) -> None:
+        self._door.answered(ROUTES[kind], STATUS[problem.code], took_s, problem)
         self.pipe.say(messages.error(name, problem))
 
     # one step for each type
@@ -166,6 +170,12 @@ class Session:
         stream.stop()
         return messages.saying("unsubscribe", name)
 
+    async def _release(self, name: Id, body: bytes) -> Pieces:
+        wanted = wire.decode(body, Release)
+        released = await self._door.guide.release(Crawl(DEFAULT_TENANT, wanted.crawl_id), wanted.crawler_id)
+        self._given.released(wanted.crawl_id, wanted.crawler_id)
+        return messages.saying("release", name, Released(released))
+
     async def _ping(self, name: Id, body: bytes) -> Pieces:
         wire.decode(body, Envelope)
         return messages.saying("pong", name)
@@ -188,7 +198,7 @@ class Session:
             self.pipe.say(messages.error(name, problem))
         except Exception as fault:
             log.exception("a fault in a subscription")
-            self.pipe.say(messages.error(name, CrawlGuideError(f"a fault of the guide: {type(fault).__name__}")))
+            self.pipe.say(messages.error(name, fault_of_ours(fault)))
         if self._streams.get(name) is stream:
             del self._streams[name]
 
@@ -198,6 +208,7 @@ SERVES: dict[str, Callable[[Session, Id, bytes], Awaitable[Pieces | None]]] = {
     "report": Session._report,
     "subscribe": Session._subscribe,
     "unsubscribe": Session._unsubscribe,
+    "release": Session._release,
     "stats": Session._stats,
     "ping": Session._ping,
 }

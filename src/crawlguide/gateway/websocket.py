@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from crawlguide.core.errors import Draining, Forbidden, NotFound, UnavailableError
-from crawlguide.core.messages import AskMessage, ReportMessage
+from crawlguide.core.messages import AskMessage, ReleaseMessage, ReportMessage
 from crawlguide.gateway import wire
 from crawlguide.gateway.http import JSON, STATUS
 from crawlguide.gateway.socket_given import Given
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.errors import CrawlGuideError
     from crawlguide.gateway.http import Door
+    from crawlguide.gateway.routes import Call
     from crawlguide.gateway.socket_pipe import Pipe
 
 PATH = "/ws"
@@ -32,16 +32,16 @@ class Sockets:
         self._door = door
         self._open: set[Session] = set()
         self._given = Given()
-        self._counted: Counter[tuple[str, int]] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         problem = self._objection(scope)
         if problem is not None:
+            self._door.refused(PATH, STATUS[problem.code], problem)
             await _refuse(send, problem)
             return
         pipe: Pipe = scope["state"]["pipe"]
-        session = Session(pipe, self._door, self._given, self._counted)
+        session = Session(pipe, self._door, self._given)
         self._open.add(session)
         try:
             await send({"type": "websocket.accept"})
@@ -53,9 +53,12 @@ class Sockets:
         finally:
             self._open.discard(session)
 
-    def told(self, message: object) -> None:
+    def told(self, call: Call) -> None:
         """Something was told through another door."""
-        if isinstance(message, ReportMessage):
+        message = call.message
+        if isinstance(message, ReleaseMessage):
+            self._given.released(call.crawl.name, message.crawler_id)
+        elif isinstance(message, ReportMessage):
             self._given.told(message.crawl_id, message.fetches)
         elif isinstance(message, AskMessage) and message.context is not None:
             self._given.told(message.crawl_id, message.context.recent_history or ())
@@ -66,7 +69,7 @@ class Sockets:
             session.leave()
 
     async def watch(self) -> None:
-        """Cut whoever does not take what was sent, and hand the counts on. Runs until it is cancelled."""
+        """Cut whoever does not take what was sent. Runs until it is cancelled."""
         most_s = self._door.options.socket_stall_s
         while True:
             await asyncio.sleep(most_s / LOOKS_PER_STALL)
@@ -74,12 +77,10 @@ class Sockets:
             for session in tuple(self._open):
                 if session.pipe.stalled(now, most_s):
                     session.pipe.transport.abort()
-            self._count()
 
-    def _count(self) -> None:
-        for (kind, status), number in self._counted.items():
-            self._door.metrics.count("requests", number, route=f"{PATH} {kind}", status=str(status))
-        self._counted.clear()
+    def count(self) -> int:
+        """How many are open."""
+        return len(self._open)
 
     def _objection(self, scope: Scope) -> CrawlGuideError | None:
         if scope["path"] != PATH:

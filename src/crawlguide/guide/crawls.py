@@ -11,6 +11,7 @@ import numpy as np
 from crawlguide.core import urls
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import NotFound
+from crawlguide.core.events import happened
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.types import Crawl
 from crawlguide.guide.pipeline import valued
@@ -31,6 +32,7 @@ class Crawls:
         self._config = config
         self._seed = seed
         self._running: dict[Crawl, Running] = {}
+        self._noted: dict[Crawl, str] = {}
 
     async def get(self, crawl: Crawl, at: float, create: bool = True) -> Running:
         found = self._running.get(crawl)
@@ -42,6 +44,7 @@ class Crawls:
         if not (create and self._config.crawls.auto_create):
             raise NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id")
         await self._save(crawl, Record(), at)
+        _created(crawl, Record().definition)
         return self._start(crawl, Record())
 
     async def put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
@@ -51,6 +54,7 @@ class Crawls:
         if new:
             await self._save(crawl, Record(definition), at)
             self._start(crawl, Record(definition))
+            _created(crawl, definition)
             return True
         old = await self.get(crawl, at)
         built.record = Record(definition, old.record.paused)
@@ -58,17 +62,30 @@ class Crawls:
         if old.definition != definition:
             await self._renew(crawl, old, built)
         await self._save(crawl, built.record, at)  # last: whoever dies before it is told again, and begins anew
+        happened("crawl_changed", "crawl {crawl} has a new definition", crawl=crawl.name, strategy=built.kind)
         return False
 
     async def pause(self, crawl: Crawl, paused: bool, at: float) -> None:
         found = await self.get(crawl, at, create=False)
         found.record.paused = paused
         await self._save(crawl, found.record, at)
+        if paused:
+            happened("crawl_paused", "crawl {crawl} is paused", crawl=crawl.name)
+        else:
+            happened("crawl_resumed", "crawl {crawl} goes on", crawl=crawl.name)
 
     async def delete(self, crawl: Crawl) -> None:
         self._running.pop(crawl, None)
+        self._noted.pop(crawl, None)
         if not await self._store.crawl_delete(crawl):
             raise NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id")
+        happened("crawl_deleted", "crawl {crawl} was deleted with all it held", crawl=crawl.name)
+
+    def note(self, crawl: Crawl, state: str) -> None:
+        """An ask was given nothing in this state: the log is told once that the crawl has come to its end."""
+        if state in ("finished", "exhausted") and self._noted.get(crawl) != state:
+            happened("crawl_finished", "crawl {crawl} is {state}", crawl=crawl.name, state=state)
+        self._noted[crawl] = state
 
     async def names(self, tenant: str) -> list[Crawl]:
         return await self._store.crawl_list(tenant)
@@ -139,6 +156,11 @@ class Crawls:
             await asyncio.sleep(0)
             if cursor is None:
                 return
+
+
+def _created(crawl: Crawl, definition: Definition) -> None:
+    kind = str(definition.strategy.get("kind", "layered"))
+    happened("crawl_created", "crawl {crawl} was created", crawl=crawl.name, strategy=kind)
 
 
 def _ids(found: list[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

@@ -10,11 +10,12 @@ import msgspec
 
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import Conflict, MalformedRequest, UrlError
+from crawlguide.core.events import happened
 from crawlguide.core.messages import Ack, Advice, Assigned, StatsMessage
 from crawlguide.core.telemetry import SILENT
 from crawlguide.core.types import Crawl
 from crawlguide.guide import advice as answers
-from crawlguide.guide import intake
+from crawlguide.guide import counting, intake
 from crawlguide.guide.advice import Given
 from crawlguide.guide.crawls import Crawls
 from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
@@ -112,8 +113,8 @@ class LocalGuide:
         ack = known or await self._telling.tell(running, crawl, message.crawler_id, message.fetches, at)
         if known is None:
             await self._remember(crawl, "tell", message.report_id, digest, ack, at + REPORT_KEPT_S)
-            self._telemetry.count("fetches", ack.accepted)
-            self._telemetry.count("discovered", ack.discovered)
+            self._telemetry.count("tells")
+            counting.told(self._telemetry, message.fetches, ack)
             await self._sample(crawl, ack.accepted)
         await self.store.commit()  # also for a report that came before: its first answer may not have got that far
         return ack
@@ -158,13 +159,16 @@ class LocalGuide:
     def listen(self, telemetry: Telemetry) -> None:
         """From now on say what happens to `telemetry`."""
         self._telemetry = telemetry
+        self.store.listen(telemetry)
 
     async def upkeep(self) -> None:
         """What ends by itself, in every crawl of this tenant: leases, answers, waits."""
         at = self.clock.now()
         for crawl in await self.crawls.names(DEFAULT_TENANT):
             await self.store.expire(crawl, at)
-            await self.store.forget_old(crawl, at)
+            forgotten = await self.store.forget_old(crawl, at)
+            if forgotten:
+                happened("sweep", "crawl {crawl}: {urls} old URLs were forgotten", crawl=crawl.name, urls=forgotten)
         await self.store.commit()
 
     async def close(self) -> None:
@@ -175,7 +179,7 @@ class LocalGuide:
         history = message.context.recent_history if message.context else None
         if history:
             ack = await self._telling.tell(running, ask.crawl, ask.crawler_id, history, ask.at)
-            self._telemetry.count("fetches", ack.accepted)
+            counting.told(self._telemetry, history, ack)
             await self._sample(ask.crawl, ack.accepted)
         if ask.seeds:
             await self._telling.seed(running, ask.crawl, ask.seeds, ask.at)
@@ -189,13 +193,13 @@ class LocalGuide:
     async def _answer(self, running: Running, ask: Ask) -> Advice:
         self._queries += 1
         walked = await self._walk(running, ask)
+        counting.asked(self._telemetry, walked)
         await self.store.count(ask.crawl, {"asks": 1, "assigned": len(walked.batch) if walked else 0})
         if walked is None:
             return await self._nothing(running, ask, Given())
         held, dropped = answers.deferred(walked, ask), walked.dropped
         if not len(walked.batch):
             return await self._nothing(running, ask, Given(deferred=held, dropped=dropped))
-        self._telemetry.count("assigned", len(walked.batch))
         expires = ask.at + lease_s(ask)
         urls = answers.assigned(walked, ask, expires)
         self.recent[ask.crawl].answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
@@ -218,6 +222,7 @@ class LocalGuide:
     async def _nothing(self, running: Running, ask: Ask, given: Given) -> Advice:
         """Nothing to give is not an error: say why, and when to come back."""
         state = await self.crawls.state(ask.crawl, running, ask.at)
+        self.crawls.note(ask.crawl, state)
         wait = await self.store.wait(ask.crawl, ask.at)
         leased = (await self.store.stats(ask.crawl))["leased"]
         longest = SOON_MS if leased or not wait else LATER_MS

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlguide.core.errors import MalformedRequest, NotFound
+from crawlguide.core.telemetry import SILENT
 from crawlguide.store import discovery, growth, transfer, views
 from crawlguide.store.links import joined
 from crawlguide.store.outcomes import Outcomes
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crawlguide.core.tables import F64, I64, U64
+    from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import (
         Ask,
         Batch,
@@ -55,6 +57,15 @@ class LocalStore:
         self._books: dict[Crawl, Book] = {}
 
     opened_s = 0.0  # what opening took
+    telemetry: Telemetry = SILENT
+
+    def listen(self, telemetry: Telemetry) -> None:
+        self.telemetry = telemetry
+
+    async def figures(self) -> Mapping[str, float]:
+        known = [book.frontier for book in self._books.values()]
+        tables = [table for one in known for table in (one.table, one.index.ids, one.hosts.rows)]
+        return {"columns_bytes": float(sum(table.nbytes for table in tables))}
 
     @property
     def folder(self) -> Path | None:

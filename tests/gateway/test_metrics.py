@@ -1,0 +1,156 @@
+"""/metrics: what Prometheus reads is well formed, complete as documented, and bounded whatever comes in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.gateway.conftest import Served, serving
+
+from crawlguide.core.messages import CrawlStats, StatsMessage
+from crawlguide.gateway.metrics import OTHERS, SHOWN, Metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client import Metric
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "metrics.md").read_text()
+ME = {"mcp_version": "2025-11", "crawler_id": "c-1", "crawl_id": "books"}
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+UNITS = ("_seconds", "_bytes", "_total", "_info", "_fds")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server with a folder, that has served something of everything."""
+    folder = tmp_path_factory.mktemp("metrics")
+    with serving(folder, data=folder / "kept") as server:
+        _talk(server.url)
+        yield server
+        assert server.stop() == 0
+
+
+def _talk(url: str) -> None:
+    with httpx.Client(base_url=url, trust_env=False) as client:
+        seeds = {"urls": [f"https://{host}.example/{page}" for host in "abc" for page in range(9)]}
+        client.post("/v1/crawls/books/seeds", json=seeds)
+        given = client.post("/v1/next", json={**ME, "budget": {"max_urls": 3}}).json()["assigned_urls"]
+        answers: list[dict[str, Any]] = [{"status": 200, "relevance": 1.0}, {"status": 404}, {"error": "timeout"}]
+        fetches = [{"url": one["url"], **answer} for one, answer in zip(given, answers, strict=True)]
+        client.post("/v1/report", json={**ME, "report_id": "r", "fetches": fetches})
+        client.post("/v1/report", json={**ME, "report_id": "r", "fetches": fetches})  # told twice, counted once
+        client.post("/v1/next", json={**ME, "budget": {"max_urls": -3}})
+        client.get("/no/such/page")
+
+
+def families(text: str) -> dict[str, Metric]:
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def scraped(server: Served) -> dict[str, Metric]:
+    answer = httpx.get(f"{server.url}/metrics", trust_env=False)
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    return families(answer.text)
+
+
+def value(found: dict[str, Metric], sample: str, **labels: str) -> float:
+    return next(
+        one.value
+        for family in found.values()
+        for one in family.samples
+        if one.name == sample and one.labels.items() >= labels.items()
+    )
+
+
+def test_what_is_read_is_well_formed(kept: Served) -> None:
+    text = httpx.get(f"{kept.url}/metrics", trust_env=False).text
+    for name, family in families(text).items():
+        assert NAME.fullmatch(name)
+        assert family.documentation.endswith(".")
+        assert family.type in {"counter", "gauge", "histogram"}
+        seen = [(one.name, *sorted(one.labels.items())) for one in family.samples]
+        assert len(seen) == len(set(seen))
+        assert text.count(f"# TYPE {name} ") + text.count(f"# TYPE {name}_total ") == 1
+    assert text.endswith("\n")
+
+
+def documented() -> dict[str, tuple[str, list[str], str]]:
+    rows = re.findall(r"^\| `([a-z_]+)` \| (\w+) \| (.*?) ?\| (.*) \|$", PAGE, re.MULTILINE)
+    return {name: (kind, re.findall(r"`([a-z]+)`", labels), words) for name, kind, labels, words in rows}
+
+
+def test_the_page_lists_what_is_there_in_the_same_words(kept: Served) -> None:
+    there = {}
+    for name, family in scraped(kept).items():
+        labels = sorted({label for one in family.samples for label in one.labels} - {"le"})
+        whole = f"{name}_total" if family.type == "counter" else name
+        words = family.documentation if name.startswith("crawlguide_") else documented()[whole][2]
+        there[whole] = (family.type, labels, words)
+    assert {name: (kind, sorted(labels), words) for name, (kind, labels, words) in documented().items()} == there
+
+
+def test_asks_tells_and_what_became_of_them_are_counted(kept: Served) -> None:
+    found = scraped(kept)
+    assert value(found, "crawlguide_asks_total") == 1
+    assert value(found, "crawlguide_tells_total") == 1
+    assert value(found, "crawlguide_assigned_total") == 3
+    counted = {
+        one.labels["outcome"]: one.value for one in found["crawlguide_fetches"].samples if one.name.endswith("_total")
+    }
+    assert counted == {"2xx": 1, "4xx": 1, "timeout": 1}
+    assert value(found, "crawlguide_errors_total", code="malformed_request") == 1
+    assert value(found, "crawlguide_errors_total", code="not_found") == 1
+    assert value(found, "crawlguide_drops_total", filter="diversity") > 0
+    assert value(found, "crawlguide_request_seconds_count", route="/v1/next") == 2
+    assert value(found, "crawlguide_sync_seconds_count") > 0
+
+
+def test_what_the_crawl_and_the_store_hold_is_shown(kept: Served) -> None:
+    found = scraped(kept)
+    assert value(found, "crawlguide_crawl_urls", crawl="books", state="queued") == 25
+    assert value(found, "crawlguide_crawl_urls", crawl="books", state="done") == 2
+    assert value(found, "crawlguide_crawl_relevant", crawl="books") == 1
+    for name in ("disk_bytes", "log_bytes", "columns_bytes", "open_seconds"):
+        assert value(found, f"crawlguide_store_{name}") > 0
+    assert value(found, "process_resident_memory_bytes") > 10_000_000
+
+
+def test_no_url_host_or_crawler_becomes_a_series(kept: Served) -> None:
+    text = httpx.get(f"{kept.url}/metrics", trust_env=False).text
+    assert not [word for word in ("example", "://", "c-1", "no/such") if word in text]
+
+
+# many crawls
+
+
+def crawl(queued: int) -> CrawlStats:
+    numbers: dict[str, Any] = dict.fromkeys(CrawlStats.__struct_fields__, 0)
+    return CrawlStats(**{**numbers, "dropped": {}, "queued": queued})
+
+
+def page(crawls: dict[str, int]) -> dict[str, float]:
+    stats = StatsMessage("0", 0.0, 0, {name: crawl(queued) for name, queued in crawls.items()})
+    text = Metrics().page(stats, {}).decode()
+    urls = families(text)["crawlguide_crawl_urls"]
+    return {one.labels["crawl"]: one.value for one in urls.samples if one.labels["state"] == "queued"}
+
+
+def test_only_the_biggest_crawls_are_named() -> None:
+    shown = page({f"crawl-{number}": number for number in range(1_000)})
+    assert len(shown) == SHOWN + 1
+    assert shown["crawl-999"] == 999
+    assert sum(shown.values()) == sum(range(1_000))
+
+
+def test_a_crawl_that_is_called_like_the_others_is_one_of_them() -> None:
+    assert page({OTHERS: 5, "a": 1}) == {OTHERS: 5, "a": 1}
+
+
+@pytest.mark.parametrize("name", ['quote"', "back\\slash", "line\nend", "\u2028", "{}", "=,", "# HELP x"])
+def test_any_name_of_a_crawl_can_be_read_back(name: str) -> None:
+    assert page({name: 7}) == {name: 7}
