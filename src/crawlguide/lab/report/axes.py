@@ -69,6 +69,7 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
     With the i-th place written as z(i) + i · gap this is the nearest rising z, found by pooling neighbours.
     """
     order = np.argsort(np.asarray(wanted, np.float64), kind="stable")
+    gap = min(gap, (high - low) / max(1, len(order) - 1))  # many stand closer rather than outside
     pools: list[tuple[float, int]] = []  # mean and size
     for place, number in enumerate(order):
         mean, size = wanted[int(number)] - place * gap, 1
@@ -77,7 +78,7 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
             mean, size = (before * count + mean * size) / (count + size), size + count
         pools.append((mean, size))
     rising = np.concatenate([[], *(np.full(size, mean) for mean, size in pools)])
-    placed = np.clip(rising, low, max(low, high - (len(order) - 1) * gap)) + gap * np.arange(len(order))
+    placed = np.clip(rising, low, high - max(0, len(order) - 1) * gap) + gap * np.arange(len(order))
     found = np.empty(len(order))
     found[order] = placed
     return [round(place, 1) for place in found.tolist()]

@@ -78,12 +78,12 @@ def drawn(study: Study, looks: Sequence[Look]) -> tuple[Chart, list[Chart]]:
 
 
 def _large(study: Study, looks: Sequence[Look], at: F64, curves: dict[str, F64]) -> Chart:
-    frame = Frame(54, 14, 700, 400, (0, study.budget), (0, _top(curves)))
-    labels = _labels(frame, looks, curves, gap=18)
+    frame = Frame(40, 30, 690, 400, (0, study.budget), (0, _top(curves)))
+    labels = _labels(frame, looks, curves, gap=16)
     x_ticks = [Tick(frame.x(value), number(value)) for value in ticks(0, study.budget, 5) if value <= study.budget]
     y_ticks = [Tick(frame.y(value), f"{value:g}") for value in ticks(*frame.y_range)]
     lines = _lines(frame, looks, at, curves)
-    return Chart("mean over all tasks", frame, 960, 462, lines, labels, x_ticks, y_ticks)
+    return Chart("mean over all tasks", frame, 960, 474, lines, labels, x_ticks, y_ticks)
 
 
 def _small(study: Study, title: str, looks: Sequence[Look], at: F64, curves: dict[str, F64]) -> Chart:

@@ -44,12 +44,12 @@ class Forest:
 def drawn(study: Study, looks: Sequence[Look], comparisons: Sequence[Comparison]) -> Forest:
     ends = [end for one in comparisons for end in (one.low, one.high, one.difference) if not np.isnan(end)]
     marks = ticks(min([0.0, *ends]), max([0.0, *ends, 0.01]), 6)
-    frame = Frame(150, 34, 380, ROW * len(comparisons), (marks[0], marks[-1]))
+    frame = Frame(158, 34, 300, ROW * len(comparisons), (marks[0], marks[-1]))
     by_name = {look.policy: look for look in looks}
     rows = [
         Row(
             by_name[one.other], one, frame.top + ROW * (place + 0.5), *_places(frame, one),
-            f"{signed(one.worst_difference)} {shortened(task_name(study, one.worst), 26)}" if one.worst else "",
+            f"{signed(one.worst_difference)} {shortened(task_name(study, one.worst), 17)}" if one.worst else "",
             "better" if one.low > 0 else "worse" if one.high < 0 else "open",
         )
         for place, one in enumerate(comparisons)

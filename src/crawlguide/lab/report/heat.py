@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crawlguide.lab.report.looks import shortened
 from crawlguide.lab.report.words import decimal, task_name
+from crawlguide.lab.study import mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from crawlguide.lab.study import Study
 
 LEVELS = 10
+ROOMY = 12  # columns; more stand closer
+LONGEST = 32
 
 
 class Cell(NamedTuple):
@@ -36,6 +40,14 @@ class HeatMap:
     against: str  # what the full colour stands for
     levels: list[str]
 
+    @property
+    def dense(self) -> bool:
+        return len(self.looks) > ROOMY
+
+    def is_apart(self, place: int) -> bool:
+        """Whether a gap stands before this column: between the policies and the references."""
+        return place > 0 and [look.kind == "reference" for look in self.looks[place - 1 : place + 1]] == [False, True]
+
 
 def drawn(study: Study, looks: Sequence[Look]) -> HeatMap:
     """Full colour is the best of all references on that task, or of all policies where there is no reference."""
@@ -45,10 +57,13 @@ def drawn(study: Study, looks: Sequence[Look]) -> HeatMap:
     full = np.where(np.isnan(values[:, judges]), 0.0, values[:, judges]).max(axis=1)
     mine = np.where(np.isnan(values) | is_reference, -1.0, values)
     best = (mine == mine.max(axis=1, keepdims=True)) & (mine > 0)
+    values, full = np.vstack([values, mean(values, axis=0)]), np.append(full, full.mean())
+    best = np.vstack([best, np.zeros(len(looks), bool)])
+    names = [*(shortened(task_name(study, task), LONGEST) for task in study.tasks), "mean"]
     rows = [
-        HeatRow(task_name(study, task), [_cell(*cell) for cell in zip(row, shares, is_best, strict=True)])
-        for task, row, shares, is_best in zip(
-            study.tasks, values, values / np.maximum(full, 1e-12)[:, None], best, strict=True
+        HeatRow(name, [_cell(*cell) for cell in zip(row, shares, is_best, strict=True)])
+        for name, row, shares, is_best in zip(
+            names, values, values / np.maximum(full, 1e-12)[:, None], best, strict=True
         )
     ]
     against = "the highest reference" if is_reference.any() else "the best policy"

@@ -71,9 +71,8 @@ def _shown(study: Study) -> dict[str, object]:
     large, small = curves.drawn(study, everyone)
     return {
         "study": study,
-        "run": study.runs[0],
+        "settings": {name: _values(study, name) for name in ("seeds_from", "feedback", "batch", "crawlers", "seed")},
         "webs": [visible(web) for web in sorted({web for web, _ in study.tasks})],
-        "seeds": sorted({run.seed for run in study.runs}),
         "looks": everyone,
         "lead": _lead(study, compared) if study.policies else None,
         "large": large,
@@ -87,6 +86,11 @@ def _shown(study: Study) -> dict[str, object]:
         "resamples": RESAMPLES,
         "tie": TIE,
     }
+
+
+def _values(study: Study, name: str) -> str:
+    """All values that a setting has in these runs: mostly one."""
+    return ", ".join(visible(str(value)) for value in sorted({getattr(run, name) for run in study.runs}))
 
 
 def _lead(study: Study, compared: list[Comparison]) -> Lead:

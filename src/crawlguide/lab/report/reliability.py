@@ -31,7 +31,7 @@ def drawn(study: Study, looks: Sequence[Look]) -> list[Panel]:
     known = [(look, one) for look, one in found if one is not None]
     highest = max((max(*one.said.tolist(), *one.seen.tolist()) for _, one in known), default=1.0)
     marks = ticks(0, max(highest, 0.01), 4)
-    frame = Frame(34, 30, 150, 150, (0, marks[-1]), (0, marks[-1]))
+    frame = Frame(46, 48, 150, 150, (0, marks[-1]), (0, marks[-1]))
     return [_panel(look, one, frame, marks) for look, one in known]
 
 

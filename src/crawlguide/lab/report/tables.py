@@ -14,6 +14,7 @@ from crawlguide.lab.report.words import count, decimal, percent, requests
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from crawlguide.core.tables import F64
     from crawlguide.lab.report.looks import Look
     from crawlguide.lab.study import Study
 
@@ -48,7 +49,7 @@ def made(columns: Sequence[Column], looks: Sequence[Look]) -> Table:
     signs = np.array([column.better for column in columns])
     judged = np.where(np.isnan(values) | np.isinf(values) | (signs == NEITHER), -np.inf, values * np.maximum(signs, -1))
     judged[[look.kind == "reference" for look in looks]] = -np.inf
-    best = (judged == judged.max(axis=0)) & (judged > -np.inf)
+    best = (judged == judged.max(axis=0)) & (judged > -np.inf) & (judged.max(axis=0) > _least(judged))
     rows = [
         (look, [Entry(column.text(value), bool(is_best)) for column, value, is_best in zip(columns, *row, strict=True)])
         for look, *row in zip(looks, values.tolist(), best.tolist(), strict=True)
@@ -57,6 +58,12 @@ def made(columns: Sequence[Column], looks: Sequence[Look]) -> Table:
     for column in columns:
         groups[column.group] = groups.get(column.group, 0) + 1
     return Table([column.head for column in columns], rows, [] if list(groups) == [""] else list(groups.items()))
+
+
+def _least(judged: F64) -> F64:
+    """The lowest finite value of each column: where it is also the highest, nobody is best."""
+    lowest: F64 = np.where(np.isinf(judged), np.inf, judged).min(axis=0)
+    return lowest
 
 
 def finding(study: Study, looks: Sequence[Look]) -> Table:
@@ -72,12 +79,12 @@ def finding(study: Study, looks: Sequence[Look]) -> Table:
     harvests = [Column(f"@{count(k)}", means(f"harvest@{k}"), decimal, MORE, "harvest rate") for k in study.checkpoints]
     return made([
         *harvests,
-        Column("AUC", means("auc"), decimal, MORE, "of the curve"),
-        Column("nDCG", means("ndcg"), decimal, MORE, "of the order"),
-        Column("recall", means("recall"), decimal, MORE, "targets"),
+        Column("AUC", means("auc"), decimal, MORE, "harvest rate"),
+        Column("nDCG", means("ndcg"), decimal, MORE, "order"),
+        Column("recall", means("recall"), decimal, MORE, "in the end"),
+        Column("hosts", means("hosts"), lambda value: decimal(value, 1), MORE, "in the end"),
         Column("50 %", medians("to_50"), in_requests, LESS, "requests to"),
         Column("90 %", medians("to_90"), in_requests, LESS, "requests to"),
-        Column("relevant", means("hosts"), lambda value: decimal(value, 1), MORE, "hosts"),
     ], looks)  # fmt: skip
 
 

@@ -1,0 +1,267 @@
+"""The reports: what they say is what was measured, and the page is a page in a real browser.
+
+The browser is the Debian package chromium.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from rich.console import Console
+
+from crawlguide.gateway.dashboard.words import visible
+from crawlguide.lab.compare import compare
+from crawlguide.lab.report import table, words, write_html
+from crawlguide.lab.report.axes import apart, ticks
+from crawlguide.lab.report.page import html
+from crawlguide.lab.study import Study
+from tests.lab.made import made, results, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+
+    from crawlguide.lab.results import Results
+
+CHROMIUM = shutil.which("chromium")
+HOSTILE = (
+    "<script>alert(1)</script>", "</title></style><img src=x onerror=alert(2)>", "\"'><svg onload=alert(3)>",
+    "{{ 7*7 }}", "[red]not markup[/red]", "[link=https://elsewhere.example]x[/link]", "\u202eback\u202c",
+    "\x1b[31mred\x07\x00", "&lt;b&gt;", "a" * 300, "two\nlines", "",
+)  # fmt: skip
+LOOK = """() => ({
+  text: document.body.innerText,
+  scripts: document.scripts.length,
+  foreign: document.querySelectorAll("img, iframe, object, embed, form, input, link, base, audio, video, a").length,
+  handlers: [...document.querySelectorAll("*")].filter(one => [...one.attributes].some(
+    attribute => attribute.name.startsWith("on") || attribute.name == "style" || /url\\(|^https?:/.test(attribute.value)
+  )).length,
+  wide: document.documentElement.scrollWidth,
+  outside: [...document.querySelectorAll("svg")].filter(one => one.getBoundingClientRect().width && (() => {
+    const frame = one.getBoundingClientRect();
+    return [...one.querySelectorAll("text")].some(text => {
+      const place = text.getBoundingClientRect();
+      return place.right > frame.right + 2 || place.left < frame.left - 2;
+    });
+  })()).map(one => one.getAttribute("aria-label")),
+})"""
+
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def sample() -> Results:
+    return made(5, 2, 1_000)
+
+
+def printed(given_results: Results, width: int = 140) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(table(given_results))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_terminal_table_says_what_was_measured(sample: Results) -> None:
+    study, text = Study(sample), printed(sample)
+    for name in study.policies + study.references:
+        row = next(line for line in text.splitlines() if line.strip().startswith(f"{name} "))
+        assert words.decimal(study.mean(name, study.last)) in row
+        assert words.decimal(study.mean(name, "auc")) in row
+    found = compare(study, "layered", "keyword")
+    row = next(line for line in text.splitlines() if f"  {words.signed(found.difference)} " in line)
+    assert words.span(found.low, found.high) in row
+    assert f"{found.wins}/{found.ties}/{found.losses}" in row
+
+
+def test_a_narrow_terminal_keeps_the_names(sample: Results) -> None:
+    text = printed(sample, 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(name in text for name in Study(sample).policies)
+
+
+def test_what_was_not_run_is_said(sample: Results) -> None:
+    kept = [one for one in sample.runs if (one.policy, one.task) != ("keyword", "fonts")]
+    assert "keyword: 1 task of 5 not run" in printed(results(kept))
+    assert "Not complete: <bdi>keyword</bdi> has no run on 1 task." in html(results(kept))
+
+
+def test_names_in_the_terminal_are_text() -> None:
+    text = printed(results([run([1, 0], policy=name, task=name) for name in HOSTILE]), 400)
+    assert "[red]not markup[/red]" in text
+    assert not {"\x1b", "\x07", "\x00"} & set(text)
+
+
+def test_one_result_gives_one_page(sample: Results, tmp_path: Path) -> None:
+    write_html(sample, tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text() == html(sample)
+
+
+def test_the_page_says_what_was_measured(sample: Results) -> None:
+    study, page = Study(sample), html(sample)
+    rows = re.findall(r"<bdi>([^<]*)</bdi></th>((?:<td[^>]*>[^<]*</td>)+)", page.partition("Table 1.")[2])
+    first = {name: re.findall(r">([^<]*)</td>", cells) for name, cells in reversed(rows)}
+    assert first.keys() == set(study.everyone)
+    for name, cells in first.items():
+        expected = [words.decimal(study.mean(name, f"harvest@{k}")) for k in study.checkpoints]
+        assert cells[:5] == expected
+    found = compare(study, "layered", "keyword")
+    assert words.span(found.low, found.high) in page
+    assert "crawlguide lab run --web made --policies layered,keyword" in page
+    assert all(version in page for version in sample.versions.values())
+
+
+def strange() -> dict[str, Results]:
+    """Results that are hardly any: one request, nothing found, one of everything, references alone."""
+    nothing = [run([0] * 600, policy=name, p=[0.5] * 600, reachable=0, targets=0) for name in ("x", "y")]
+    return {
+        "one request": results([run([1])]),
+        "nothing made": results([run([], budget=10)]),
+        "nothing found": results(nothing),
+        "references alone": results([run([1, 0], reference=True)]),
+        "never met": results([run([1], policy="x", task="a"), run([0], policy="y", task="b")]),
+        "two webs": results([run([1, 0, 1], policy=name, web=web) for name in "xy" for web in "vw"]),
+    }
+
+
+@pytest.mark.parametrize("name", strange())
+def test_results_that_are_hardly_any_are_shown_too(name: str) -> None:
+    given_results = strange()[name]
+    assert "nan" not in html(given_results).partition("</style>")[2].lower().replace("finan", "")
+    assert "nan" not in printed(given_results)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM)
+        yield chromium
+        chromium.close()
+
+
+def look(browser: Browser, page: Path, **options: Any) -> dict[str, Any]:
+    """What is on the page, after checking that it asked for nothing, ran nothing and complained of nothing."""
+    wrong: list[str] = []
+    with browser.new_context(**options) as context:
+        tab = context.new_page()
+        tab.on("console", lambda said: wrong.append(f"console: {said.text}"))
+        tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+        tab.on("request", lambda asked: wrong.append(asked.url) if asked.url != page.as_uri() else None)
+        tab.goto(page.as_uri())
+        seen: dict[str, Any] = tab.evaluate(LOOK)
+    assert wrong == []
+    assert (seen["scripts"], seen["foreign"], seen["handlers"]) == (0, 0, 0)
+    return seen
+
+
+@in_browser
+@pytest.mark.parametrize("width", [390, 1_100])
+def test_the_page_needs_no_network_no_scripts_and_no_wide_screen(
+    browser: Browser, sample: Results, tmp_path: Path, width: int
+) -> None:
+    write_html(sample, tmp_path / "report.html")
+    seen = look(browser, tmp_path / "report.html", viewport={"width": width, "height": 800})
+    assert seen["wide"] == width
+    assert seen["outside"] == []
+    for number in range(1, 6):
+        assert f"Figure {number}." in seen["text"]
+    for number in range(1, 4):
+        assert f"Table {number}." in seen["text"]
+
+
+@in_browser
+def test_the_policy_of_the_page_forbids_what_it_does_not_need(
+    browser: Browser, sample: Results, tmp_path: Path
+) -> None:
+    """A script that got in would not run, and an image would not be asked for."""
+    page = tmp_path / "report.html"
+    page.write_text(
+        html(sample).replace("</main>", "<script>document.title = 'ran'</script><img src=http://x.example/></main>")
+    )
+    with browser.new_context() as context:
+        tab, refused = context.new_page(), list[tuple[str, str | None]]()
+        tab.on("requestfailed", lambda request: refused.append((request.url, request.failure)))
+        tab.goto(page.as_uri())
+        assert tab.title() == "Harvest on made · crawlguide lab"
+        assert refused == [("http://x.example/", "csp")]
+        assert tab.evaluate("getComputedStyle(document.querySelector('.curve.c0')).strokeWidth") == "3px"
+
+
+@in_browser
+def test_whatever_things_are_called_stays_text(browser: Browser, tmp_path: Path) -> None:
+    budget = 40
+    runs = [
+        run(
+            [1, 0] * (budget // 2),
+            policy=policy,
+            task=task,
+            web=task,
+            p=[0.5] * budget,
+            feedback=task,
+            seeds_from=policy,
+        )
+        for policy in HOSTILE
+        for task in HOSTILE
+    ]
+    page = tmp_path / "hostile.html"
+    write_html(results(runs, command=list(HOSTILE), versions={name: name for name in HOSTILE}), page)
+    text = look(browser, page, viewport={"width": 1_100, "height": 800})["text"]
+    squeezed = re.sub(r"\s+", " ", text)
+    for name in HOSTILE:
+        assert re.sub(r"\s+", " ", visible(name)).strip() in squeezed
+
+
+@in_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("media", ["screen", "print"])
+def test_the_page_follows_the_reader_and_paper_is_white(
+    browser: Browser, sample: Results, tmp_path: Path, scheme: Any, media: Any
+) -> None:
+    write_html(sample, tmp_path / "report.html")
+    with browser.new_context(color_scheme=scheme, java_script_enabled=False) as context:
+        tab = context.new_page()
+        tab.emulate_media(media=media)
+        tab.goto((tmp_path / "report.html").as_uri())
+        ground = tab.locator("body").evaluate(
+            "body => getComputedStyle(body).backgroundColor.match(/\\d+/g).map(Number)"
+        )
+        assert (sum(ground) > 384) == (scheme == "light" or media == "print")
+
+
+@given(some.floats(-1e3, 1e3), some.floats(1e-3, 1e3), some.integers(1, 10))
+def test_ticks_enclose_what_is_drawn_and_are_not_many(low: float, span: float, about: int) -> None:
+    marks = ticks(low, low + span, about)
+    assert marks[0] <= low + 1e-6 * span
+    assert marks[-1] >= low + span - 1e-6 * span
+    assert 2 <= len(marks) <= about + 3
+
+
+def test_ticks_are_round() -> None:
+    assert ticks(0, 0.47) == [0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    assert ticks(0, 2_000) == [0, 500, 1_000, 1_500, 2_000]
+    assert ticks(-0.12, 0.3, 6) == [-0.2, -0.1, 0.0, 0.1, 0.2, 0.3]
+
+
+@given(some.lists(some.floats(0, 400), max_size=40))
+def test_labels_stand_apart_inside_and_in_order(wanted: list[float]) -> None:
+    places = apart(wanted, 16, 0, 400)
+    gap = min(16, 400 / max(1, len(wanted) - 1))
+    placed = sorted(places)
+    assert all(later - earlier >= gap - 0.2 for earlier, later in pairwise(placed))
+    assert all(-0.1 <= place <= 400.1 for place in places)
+    order = sorted(range(len(wanted)), key=lambda number: wanted[number])
+    assert [places[number] for number in order] == placed
+
+
+def test_labels_with_room_stay_where_they_belong() -> None:
+    assert apart([300, 10, 100], 16, 0, 400) == [300, 10, 100]
+    assert apart([100, 100], 16, 0, 400) == [92, 108]
