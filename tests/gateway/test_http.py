@@ -520,7 +520,7 @@ def test_what_is_not_there_is_not_found(client: httpx.Client, method: str, path:
     [
         ("GET", "/v1/next", {"POST"}),
         ("DELETE", "/v1/report", {"POST"}),
-        ("PATCH", "/v1/crawls/a", {"GET", "PUT", "DELETE"}),
+        ("POST", "/v1/crawls/a", {"GET", "PUT", "PATCH", "DELETE"}),
         ("POST", "/v1/stats", {"GET"}),
         ("POST", "/healthz", {"GET"}),
     ],

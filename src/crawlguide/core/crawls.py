@@ -1,4 +1,4 @@
-"""The definition of a crawl: its goal, strategy, weights, policy and limits, as PROTOCOL names them."""
+"""The definition of a crawl: its goal, strategy, weights, policy, limits and rules, as the wire names them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ Count = Annotated[int, Meta(ge=0, le=2**53, description="an integer from 0 (0 me
 Name = Annotated[str, Meta(min_length=1, max_length=253, description="a name of 1 to 253 characters")]
 Words = Annotated[str, Meta(max_length=100_000, description="text of at most 100000 characters")]
 Names = Annotated[tuple[Name, ...], Meta(max_length=100_000, description="a list of names")]
+Factor = Annotated[float, Meta(ge=0, le=100, description="a number from 0 to 100")]
+Address = Annotated[str, Meta(min_length=1, max_length=8_192, description="a URL")]
+Pattern = Annotated[str, Meta(min_length=1, max_length=1_000, description="an RE2 pattern of 1 to 1000 characters")]
+MOST_URLS, MOST_PATTERNS = 10_000, 1_000
 
 
 class Fixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -68,6 +72,15 @@ class Reweigh(Fixed, frozen=True):
 CLASSIC = Weights(relevance=1.0, freshness=0.0, authority=0.0, cost=0.0, politeness=0.0, focus=0.0)
 
 
+class Crawler(Fixed, frozen=True):
+    """What one crawler may have, or every crawler whose name begins alike. 0 means no bound."""
+
+    max_urls: Count = 0
+    max_leases: Count = 0
+    allow_domains: Names = ()
+    deny_domains: Names = ()
+
+
 class Policy(Fixed, frozen=True):
     """What may be fetched, and how fast."""
 
@@ -84,6 +97,7 @@ class Policy(Fixed, frozen=True):
     allow_domains: Names = ()
     deny_domains: Names = ()
     domain_weights: Annotated[dict[Name, Weight], Meta(max_length=100_000)] = {}
+    crawlers: Annotated[dict[Name, Crawler], Meta(max_length=10_000)] = {}
     traps: bool = True
     risk_threshold: Share = 0.8
     recrawl: bool = False
@@ -98,6 +112,45 @@ class Limits(Fixed, frozen=True):
     until: Annotated[str, Meta(max_length=64, description="an ISO 8601 instant")] | None = None
 
 
+class Bans(Fixed, frozen=True):
+    """What nobody may fetch: URLs, hosts at whatever port, and all URLs in which a pattern is found."""
+
+    urls: Annotated[tuple[Address, ...], Meta(max_length=MOST_URLS, description=f"a list of {MOST_URLS} URLs")] = ()
+    hosts: Names = ()
+    patterns: Annotated[tuple[Pattern, ...], Meta(max_length=MOST_PATTERNS, description="a list of 1000 patterns")] = ()
+
+
+class Priorities(Fixed, frozen=True):
+    """The priority of URLs, and factors on the priority of all URLs of a host or with a pattern in them."""
+
+    urls: Annotated[dict[Address, Share], Meta(max_length=MOST_URLS)] = {}
+    hosts: Annotated[dict[Name, Factor], Meta(max_length=100_000)] = {}
+    patterns: Annotated[dict[Pattern, Factor], Meta(max_length=MOST_PATTERNS)] = {}
+
+
+class HandRules(Fixed, frozen=True):
+    """What people have banned and weighted while the crawl ran."""
+
+    ban: Bans = Bans()
+    priority: Priorities = Priorities()
+
+
+class PriorityEdit(Fixed, frozen=True):
+    """Priorities to set; null lifts one."""
+
+    urls: Annotated[dict[Address, Share | None], Meta(max_length=MOST_URLS)] = {}
+    hosts: Annotated[dict[Name, Factor | None], Meta(max_length=100_000)] = {}
+    patterns: Annotated[dict[Pattern, Factor | None], Meta(max_length=MOST_PATTERNS)] = {}
+
+
+class RulesEdit(Fixed, frozen=True):
+    """What to add to the rules of a crawl that runs, and what to lift."""
+
+    ban: Bans = Bans()
+    unban: Bans = Bans()
+    priority: PriorityEdit = PriorityEdit()
+
+
 class Definition(Fixed, frozen=True):
     """Everything a user says about one crawl."""
 
@@ -106,3 +159,4 @@ class Definition(Fixed, frozen=True):
     weights: Reweigh = Reweigh()
     policy: Policy = Policy()
     limits: Limits = Limits()
+    rules: HandRules = HandRules()

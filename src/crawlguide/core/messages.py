@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from crawlguide.core.errors import MalformedRequest
+
 VERSION = "2025-11"
 MAX_URLS = 10_000
 MAX_OUTLINKS = 10_000
@@ -23,6 +25,17 @@ CrawlId = Annotated[
     str,
     Meta(min_length=1, max_length=200, pattern="^[^/]+$", description="text of 1 to 200 characters without slash"),
 ]
+
+
+def crawl_id(text: Any) -> str:
+    """The name of a crawl, wherever it stands: in a path, a query, a command or a program."""
+    try:
+        msgspec.convert(text, CrawlId).encode()
+    except (msgspec.ValidationError, UnicodeEncodeError) as wrong:
+        raise MalformedRequest(f"crawl_id: {wrong}, got {str(text)[:80]!r}", field="crawl_id") from None
+    return str(text)
+
+
 Text = Annotated[str, Meta(max_length=4 * 1024 * 1024, description="text")]
 Version = Annotated[Text, Meta(extra_json_schema={"const": VERSION})]  # another one gets an error of its own
 Instant = Annotated[str, Meta(max_length=64, description="an ISO 8601 instant such as 2025-11-03T14:17:31Z")]
@@ -108,6 +121,16 @@ class SeedMessage(Struct, frozen=True, forbid_unknown_fields=True):
 
 class SeedsMessage(Struct, frozen=True, forbid_unknown_fields=True):
     urls: list[Text | SeedMessage]
+
+
+class ReleaseMessage(Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that this crawler holds goes back."""
+
+    crawler_id: Identifier
+
+
+class Released(Struct, frozen=True):
+    released: int
 
 
 class Terms(Struct, frozen=True, gc=False):
@@ -229,6 +252,7 @@ class Explanation(Struct, frozen=True):
     links: list[LinkSeen]
     filters: list[FilterVerdict]
     lease: LeaseHeld | None
+    rules: list[str]
     words: str
     needs: list[str]
 

@@ -160,6 +160,10 @@ class Store(Protocol):
         """Write the priority at rest of queued URLs; then, over quota, the lowest-ranked are forgotten."""
         ...
 
+    async def give(self, crawl: Crawl, ids: U64, given: F64) -> None:
+        """Set the priority of known URLs by hand; NaN lifts it. It counts when they are ranked the next time."""
+        ...
+
     async def look(self, crawl: Crawl, ids: U64) -> Batch:
         """The rows of known URLs, in the order of `ids`, without touching them."""
         ...
@@ -192,6 +196,10 @@ class Store(Protocol):
         """Give back everything a crawler holds."""
         ...
 
+    async def held(self, crawl: Crawl, crawler_id: str, at: float) -> int:
+        """How many URLs a crawler holds."""
+        ...
+
     async def expire(self, crawl: Crawl, at: float) -> int:
         """Leases that ended go back to the queue."""
         ...
@@ -222,6 +230,15 @@ class Store(Protocol):
         """The hosts to look at first, how many URLs wait on each, and until when it is withheld (-inf: it is not).
 
         Up to half of them failed most, on the others most URLs wait. Looks at a bounded number of hosts.
+        """
+        ...
+
+    async def open_hosts(
+        self, crawl: Crawl, domain: str | None, until: float, limit: int, cursor: int
+    ) -> tuple[list[str], int | None]:
+        """Hosts, of a registrable domain or of any, on which URLs wait and that may be fetched by then.
+
+        From a cursor (0: the beginning) on; and the next cursor, None at the end. Looks at a bounded number of hosts.
         """
         ...
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.crawls import Definition, RulesEdit
     from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage
 
 Result = TypeVar("Result")
@@ -65,6 +65,22 @@ class Client:
     def define(self, crawl_id: str, definition: Mapping[str, Any] | Definition) -> bool:
         """Create a crawl or replace its definition; True if it is new."""
         return self._done(calls.define(crawl_id, definition))
+
+    def patch(self, crawl_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Change parts of a definition; null brings one back to its default. Returns the crawl as it is now."""
+        return self._done(calls.patch(crawl_id, changes))
+
+    def release(self, crawl_id: str, crawler_id: str) -> int:
+        """Everything that a crawler holds goes back; returns how many URLs that were."""
+        return self._done(calls.release(crawl_id, crawler_id))
+
+    def rules(self, crawl_id: str) -> dict[str, Any]:
+        """What is banned and weighted."""
+        return self._done(calls.rules(crawl_id))
+
+    def edit_rules(self, crawl_id: str, edit: Mapping[str, Any] | RulesEdit) -> dict[str, Any]:
+        """Ban, unban, set priorities; returns all rules that hold from now on."""
+        return self._done(calls.edit_rules(crawl_id, edit))
 
     def delete(self, crawl_id: str) -> None:
         """Forget a crawl and all it holds."""
@@ -176,6 +192,18 @@ class AsyncClient:
 
     async def define(self, crawl_id: str, definition: Mapping[str, Any] | Definition) -> bool:
         return await self._done(calls.define(crawl_id, definition))
+
+    async def patch(self, crawl_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        return await self._done(calls.patch(crawl_id, changes))
+
+    async def release(self, crawl_id: str, crawler_id: str) -> int:
+        return await self._done(calls.release(crawl_id, crawler_id))
+
+    async def rules(self, crawl_id: str) -> dict[str, Any]:
+        return await self._done(calls.rules(crawl_id))
+
+    async def edit_rules(self, crawl_id: str, edit: Mapping[str, Any] | RulesEdit) -> dict[str, Any]:
+        return await self._done(calls.edit_rules(crawl_id, edit))
 
     async def delete(self, crawl_id: str) -> None:
         await self._done(calls.delete(crawl_id))

@@ -16,6 +16,7 @@ from uuid import uuid4
 import msgspec
 import orjson
 
+from crawlguide.core import messages
 from crawlguide.core.errors import (
     CrawlGuideError,
     MalformedRequest,
@@ -24,12 +25,12 @@ from crawlguide.core.errors import (
     StorageFull,
     UnavailableError,
 )
-from crawlguide.core.messages import Ack, Advice, AskMessage, CrawlId, ErrorMessage, ReportMessage
+from crawlguide.core.messages import Ack, Advice, AskMessage, ErrorMessage, Released, ReportMessage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.crawls import Definition, RulesEdit
 
 Result = TypeVar("Result")
 Message = TypeVar("Message")
@@ -104,6 +105,25 @@ def define(crawl_id: str, definition: Mapping[str, Any] | Definition) -> Call[bo
     return Call("PUT", crawl_path(crawl_id), lambda reply: checked(reply).status == 201, _json(definition))
 
 
+def patch(crawl_id: str, changes: Mapping[str, Any]) -> Call[dict[str, Any]]:
+    return Call("PATCH", crawl_path(crawl_id), _message(dict), _json(changes))
+
+
+def release(crawl_id: str, crawler_id: str) -> Call[int]:
+    def read(reply: Reply) -> int:
+        return decoded(reply, Released).released
+
+    return Call("POST", crawl_path(crawl_id, "/release"), read, _json({"crawler_id": crawler_id}))
+
+
+def rules(crawl_id: str) -> Call[dict[str, Any]]:
+    return Call("GET", crawl_path(crawl_id, "/rules"), _message(dict))
+
+
+def edit_rules(crawl_id: str, edit: Mapping[str, Any] | RulesEdit) -> Call[dict[str, Any]]:
+    return Call("POST", crawl_path(crawl_id, "/rules"), _message(dict), _json(edit))
+
+
 def delete(crawl_id: str) -> Call[None]:
     """Tried again, a crawl that is gone is what was wanted."""
 
@@ -153,10 +173,7 @@ def export(crawl_id: str) -> Call[None]:
 
 def crawl_path(crawl_id: str, what: str = "") -> str:
     """A name of dots alone would lead to another path."""
-    try:
-        name = quote(msgspec.convert(crawl_id, CrawlId), safe="")
-    except (msgspec.ValidationError, UnicodeEncodeError) as wrong:
-        raise MalformedRequest(f"crawl_id: {wrong}, got {str(crawl_id)[:80]!r}", field="crawl_id") from None
+    name = quote(messages.crawl_id(crawl_id), safe="")
     return f"/v1/crawls/{name.replace('.', '%2E') if name in {'.', '..'} else name}{what}"
 
 

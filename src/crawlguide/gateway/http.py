@@ -57,7 +57,7 @@ class Door:
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
     running: int = 0  # requests that are being answered
-    told: Callable[[Any], None] = lambda _: None  # hears every message that was served
+    told: Callable[[Call], None] = lambda _: None  # hears every call that was served
     sockets: Callable[[], int] = lambda: 0  # how many are open
 
     def app(self) -> Starlette:
@@ -128,7 +128,7 @@ class Door:
         message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
         call = Call(self.guide, DEFAULT_TENANT, request.path_params, request.query_params, message)
         result = await route.serve(call)
-        self.told(message)
+        self.told(call)
         if route.gives is Lines:
             return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import msgspec
 
+from crawlguide.core import messages
 from crawlguide.core.clock import SystemClock
 from crawlguide.core.config import Config
-from crawlguide.core.crawls import Definition
+from crawlguide.core.crawls import Definition, RulesEdit
 from crawlguide.core.errors import ConfigError, MalformedRequest
-from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage, SeedsMessage
+from crawlguide.core.messages import Ack, Advice, AskMessage, ReleaseMessage, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
-from crawlguide.gateway import wire
-from crawlguide.guide import composition
+from crawlguide.gateway import looking, patching, wire
+from crawlguide.guide import composition, transfer
 from crawlguide.guide.local import DEFAULT_TENANT, LocalGuide
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Coroutine, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from crawlguide.core.clock import Clock
@@ -80,8 +81,53 @@ class AsyncGuide:
     async def resume(self, crawl_id: str) -> None:
         await self._guide.pause(_crawl(crawl_id), paused=False)
 
+    async def patch(self, crawl_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Change parts of a definition; null brings one back to its default. Returns the crawl as it is now."""
+        crawl = _crawl(crawl_id)
+        await patching.patch(self._guide, crawl, wire.convert(changes, dict))
+        return plain(await looking.crawl(self._guide, crawl))
+
+    async def delete(self, crawl_id: str) -> None:
+        """Forget a crawl and all it holds."""
+        await self._guide.delete(_crawl(crawl_id))
+
+    async def release(self, crawl_id: str, crawler_id: str) -> int:
+        """Everything that a crawler holds goes back; returns how many URLs that were."""
+        message = wire.convert({"crawler_id": crawler_id}, ReleaseMessage)
+        return await self._guide.release(_crawl(crawl_id), message.crawler_id)
+
+    async def rules(self, crawl_id: str) -> dict[str, Any]:
+        """What is banned and weighted."""
+        return plain(await self._guide.rules(_crawl(crawl_id)))
+
+    async def edit_rules(self, crawl_id: str, edit: Mapping[str, Any] | RulesEdit) -> dict[str, Any]:
+        """Ban, unban, set priorities; returns all rules that hold from now on."""
+        return plain(await self._guide.edit_rules(_crawl(crawl_id), wire.convert(edit, RulesEdit)))
+
     async def stats(self, crawl_id: str | None = None) -> dict[str, Any]:
         return plain(await self._guide.stats(DEFAULT_TENANT, crawl_id))
+
+    async def explain(self, crawl_id: str, url: str) -> dict[str, Any]:
+        """Why does this URL stand where it stands?"""
+        return plain(await looking.explained(self._guide, _crawl(crawl_id), url))
+
+    async def urls(
+        self, crawl_id: str, state: str | None = None, host: str | None = None
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """All URLs of a crawl, or those in a state (queued, leased, done, dropped), or of a host."""
+        cursor = None
+        while True:
+            page = await looking.page(self._guide, _crawl(crawl_id), looking.Selection(state, host, cursor=cursor))
+            for url in page.urls:
+                yield plain(url)
+            if (cursor := page.cursor) is None:
+                return
+
+    async def export(self, crawl_id: str) -> AsyncGenerator[bytes, None]:
+        """The lines of an export without their ends."""
+        async for lines in transfer.exported(self._guide, _crawl(crawl_id)):
+            for line in lines.split(b"\n")[:-1]:
+                yield line
 
     async def close(self) -> None:
         await self._guide.close()
@@ -134,8 +180,32 @@ class Guide:
     def resume(self, crawl_id: str) -> None:
         self._run(self._guide.resume(crawl_id))
 
+    def patch(self, crawl_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        return self._run(self._guide.patch(crawl_id, changes))
+
+    def delete(self, crawl_id: str) -> None:
+        self._run(self._guide.delete(crawl_id))
+
+    def release(self, crawl_id: str, crawler_id: str) -> int:
+        return self._run(self._guide.release(crawl_id, crawler_id))
+
+    def rules(self, crawl_id: str) -> dict[str, Any]:
+        return self._run(self._guide.rules(crawl_id))
+
+    def edit_rules(self, crawl_id: str, edit: Mapping[str, Any] | RulesEdit) -> dict[str, Any]:
+        return self._run(self._guide.edit_rules(crawl_id, edit))
+
     def stats(self, crawl_id: str | None = None) -> dict[str, Any]:
         return self._run(self._guide.stats(crawl_id))
+
+    def explain(self, crawl_id: str, url: str) -> dict[str, Any]:
+        return self._run(self._guide.explain(crawl_id, url))
+
+    def urls(self, crawl_id: str, state: str | None = None, host: str | None = None) -> Iterator[dict[str, Any]]:
+        return self._each(self._guide.urls(crawl_id, state, host))
+
+    def export(self, crawl_id: str) -> Iterator[bytes]:
+        return self._each(self._guide.export(crawl_id))
 
     def close(self) -> None:
         if not self._loop.is_closed():
@@ -150,6 +220,14 @@ class Guide:
     ) -> None:
         self.close()
 
+    def _each(self, items: AsyncGenerator[Result, None]) -> Iterator[Result]:
+        try:
+            while (item := self._run(_next(items))) is not None:
+                yield item
+        finally:
+            if not self._loop.is_closed():
+                self._run(items.aclose())
+
     def _run(self, step: Coroutine[Any, Any, Result]) -> Result:
         try:
             asyncio.get_running_loop()
@@ -162,6 +240,10 @@ class Guide:
         raise RuntimeError("Guide is for scripts; inside an asyncio program use AsyncGuide and await its methods")
 
 
+async def _next(items: AsyncGenerator[Result, None]) -> Result | None:
+    return await anext(items, None)
+
+
 def plain(message: Any) -> dict[str, Any]:
     """A message as dictionaries and lists, as its JSON would read."""
     result: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(message))
@@ -169,4 +251,4 @@ def plain(message: Any) -> dict[str, Any]:
 
 
 def _crawl(crawl_id: str) -> Crawl:
-    return Crawl(DEFAULT_TENANT, wire.crawl_id(crawl_id))
+    return Crawl(DEFAULT_TENANT, messages.crawl_id(crawl_id))

@@ -1,16 +1,17 @@
-"""Looking in: the URLs of a crawl page by page, and why one of them stands where it stands."""
+"""Looking in: a crawl, its URLs page by page, and why one of them stands where it stands."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from crawlguide.core.clock import iso
+from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import MalformedRequest, UrlError
-from crawlguide.core.messages import Explanation, UrlShown, UrlsMessage
+from crawlguide.core.messages import Explanation, UrlShown, UrlsMessage, crawl_id
 from crawlguide.core.types import Crawl
-from crawlguide.gateway import wire
 from crawlguide.guide import explain as explaining
 
 if TYPE_CHECKING:
@@ -18,56 +19,89 @@ if TYPE_CHECKING:
 
     from crawlguide.core.types import UrlRecord
     from crawlguide.gateway.routes import Call
+    from crawlguide.guide.local import LocalGuide
 
 STATES = ("queued", "leased", "done", "dropped")
 MOST = 10_000
+
+
+class CrawlMessage(msgspec.Struct, frozen=True):
+    crawl_id: str
+    state: str
+    definition: Definition
 
 
 class Forgotten(msgspec.Struct, frozen=True):
     deleted: int
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Which URLs of a crawl, from where on, and how many of them at once."""
+
+    state: str | None = None
+    host: str | None = None
+    limit: int = 1_000
+    cursor: str | None = None
+
+
+async def crawl(guide: LocalGuide, name: Crawl) -> CrawlMessage:
+    """A crawl's definition, and the state it is in."""
+    at = guide.clock.now()
+    running = await guide.crawls.get(name, at, create=False)
+    return CrawlMessage(name.name, await guide.crawls.state(name, running, at), running.definition)
+
+
 async def urls(call: Call) -> UrlsMessage:
-    state, host = _state(call.query), call.query.get("host")
-    crawl = await _known(call)
-    limit, cursor = _limit(call.query), call.query.get("cursor")
-    records, cursor = await call.guide.store.scan(crawl, state, host, limit, cursor)
+    query = call.query
+    wanted = Selection(query.get("state"), query.get("host"), _limit(query), query.get("cursor"))
+    return await page(call.guide, _named(call), wanted)
+
+
+async def page(guide: LocalGuide, name: Crawl, wanted: Selection) -> UrlsMessage:
+    """Some URLs, and where to go on."""
+    _check_state(wanted.state)
+    await guide.crawls.get(name, guide.clock.now(), create=False)
+    records, cursor = await guide.store.scan(name, wanted.state, wanted.host, wanted.limit, wanted.cursor)
     return UrlsMessage([_shown(record) for record in records], cursor)
 
 
 async def forget_urls(call: Call) -> Forgotten:
     """Forget matching URLs, except what crawlers hold. Without a state or a host it would be everything: say so."""
-    state, host = _state(call.query), call.query.get("host")
+    state, host = call.query.get("state"), call.query.get("host")
+    _check_state(state)
     if state is None and host is None:
         raise MalformedRequest("state: expected a state or a host; to forget all of a crawl, delete it", field="state")
-    gone = await call.guide.store.purge(await _known(call), state, host)
+    name = _named(call)
+    await call.guide.crawls.get(name, call.guide.clock.now(), create=False)
+    gone = await call.guide.store.purge(name, state, host)
     await call.guide.store.commit()
     return Forgotten(gone)
 
 
 async def explain(call: Call) -> Explanation:
-    crawl = await _known(call)
-    url = call.query.get("url")
+    return await explained(call.guide, _named(call), call.query.get("url"))
+
+
+async def explained(guide: LocalGuide, name: Crawl, url: str | None) -> Explanation:
+    """Why a URL stands where it stands."""
+    await guide.crawls.get(name, guide.clock.now(), create=False)
     if not url:
         raise MalformedRequest("url: expected the URL to be explained, got none", field="url")
     try:
-        return await explaining.explain(call.guide, crawl, url)
+        return await explaining.explain(guide, name, url)
     except UrlError as wrong:
         raise MalformedRequest(f"url: {wrong.message}", field="url") from None
 
 
-async def _known(call: Call) -> Crawl:
-    """The crawl that the query names; it has to be there."""
-    crawl = Crawl(call.tenant, wire.crawl_id(call.query.get("crawl_id", "default")))
-    await call.guide.crawls.get(crawl, call.guide.clock.now(), create=False)
-    return crawl
+def _named(call: Call) -> Crawl:
+    """The crawl that the query names."""
+    return Crawl(call.tenant, crawl_id(call.query.get("crawl_id", "default")))
 
 
-def _state(query: Mapping[str, str]) -> str | None:
-    state = query.get("state")
+def _check_state(state: str | None) -> None:
     if state is not None and state not in STATES:
         raise MalformedRequest(f"state: expected one of {', '.join(STATES)}, got {state[:40]!r}", field="state")
-    return state
 
 
 def _limit(query: Mapping[str, str]) -> int:

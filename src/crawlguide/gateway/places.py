@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-import msgspec
-
-from crawlguide.core.errors import ConfigError
-from crawlguide.core.messages import CrawlId
+from crawlguide.core.errors import ConfigError, MalformedRequest
+from crawlguide.core.messages import crawl_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,8 +57,8 @@ def address(text: str) -> str:
 
 def crawl_name(text: str) -> str:
     try:
-        return msgspec.convert(text, CrawlId)
-    except msgspec.ValidationError:
+        return crawl_id(text)
+    except MalformedRequest:
         expected = "text of 1 to 200 characters without slash"
         raise ConfigError(f"--crawl: expected {expected}, got {text[:80]!r}") from None
 

@@ -8,32 +8,30 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from crawlguide.core.clock import iso
-from crawlguide.core.crawls import Definition
+from crawlguide.core.crawls import Definition, HandRules, RulesEdit
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.messages import (
     Ack,
     Advice,
     AskMessage,
     Explanation,
+    Released,
+    ReleaseMessage,
     ReportMessage,
     SeedsMessage,
     StatsMessage,
     UrlsMessage,
+    crawl_id,
 )
 from crawlguide.core.types import Crawl
-from crawlguide.gateway import backup, looking, wire
+from crawlguide.gateway import backup, looking, patching
+from crawlguide.gateway.looking import CrawlMessage
 from crawlguide.guide import transfer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from crawlguide.guide.local import LocalGuide
-
-
-class CrawlMessage(msgspec.Struct, frozen=True):
-    crawl_id: str
-    state: str
-    definition: Definition
 
 
 class CrawlsMessage(msgspec.Struct, frozen=True):
@@ -82,7 +80,7 @@ class Call:
 
     @property
     def crawl(self) -> Crawl:
-        return Crawl(self.tenant, wire.crawl_id(self.path["crawl_id"]))
+        return Crawl(self.tenant, crawl_id(self.path["crawl_id"]))
 
 
 @dataclass(frozen=True)
@@ -112,12 +110,17 @@ async def put_crawl(call: Call) -> tuple[CrawlMessage, bool]:
 
 
 async def get_crawl(call: Call) -> CrawlMessage:
-    return await _shown(call, call.crawl)
+    return await looking.crawl(call.guide, call.crawl)
+
+
+async def patch_crawl(call: Call) -> CrawlMessage:
+    await patching.patch(call.guide, call.crawl, call.message)
+    return await get_crawl(call)
 
 
 async def list_crawls(call: Call) -> CrawlsMessage:
     names = await call.guide.crawls.names(call.tenant)
-    return CrawlsMessage([await _shown(call, crawl) for crawl in names])
+    return CrawlsMessage([await looking.crawl(call.guide, crawl) for crawl in names])
 
 
 async def delete_crawl(call: Call) -> Deleted:
@@ -136,6 +139,18 @@ async def pause(call: Call) -> CrawlState:
 
 async def resume(call: Call) -> CrawlState:
     return await _paused(call, paused=False)
+
+
+async def release(call: Call) -> Released:
+    return Released(await call.guide.release(call.crawl, call.message.crawler_id))
+
+
+async def get_rules(call: Call) -> HandRules:
+    return await call.guide.rules(call.crawl)
+
+
+async def edit_rules(call: Call) -> HandRules:
+    return await call.guide.edit_rules(call.crawl, call.message)
 
 
 async def stats(call: Call) -> StatsMessage:
@@ -172,14 +187,7 @@ async def back_up(call: Call) -> BackupMessage:
 
 async def _paused(call: Call, paused: bool) -> CrawlState:
     await call.guide.pause(call.crawl, paused=paused)
-    return CrawlState(call.crawl.name, (await _shown(call, call.crawl)).state)
-
-
-async def _shown(call: Call, crawl: Crawl) -> CrawlMessage:
-    at = call.guide.clock.now()
-    running = await call.guide.crawls.get(crawl, at, create=False)
-    state = await call.guide.crawls.state(crawl, running, at)
-    return CrawlMessage(crawl.name, state, running.definition)
+    return CrawlState(call.crawl.name, (await looking.crawl(call.guide, call.crawl)).state)
 
 
 CRAWL = "/v1/crawls/{crawl_id}"
@@ -191,10 +199,14 @@ ROUTES = (
     Route("GET", "/v1/crawls", "All crawls.", None, CrawlsMessage, list_crawls),
     Route("PUT", CRAWL, "Create a crawl, or replace its definition.", Definition, CrawlMessage, put_crawl),
     Route("GET", CRAWL, "One crawl's definition and state.", None, CrawlMessage, get_crawl),
+    Route("PATCH", CRAWL, "Change parts of a crawl's definition (RFC 7396).", dict, CrawlMessage, patch_crawl),
     Route("DELETE", CRAWL, "Forget a crawl and all it holds.", None, Deleted, delete_crawl),
     Route("POST", CRAWL + "/seeds", "Add seeds.", SeedsMessage, SeedsAdded, add_seeds),
     Route("POST", CRAWL + "/pause", "Give nothing out until resumed.", None, CrawlState, pause),
     Route("POST", CRAWL + "/resume", "Go on.", None, CrawlState, resume),
+    Route("POST", CRAWL + "/release", "Return what a crawler holds.", ReleaseMessage, Released, release),
+    Route("GET", CRAWL + "/rules", "What is banned and weighted.", None, HandRules, get_rules),
+    Route("POST", CRAWL + "/rules", "Ban, unban, set priorities.", RulesEdit, HandRules, edit_rules),
     Route("GET", CRAWL + "/export", "All URLs and links of a crawl, a line each.", None, Lines, export),
     Route("POST", CRAWL + "/import", "Take over lines of an export.", Lines, ImportedMessage, import_lines),
     Route("POST", "/v1/backups", "Copy the data folder while it is in use.", None, BackupMessage, back_up),

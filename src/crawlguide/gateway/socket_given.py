@@ -46,6 +46,13 @@ class Given:
                 holder.drop(key[1])
                 holder.freed()
 
+    def released(self, crawl_id: str, crawler_id: str) -> None:
+        """A crawler holds nothing any more: the places of its subscriptions are free."""
+        whose = (crawl_id, crawler_id)
+        for holder in {one for one in self._holders.values() if (one.crawl_id, one.crawler_id) == whose}:
+            holder.clear()
+            holder.freed()
+
     def forget(self, holder: Holder, urls: Iterable[str]) -> None:
         for url in urls:
             if self._holders.get((holder.crawl_id, url)) is holder:
@@ -58,7 +65,7 @@ class Holder:
     def __init__(self, crawl_id: str, crawler_id: str, given: Given, freed: Callable[[], None]) -> None:
         self.crawl_id = crawl_id
         self.freed = freed
-        self._crawler_id = crawler_id
+        self.crawler_id = crawler_id
         self._given = given
         self._ends: dict[str, float] = {}  # by URL; leases end in the order in which they were given
 
@@ -75,6 +82,13 @@ class Holder:
     def drop(self, url: str) -> None:
         self._ends.pop(url, None)
 
+    def clear(self) -> list[str]:
+        """Nothing is held any more; returns what was."""
+        held = list(self._ends)
+        self._given.forget(self, held)
+        self._ends.clear()
+        return held
+
     def next_end(self, now: float) -> float | None:
         """Give up what has expired; returns when the next lease ends, or None."""
         expired = [url for url, _ in takewhile(lambda one: one[1] <= now, self._ends.items())]
@@ -86,13 +100,11 @@ class Holder:
     async def give_back(self, guide: LocalGuide) -> None:
         """Return every lease unjudged. One that cannot be returned ends by itself."""
         self.next_end(guide.clock.now())
-        held = list(self._ends)
-        self._given.forget(self, held)
-        self._ends.clear()
+        held = self.clear()
         for first in range(0, len(held), RETURNED_AT_ONCE):
             fetches = [Fetch(url, error="released") for url in held[first : first + RETURNED_AT_ONCE]]
             try:
-                await guide.tell(ReportMessage(VERSION, self._crawler_id, fetches, self.crawl_id))
+                await guide.tell(ReportMessage(VERSION, self.crawler_id, fetches, self.crawl_id))
             except CrawlGuideError:
                 return
             await asyncio.sleep(0)  # others are served between the batches

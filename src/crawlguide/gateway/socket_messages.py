@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Pieces = tuple[bytes | memoryview, ...]
 
-TYPES = ("next", "report", "subscribe", "unsubscribe", "stats", "ping")
+TYPES = ("next", "report", "subscribe", "unsubscribe", "release", "stats", "ping")
 LEAST_EVERY_S, MOST_EVERY_S = 0.1, 86_400.0
 Id = Identifier | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
@@ -35,6 +35,13 @@ class Subscribe(Struct, frozen=True):
     budget: BudgetMessage
     crawl_id: CrawlId = "default"
     mcp_version: Version = VERSION
+
+
+class Release(Struct, frozen=True):
+    """Return everything that a crawler holds."""
+
+    crawler_id: Identifier
+    crawl_id: CrawlId = "default"
 
 
 class StatsWanted(Struct, frozen=True):

@@ -15,12 +15,13 @@ from crawlguide.core.errors import (
     RateLimited,
     UnavailableError,
 )
-from crawlguide.core.messages import AskMessage, ReportMessage
+from crawlguide.core.messages import AskMessage, Released, ReportMessage
+from crawlguide.core.types import Crawl
 from crawlguide.gateway import socket_messages as messages
 from crawlguide.gateway import wire
 from crawlguide.gateway.http import STATUS, fault_of_ours
 from crawlguide.gateway.socket_frames import GOING_AWAY
-from crawlguide.gateway.socket_messages import Envelope, StatsWanted, Subscribe
+from crawlguide.gateway.socket_messages import Envelope, Release, StatsWanted, Subscribe
 from crawlguide.gateway.socket_streams import Subscription, Ticker
 from crawlguide.guide.local import DEFAULT_TENANT
 
@@ -169,6 +170,12 @@ class Session:
         stream.stop()
         return messages.saying("unsubscribe", name)
 
+    async def _release(self, name: Id, body: bytes) -> Pieces:
+        wanted = wire.decode(body, Release)
+        released = await self._door.guide.release(Crawl(DEFAULT_TENANT, wanted.crawl_id), wanted.crawler_id)
+        self._given.released(wanted.crawl_id, wanted.crawler_id)
+        return messages.saying("release", name, Released(released))
+
     async def _ping(self, name: Id, body: bytes) -> Pieces:
         wire.decode(body, Envelope)
         return messages.saying("pong", name)
@@ -201,6 +208,7 @@ SERVES: dict[str, Callable[[Session, Id, bytes], Awaitable[Pieces | None]]] = {
     "report": Session._report,
     "subscribe": Session._subscribe,
     "unsubscribe": Session._unsubscribe,
+    "release": Session._release,
     "stats": Session._stats,
     "ping": Session._ping,
 }

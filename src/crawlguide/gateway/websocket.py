@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from crawlguide.core.errors import Draining, Forbidden, NotFound, UnavailableError
-from crawlguide.core.messages import AskMessage, ReportMessage
+from crawlguide.core.messages import AskMessage, ReleaseMessage, ReportMessage
 from crawlguide.gateway import wire
 from crawlguide.gateway.http import JSON, STATUS
 from crawlguide.gateway.socket_given import Given
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.errors import CrawlGuideError
     from crawlguide.gateway.http import Door
+    from crawlguide.gateway.routes import Call
     from crawlguide.gateway.socket_pipe import Pipe
 
 PATH = "/ws"
@@ -52,9 +53,12 @@ class Sockets:
         finally:
             self._open.discard(session)
 
-    def told(self, message: object) -> None:
+    def told(self, call: Call) -> None:
         """Something was told through another door."""
-        if isinstance(message, ReportMessage):
+        message = call.message
+        if isinstance(message, ReleaseMessage):
+            self._given.released(call.crawl.name, message.crawler_id)
+        elif isinstance(message, ReportMessage):
             self._given.told(message.crawl_id, message.fetches)
         elif isinstance(message, AskMessage) and message.context is not None:
             self._given.told(message.crawl_id, message.context.recent_history or ())

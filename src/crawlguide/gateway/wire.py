@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from crawlguide.core.errors import CrawlGuideError, MalformedRequest
-from crawlguide.core.messages import CrawlId, ErrorBody, ErrorMessage
+from crawlguide.core.messages import ErrorBody, ErrorMessage
 from crawlguide.gateway import strict
 
 Message = TypeVar("Message")
@@ -42,14 +42,6 @@ def convert(given: Any, kind: type[Message]) -> Message:
     except orjson.JSONEncodeError as wrong:
         raise MalformedRequest(f"expected what JSON can say, got something else: {wrong}") from None
     return decode(body, kind)
-
-
-def crawl_id(text: Any) -> str:
-    """The name of a crawl, wherever it stands; the same rule as in messages."""
-    try:
-        return msgspec.convert(text, CrawlId)
-    except msgspec.ValidationError as wrong:
-        raise MalformedRequest(f"crawl_id: {wrong}, got {str(text)[:80]!r}", field="crawl_id") from None
 
 
 def error(problem: CrawlGuideError) -> bytes:
@@ -102,7 +94,7 @@ def _value_at(value: Any, path: str) -> Any:
 
 def _type_at(kind: Any, path: str) -> Any:
     for step in _steps(path):
-        kind = _plain(kind)
+        kind = plain_type(kind)
         kind = (get_args(kind) or (Any,))[-1] if step.startswith("[") else _hints(kind).get(step, Any)
     return kind
 
@@ -120,7 +112,7 @@ def _description(kind: Any, path: str) -> str | None:
     return None
 
 
-def _plain(kind: Any) -> Any:
+def plain_type(kind: Any) -> Any:
     """A type without its annotations; of several the message, since only that has fields."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
@@ -128,7 +120,7 @@ def _plain(kind: Any) -> Any:
         return kind
     options = [option for option in get_args(kind) if option is not type(None)]
     structs = [option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)]
-    return _plain((structs or options)[0])
+    return plain_type((structs or options)[0])
 
 
 def _hints(kind: Any) -> dict[str, Any]:
@@ -136,7 +128,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _fields(kind: Any) -> list[str]:
-    return sorted(_hints(_plain(kind)))
+    return sorted(_hints(plain_type(kind)))
 
 
 def _shown(value: Any) -> str:

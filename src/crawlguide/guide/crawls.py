@@ -6,22 +6,21 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
-from crawlguide.core import urls
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import NotFound
 from crawlguide.core.events import happened
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.types import Crawl
-from crawlguide.guide.pipeline import valued
+from crawlguide.guide import renewal
 from crawlguide.guide.running import Record, Running, running
 
 if TYPE_CHECKING:
     from crawlguide.core.config import Config
     from crawlguide.core.protocols import Store
 
-RENEWED_AT_ONCE = 2_000
+RENEWED_AT_ONCE = 500
+PAGES_AT_ONCE = 20
 
 
 class Crawls:
@@ -43,8 +42,7 @@ class Crawls:
             return self._start(crawl, msgspec.json.decode(stored, type=Record))
         if not (create and self._config.crawls.auto_create):
             raise NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id")
-        await self._save(crawl, Record(), at)
-        _created(crawl, Record().definition)
+        await self._begin(crawl, Record(), at)
         return self._start(crawl, Record())
 
     async def put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
@@ -52,16 +50,19 @@ class Crawls:
         built = self._built(Record(definition))  # refuses what cannot be built
         new = await self._store.crawl_get(crawl) is None
         if new:
-            await self._save(crawl, Record(definition), at)
+            await self._begin(crawl, Record(definition), at)
             self._start(crawl, Record(definition))
-            _created(crawl, definition)
             return True
         old = await self.get(crawl, at)
-        built.record = Record(definition, old.record.paused)
+        built.record = Record(definition, old.record.paused, renewal.states(old.record, definition))
+        if renewal.same_judge(old.definition, definition):  # what it has learned stays
+            built.strategy = old.strategy
         self._running[crawl] = built
+        await self._save(crawl, built.record, at)
         if old.definition != definition:
-            await self._renew(crawl, old, built)
-        await self._save(crawl, built.record, at)  # last: whoever dies before it is told again, and begins anew
+            await self._store.admit(crawl)  # hosts held back get a new hearing
+            await renewal.give(self._store, crawl, old, built)
+            await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
         happened("crawl_changed", "crawl {crawl} has a new definition", crawl=crawl.name, strategy=built.kind)
         return False
 
@@ -127,41 +128,32 @@ class Crawls:
     def _built(self, record: Record) -> Running:
         return running(record, self._config.guide.filters, self._seed, self._config.crawls.plugins)
 
+    async def _begin(self, crawl: Crawl, record: Record, at: float) -> None:
+        """Written at once: a store that has to read its folder anew in the middle of a request still knows it."""
+        await self._save(crawl, record, at)
+        await self._store.commit(durable=False)
+        _created(crawl, record.definition)
+
     async def _save(self, crawl: Crawl, record: Record, at: float) -> None:
         await self._store.crawl_put(crawl, msgspec.json.encode(record), at)
 
-    async def _renew(self, crawl: Crawl, old: Running, new: Running) -> None:
-        """Hosts held back and URLs out of scope get a new hearing; under another strategy every URL gets a new rank."""
-        await self._store.admit(crawl)
-        await self._revive(crawl, new)
-        if old.definition.strategy != new.definition.strategy:
-            await self._rank(crawl, new)
-
-    async def _revive(self, crawl: Crawl, found: Running) -> None:
-        cursor = None
-        while True:
-            records, cursor = await self._store.scan(crawl, "dropped", None, RENEWED_AT_ONCE, cursor)
-            inside = [r.url for r in records if r.reason == "scope" and found.rules.verdict(urls.queue(r.url)) is None]
-            await self._store.revive(crawl, _ids(inside), found.rules.max_depth)
-            await asyncio.sleep(0)  # others are served between the pages
-            if cursor is None:
+    async def renew(self, crawl: Crawl, at: float, pages: int, most: int) -> None:
+        """Judge some more of what is known by a definition that came later; others are served between the pages."""
+        for page in range(pages):
+            if page:
+                await asyncio.sleep(0)
+            found = self._running.get(crawl)
+            if found is None or not found.record.renew:
                 return
+            if await renewal.step(self._store, crawl, found, most):
+                await self._save(crawl, found.record, at)
 
-    async def _rank(self, crawl: Crawl, found: Running) -> None:
-        cursor = None
-        while True:
-            records, cursor = await self._store.scan(crawl, "queued", None, RENEWED_AT_ONCE, cursor)
-            batch = await self._store.look(crawl, _ids([record.url for record in records]))
-            await self._store.rank(crawl, batch.id, valued(found, batch))
-            await asyncio.sleep(0)
-            if cursor is None:
-                return
+    async def renew_all(self, at: float) -> None:
+        for crawl, found in list(self._running.items()):
+            if found.record.renew:
+                await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
 
 
 def _created(crawl: Crawl, definition: Definition) -> None:
     kind = str(definition.strategy.get("kind", "layered"))
     happened("crawl_created", "crawl {crawl} was created", crawl=crawl.name, strategy=kind)
-
-
-def _ids(found: list[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    return np.array([urls.identity(url) for url in found], np.uint64)

@@ -38,6 +38,7 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
     batch, terms = guide.pipeline.ranked(running, ask, await guide.store.look(crawl, ids))
     filters = [FilterVerdict(rule.name, _verdict(rule, batch, ask), rule.why(batch, ask)) for rule in running.filters]
     links = await _links(guide, crawl, ids)
+    rules = running.weighing.why(canonical, addresses.queue(canonical))
     return Explanation(
         url=url,
         canonical=canonical,
@@ -52,7 +53,8 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
         links=links,
         filters=filters,
         lease=_lease(record),
-        words=_words(batch, record, filters, links),
+        rules=rules,
+        words=_words(batch, record, filters, [*_linked(batch, links), *rules]),
         needs=_needs(running, record, filters),
     )
 
@@ -111,14 +113,16 @@ def _lease(record: UrlRecord) -> LeaseHeld | None:
     return LeaseHeld(record.crawler_id, iso(record.lease_expires))
 
 
-def _words(batch: Batch, record: UrlRecord, filters: list[FilterVerdict], links: list[LinkSeen]) -> str:
+def _linked(batch: Batch, links: list[LinkSeen]) -> list[str]:
     parents, mean = int(batch.parents[0]), batch.parent_sum[0] / max(batch.parents[0], 1)
-    said = [f"It is {record.state}" + (f" ({record.reason})" if record.reason else "")]
-    if links:
-        known = "one page links here" if parents == 1 else f"{parents} pages link here"
-        said.append(f"{known}, mean relevance {mean:.2f}, the newest is {links[0].url}")
-    else:
-        said.append("no page that is still known links here" if parents > 1 else "it is a seed, or was never linked")
+    if not links:
+        return ["no page that is still known links here" if parents > 1 else "it is a seed, or was never linked"]
+    known = "one page links here" if parents == 1 else f"{parents} pages link here"
+    return [f"{known}, mean relevance {mean:.2f}, the newest is {links[0].url}"]
+
+
+def _words(batch: Batch, record: UrlRecord, filters: list[FilterVerdict], known: list[str]) -> str:
+    said = [f"It is {record.state}" + (f" ({record.reason})" if record.reason else ""), *known]
     said.append(f"its score is {batch.score[0]:.3f}")
     said += [f"{verdict.name}: {verdict.why}" for verdict in filters if verdict.verdict != "keep"]
     return "; ".join(said) + "."
@@ -131,6 +135,8 @@ def _needs(running: Running, record: UrlRecord, filters: list[FilterVerdict]) ->
     if record.state == "done":
         wanted = running.definition.policy.recrawl
         return ["its time to be fetched again comes" if wanted else "policy.recrawl is set: it was fetched already"]
+    if record.state == "dropped" and record.reason == "banned":
+        return [f"it is unbanned: {verdict.why}" for verdict in filters if verdict.name == record.reason]
     if record.state == "dropped":
         return [f"what {record.reason} refuses is permitted in the crawl's definition"]
     needs = [f"{verdict.name}: {verdict.why}" for verdict in filters if verdict.verdict != "keep"]
@@ -143,7 +149,9 @@ def _unknown(running: Running, url: str, canonical: str) -> NotFound:
     """Never discovered, or not in the form it was given, or out of scope, or forgotten."""
     host = addresses.queue(canonical)
     why = "no page that was told links to it and it is no seed, or it was forgotten since"
-    if reason := running.rules.verdict(host):
+    if running.rules.bans and (rule := running.rules.bans(canonical, host)):
+        why = f"{rule}, so it would be dropped as soon as it were found"
+    elif reason := running.rules.verdict(host):
         why = f"{host} is refused by {reason}, so it would be dropped as soon as it were found"
     form = "" if canonical == url else f" (its canonical form is {canonical})"
     return NotFound(f"url: {url[:200]}{form} is not known: {why}", field="url")

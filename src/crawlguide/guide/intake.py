@@ -30,8 +30,14 @@ class Rules:
     """What the crawl's definition says about everything that comes in."""
 
     judge: Callable[[Fetch], float]
-    verdict: Callable[[str], str | None]
+    verdict: Callable[[str], str | None]  # why a host is refused
     max_depth: int = -1
+    bans: Callable[[str, str], str | None] | None = None  # the rule that bans a URL on a host, if any are banned
+    priorities: Mapping[str, float] = field(default_factory=dict)  # of single URLs
+
+    def reason(self, url: str, host: str) -> str | None:
+        """Why a URL is dropped on sight; None: it is not."""
+        return self.verdict(host) or ("banned" if self.bans and self.bans(url, host) else None)
 
 
 def check_version(version: str) -> None:
@@ -207,7 +213,8 @@ class LinkColumns:
         for row, seed in self.seeds.items():
             given[row] = np.nan if seed.priority is None else seed.priority
             max_depth[row] = -1 if seed.max_depth is None else seed.max_depth
-        verdicts = {host: self.rules.verdict(host) for host in set(self.host)}
+        if self.rules.priorities:  # a person has said so, whoever finds it
+            given[:] = [self.rules.priorities.get(url, said) for url, said in zip(self.url, given, strict=True)]
         return Links(
             parent=np.array(self.parent, np.int64),
             url=texts(self.url),
@@ -218,9 +225,15 @@ class LinkColumns:
             given=given,
             max_depth=max_depth,
             metadata=texts(self.metadata),
-            reason=texts([verdicts[host] for host in self.host]),
+            reason=texts(self._reasons()),
             deepest=self.rules.max_depth,
         )
+
+    def _reasons(self) -> list[str | None]:
+        if self.rules.bans:
+            return [self.rules.reason(url, host) for url, host in zip(self.url, self.host, strict=True)]
+        verdicts = {host: self.rules.verdict(host) for host in set(self.host)}
+        return [verdicts[host] for host in self.host]
 
 
 @dataclass

@@ -19,12 +19,14 @@ from crawlguide.guide import counting, intake
 from crawlguide.guide.advice import Given
 from crawlguide.guide.crawls import Crawls
 from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
+from crawlguide.guide.rules import edited
 from crawlguide.guide.telling import Telling
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import Config
+    from crawlguide.core.crawls import HandRules, RulesEdit
     from crawlguide.core.messages import AskMessage, ReportMessage, SeedsMessage
     from crawlguide.core.protocols import Store
     from crawlguide.core.telemetry import Telemetry
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 DEFAULT_TENANT = "default"
 ANSWER_KEPT_S = 600.0
 REPORT_KEPT_S = 86_400.0
+RENEWED_BY_AN_ASK = 100
 SOON_MS, LATER_MS = 1_000, 60_000
 ANSWERS_SHOWN, BEST_SHOWN, HARVEST_POINTS = 50, 3, 500
 Reply = TypeVar("Reply", Advice, Ack)
@@ -144,6 +147,26 @@ class LocalGuide:
         await self.crawls.pause(crawl, paused, self.clock.now())
         await self.store.commit()
 
+    async def rules(self, crawl: Crawl) -> HandRules:
+        """What people have banned and weighted."""
+        return (await self.crawls.get(crawl, self.clock.now(), create=False)).definition.rules
+
+    async def edit_rules(self, crawl: Crawl, edit: RulesEdit) -> HandRules:
+        """Ban, lift and weigh; returns all rules that hold from now on."""
+        definition = (await self.crawls.get(crawl, self.clock.now(), create=False)).definition
+        new = msgspec.structs.replace(definition, rules=edited(definition.rules, edit))
+        await self.define(crawl, new)
+        return new.rules
+
+    async def release(self, crawl: Crawl, crawler_id: str) -> int:
+        """Everything that a crawler holds goes back; returns how many URLs that were."""
+        at = self.clock.now()
+        await self.crawls.get(crawl, at, create=False)
+        await self.store.expire(crawl, at)
+        released = await self.store.release(crawl, crawler_id)
+        await self.store.commit()
+        return released
+
     async def delete(self, crawl: Crawl) -> None:
         """Forget a crawl and all it holds."""
         await self.crawls.delete(crawl)
@@ -164,6 +187,7 @@ class LocalGuide:
     async def upkeep(self) -> None:
         """What ends by itself, in every crawl of this tenant: leases, answers, waits."""
         at = self.clock.now()
+        await self.crawls.renew_all(at)
         for crawl in await self.crawls.names(DEFAULT_TENANT):
             await self.store.expire(crawl, at)
             forgotten = await self.store.forget_old(crawl, at)
@@ -213,11 +237,23 @@ class LocalGuide:
         if left == 0:  # unless some of what was given out never came back
             await self.store.expire(ask.crawl, ask.at)
             left = await self.crawls.pages_left(ask.crawl, running)
-        if left == 0:
+        most = await self._most(running, ask, left)
+        if most <= 0:
             return None
-        if left is not None and left < ask.budget.max_urls:
-            ask = replace(ask, budget=replace(ask.budget, max_urls=left))
-        return await self.pipeline.walk(running, ask)
+        if running.record.renew:  # where nobody calls `upkeep`, those who ask bring it to its end
+            await self.crawls.renew(ask.crawl, ask.at, 1, RENEWED_BY_AN_ASK)
+        return await self.pipeline.walk(running, replace(ask, budget=replace(ask.budget, max_urls=most)))
+
+    async def _most(self, running: Running, ask: Ask, left: int | None) -> int:
+        """How many URLs this answer may hold: as the crawler wants, the crawl has left and its policy permits."""
+        bounds, most = running.crawlers.bounds_of(ask.crawler_id), [ask.budget.max_urls]
+        if left is not None:
+            most.append(left)
+        if bounds.max_urls:
+            most.append(bounds.max_urls)
+        if bounds.max_leases:
+            most.append(bounds.max_leases - await self.store.held(ask.crawl, ask.crawler_id, ask.at))
+        return min(most)
 
     async def _nothing(self, running: Running, ask: Ask, given: Given) -> Advice:
         """Nothing to give is not an error: say why, and when to come back."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from crawlguide import scoring
 from crawlguide.core.types import LEASED, LeaseTerms
+from crawlguide.guide import seeking
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,12 @@ class Pipeline:
             forbidden.update({name: walked.dropped.get(name, 0) for name in running.forbidding})
             if len(walked.batch) >= wanted or len(batch) < limit:
                 break
+        scope = running.crawlers.scope_of(ask.crawler_id)
+        if scope is not None and len(walked.batch) < wanted:
+            hosts = await seeking.hosts(self.store, running, ask, scope)
+            if hosts:
+                batch = await self._gathered(running, replace(ask, focus=hosts, domain_hash=None), usual)
+                walked = await self._judged(running, ask, batch, len(batch))
         walked.dropped.update(+forbidden)  # what one look dropped for good, the next does not see any more
         if len(walked.batch) >= wanted:
             walked.dropped.pop("budget", None)  # the answer is full: what did not fit was not refused
@@ -134,8 +141,8 @@ def _soonest(batch: Batch, gone: Mask, wait: F64) -> F64:
 
 
 def valued(running: Running, batch: Batch) -> F64:
-    """The predictor's value, except where a person set the priority by hand."""
-    value = running.strategy.predictor.predict(batch)
+    """The predictor's value, weighed by the rules, except where a person set the priority by hand."""
+    value = running.weighing.weighed(running.strategy.predictor.predict(batch), batch)
     return np.where(np.isnan(batch.given), value, batch.given)
 
 

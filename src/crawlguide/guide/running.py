@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,8 @@ from crawlguide.core.types import Page
 from crawlguide.features import relevance
 from crawlguide.guide import composition
 from crawlguide.guide.intake import NAN, Rules
-from crawlguide.policy import scope
+from crawlguide.guide.rules import Weighing, weighing
+from crawlguide.policy import banned, crawlers, scope
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -29,6 +30,7 @@ class Record(msgspec.Struct):
 
     definition: Definition = msgspec.field(default_factory=Definition)
     paused: bool = False
+    renew: tuple[str, ...] = ()  # states of which not every URL has been judged by this definition yet
 
 
 @dataclass
@@ -41,6 +43,10 @@ class Running:
     until: float | None
     filters_applied: list[str]
     forbidding: tuple[str, ...]  # filters whose refusals are for good
+    weighing: Weighing
+    crawlers: crawlers.Crawlers
+    renewed_to: str | None = None  # how far the first of `record.renew` has come
+    sought: dict[scope.Scope, tuple[int, int]] = field(default_factory=dict)  # where to look on for a scope's hosts
 
     @property
     def definition(self) -> Definition:
@@ -55,7 +61,7 @@ def running(record: Record, filters: Sequence[str], seed: int, plugins: Collecti
     """Build everything a definition asks for; raises `MalformedRequest` for what cannot be built."""
     definition = record.definition
     strategy = composition.strategy(definition, seed, plugins)
-    inside = scope.build(definition)
+    inside, bans, weights = scope.build(definition), banned.build(definition), weighing(definition)
     rules = composition.filters(filters, definition)
     return Running(
         record=record,
@@ -68,8 +74,12 @@ def running(record: Record, filters: Sequence[str], seed: int, plugins: Collecti
             judge=lambda fetch: judged(fetch, definition),
             verdict=lambda host: None if inside.covers(host) else inside.name,
             max_depth=definition.limits.max_depth or -1,
+            bans=bans.rule if bans else None,
+            priorities=weights.urls,
         ),
         until=instant(definition.limits.until),
+        weighing=weights,
+        crawlers=crawlers.build(definition),
     )
 
 

@@ -12,6 +12,8 @@ from crawlguide.core import urls
 from crawlguide.core.errors import MalformedRequest, UrlError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from crawlguide.core.crawls import Definition
     from crawlguide.core.tables import Mask
     from crawlguide.core.types import Ask, Batch
@@ -66,16 +68,16 @@ def _with_parents(host: str) -> list[str]:
 
 def build(definition: Definition) -> Scope:
     policy = definition.policy
-    allow = _names(policy.allow_domains, "policy.allow_domains")
-    return Scope(allow, _names(policy.deny_domains, "policy.deny_domains"), definition.limits.max_depth)
+    allow = named(policy.allow_domains, "policy.allow_domains")
+    return Scope(allow, named(policy.deny_domains, "policy.deny_domains"), definition.limits.max_depth)
 
 
-def _names(domains: tuple[str, ...], field: str) -> frozenset[str]:
+def named(domains: Iterable[str], field: str) -> frozenset[str]:
     """Hosts as they stand in canonical URLs, however people write them."""
-    return frozenset(_host(domain, f"{field}[{number}]") for number, domain in enumerate(domains))
+    return frozenset(host_named(domain, f"{field}[{number}]") for number, domain in enumerate(domains))
 
 
-def _host(domain: str, field: str) -> str:
+def host_named(domain: str, field: str) -> str:
     try:
         return urls.parts(urls.canonical(f"https://{domain.strip('.')}/")).host
     except UrlError:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crawlguide.store.frontier import Frontier
 
 OUT_OF_SCOPE = "scope"
+PASSING = (OUT_OF_SCOPE, "banned")  # reasons that may cease to hold
 
 
 def discover(frontier: Frontier, links: Links, parents: Fetches | None, at: float) -> Discovery:
@@ -145,7 +146,7 @@ def keep_metadata(frontier: Frontier, rows: I64, links: Links) -> None:
 
 
 def sort_out(frontier: Frontier, rows: I64, links: Links, fate: U8) -> None:
-    """Queue what is new and permitted, drop what is new and not, let in what was out of scope and no longer is."""
+    """Queue what is new and permitted, drop what is new and not, let in what was refused and no longer is."""
     waits = rows[fate == WAITS]
     if len(waits):
         frontier.start(waits)
@@ -156,10 +157,11 @@ def sort_out(frontier: Frontier, rows: I64, links: Links, fate: U8) -> None:
     back = rows[fate == BACK]
     if len(back):
         back = np.unique(back)
-        frontier.revive(back[out_of_scope(frontier, back)], links.deepest)
+        frontier.revive(back[may_return(frontier, back)], links.deepest)
 
 
-def out_of_scope(frontier: Frontier, rows: I64) -> Mask:
-    number = frontier.reasons.index(OUT_OF_SCOPE) if OUT_OF_SCOPE in frontier.reasons else -1
-    dropped: Mask = (frontier.table["state"][rows] == DROPPED) & (frontier.table["reason"][rows] == number)
+def may_return(frontier: Frontier, rows: I64) -> Mask:
+    """Dropped for a reason that may cease to hold."""
+    numbers = [number for number, reason in enumerate(frontier.reasons) if reason in PASSING]
+    dropped: Mask = (frontier.table["state"][rows] == DROPPED) & np.isin(frontier.table["reason"][rows], numbers)
     return dropped

@@ -267,7 +267,7 @@ class Frontier:
                 outcome[number], start[number] = GRANTED, lease.rows[int(rows[number])]
 
     def _leased(self, rows: I64, start: F64, terms: LeaseTerms) -> None:
-        self.changes.rows(rows)
+        self.changes.given(rows)
         self.queues.take_out(rows.astype(np.int32))
         self.states[QUEUED] -= len(rows)
         self.states[LEASED] += len(rows)
@@ -307,6 +307,11 @@ class Frontier:
         hosts = np.empty(len(rows), np.int32)
         told.leave(rows, self.table, self.hosts.rows, self.pace.rows, self.hosts.domain_pages, hosts)
         self.queues.open(hosts)
+
+    def give(self, rows: I64, given: F64) -> None:
+        """Priorities set by hand, NaN to lift one; whoever sets them ranks anew."""
+        self.table["given"][rows] = given
+        self.changes.rows(rows)
 
     def rank(self, rows: I64, priority: F64) -> None:
         """New priorities; then, over quota, the lowest-ranked go."""

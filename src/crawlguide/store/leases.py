@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import msgspec
 from crawlguide.store.shelves import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from crawlguide.store.shelves import Shelf
 
@@ -45,6 +46,7 @@ class Leases:
         self._by_crawler: dict[str, dict[Lease, None]] = {}
         self._ends: list[tuple[float, int, Lease]] = []
         self._next = 0
+        self._held: Counter[str] = Counter()  # rows, by crawler
 
     def __len__(self) -> int:
         return len(self.by_row)
@@ -59,15 +61,20 @@ class Leases:
             lease = _decoder.decode(kept)
             self._hold(int.from_bytes(key, "big"), lease, [row for row in lease.rows if is_leased(row)])
 
-    def _hold(self, number: int, lease: Lease, rows: Iterable[int]) -> None:
+    def _hold(self, number: int, lease: Lease, rows: Collection[int]) -> None:
+        self.end(rows)
         self.by_row.update(dict.fromkeys(rows, lease))
+        self._held[lease.crawler_id] += len(rows)
         self._by_crawler.setdefault(lease.crawler_id, {})[lease] = None
         heapq.heappush(self._ends, (lease.expires, number, lease))
         self._next = number + 1
 
     def end(self, rows: Iterable[int]) -> list[int]:
         """End the leases of these rows; returns those that had one."""
-        return [row for row in rows if self.by_row.pop(row, None)]
+        ended = {row: lease for row in rows if (lease := self.by_row.pop(row, None))}
+        for lease in ended.values():
+            self._left(lease, 1)
+        return list(ended)
 
     def expired(self, at: float) -> list[int]:
         """End every lease whose time is over; returns its rows."""
@@ -80,6 +87,10 @@ class Leases:
         """End everything a crawler holds; returns its rows."""
         return [row for lease in self._by_crawler.pop(crawler_id, {}) for row in self._ended(lease)]
 
+    def count(self, crawler_id: str) -> int:
+        """How many rows a crawler holds."""
+        return self._held[crawler_id]
+
     def next_end(self) -> float | None:
         while self._ends and not any(self.by_row.get(row) is self._ends[0][2] for row in self._ends[0][2].rows):
             self._pop()
@@ -89,7 +100,13 @@ class Leases:
         mine = [row for row in lease.rows if self.by_row.get(row) is lease]
         for row in mine:
             del self.by_row[row]
+        self._left(lease, len(mine))
         return mine
+
+    def _left(self, lease: Lease, rows: int) -> None:
+        self._held[lease.crawler_id] -= rows
+        if not self._held[lease.crawler_id]:
+            del self._held[lease.crawler_id]
 
     def _pop(self) -> Lease:
         """The lease that ends first is no longer kept."""

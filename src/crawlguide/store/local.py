@@ -134,6 +134,12 @@ class LocalStore:
         found = [frontier.queues.of_host(host, FOCUS_PER_HOST) for host in allowed]
         return np.concatenate(found).astype(np.int64) if found else np.zeros(0, np.int64)
 
+    async def open_hosts(
+        self, crawl: Crawl, domain: str | None, until: float, limit: int, cursor: int
+    ) -> tuple[list[str], int | None]:
+        frontier = self._frontier(crawl)
+        return views.open_hosts(frontier, domain, until, limit, cursor)
+
     def _opens(self, frontier: Frontier, host: int) -> float:
         withheld = float(frontier.hosts.rows["withheld"][host])
         return max(withheld, float(self._pace.opens[frontier.hosts.pace_row[host]]))
@@ -151,6 +157,11 @@ class LocalStore:
     async def rank(self, crawl: Crawl, ids: U64, priority: F64) -> None:
         frontier = self._frontier(crawl)
         frontier.rank(frontier.index.find(ids), priority)
+
+    async def give(self, crawl: Crawl, ids: U64, given: F64) -> None:
+        frontier = self._frontier(crawl)
+        rows = frontier.index.find(ids)
+        frontier.give(rows[rows >= 0], given[rows >= 0])
 
     async def look(self, crawl: Crawl, ids: U64) -> Batch:
         frontier = self._frontier(crawl)
@@ -202,6 +213,11 @@ class LocalStore:
 
     async def release(self, crawl: Crawl, crawler_id: str) -> int:
         return self._frontier(crawl).release(crawler_id)
+
+    async def held(self, crawl: Crawl, crawler_id: str, at: float) -> int:
+        frontier = self._frontier(crawl)
+        frontier.wake(at)
+        return frontier.leases.count(crawler_id)
 
     async def expire(self, crawl: Crawl, at: float) -> int:
         book = self._book(crawl)

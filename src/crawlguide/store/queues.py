@@ -110,6 +110,11 @@ class Queues:
         """Up to `most` good rows of one host."""
         return self._best.inner.top(host, most)
 
+    @property
+    def sizes(self) -> Any:
+        """How many rows of each host wait for their turn."""
+        return self._best.inner.groups["size"]
+
     def waiting(self, host: int) -> int:
         return self._best.inner.size(host)
 

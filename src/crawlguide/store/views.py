@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crawlguide.core import urls
 from crawlguide.core.tables import Lookup
 from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts, UrlRecord
 from crawlguide.store.kernels.join import join
@@ -84,11 +85,28 @@ def hosts(frontier: Frontier, limit: int) -> tuple[Hosts, I64, F64]:
     """
     frontier.queues.fit(0, len(frontier.hosts.rows))
     own = frontier.hosts.rows[: min(frontier.hosts.end, SCANNED_AT_ONCE)]
-    waiting = frontier.queues._best.inner.groups["size"][: len(own)].astype(np.int64)
+    waiting = frontier.queues.sizes[: len(own)].astype(np.int64)
     failing = _largest(own["failures"], max(1, limit // 2))
     busy = _largest(waiting + own["pages"] / (own["pages"] + 1.0), limit)  # of equals the one that gave more
     chosen = np.concatenate([failing, busy[~np.isin(busy, failing)]])[:limit]
     return _host_facts(frontier, chosen), waiting[chosen], own["withheld"][chosen]
+
+
+def open_hosts(
+    frontier: Frontier, domain: str | None, until: float, limit: int, start: int
+) -> tuple[list[str], int | None]:
+    """Up to `limit` hosts on which URLs wait and that open by `until`; looks at SCANNED_AT_ONCE of them at most."""
+    frontier.queues.fit(0, len(frontier.hosts.rows))
+    if domain is None:
+        found = np.arange(start, min(start + SCANNED_AT_ONCE, frontier.hosts.end))
+        last = frontier.hosts.end
+    else:
+        mine = frontier.hosts.of_domain(urls.domain_hash(domain))
+        found, last = np.array(mine[start : start + SCANNED_AT_ONCE], np.int64), len(mine)
+    opens = np.maximum(frontier.hosts.rows["withheld"][found], frontier.pace.opens[frontier.hosts.pace_row[found]])
+    good = np.flatnonzero((frontier.queues.sizes[found] > 0) & (opens <= until))
+    end = start + (int(good[limit]) if len(good) > limit else len(found))
+    return frontier.hosts.names[found[good[:limit]]].tolist(), end if end < last else None
 
 
 def _largest(values: Any, most: int) -> I64:

@@ -14,8 +14,8 @@ from starlette.routing import Route
 
 from crawlguide import scoring
 from crawlguide.core.errors import CrawlGuideError, RequestError
+from crawlguide.core.messages import crawl_id
 from crawlguide.core.types import Crawl
-from crawlguide.gateway import wire
 from crawlguide.gateway.dashboard import looks, words
 from crawlguide.guide.local import DEFAULT_TENANT
 
@@ -74,7 +74,7 @@ class Dashboard:
 
     async def _crawl(self, request: Request) -> Response:
         try:
-            crawl = Crawl(DEFAULT_TENANT, wire.crawl_id(request.path_params["crawl_id"]))
+            crawl = Crawl(DEFAULT_TENANT, crawl_id(request.path_params["crawl_id"]))
             shown = await looks.detail(self._guide, crawl)
         except CrawlGuideError as problem:
             status = 404 if isinstance(problem, RequestError) else 503

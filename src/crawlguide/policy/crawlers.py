@@ -1,0 +1,68 @@
+"""Only what this crawler may fetch: some crawlers have a scope of their own, within that of the crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.crawls import Crawler
+from crawlguide.policy.scope import Scope, named
+
+if TYPE_CHECKING:
+    from crawlguide.core.crawls import Definition
+    from crawlguide.core.tables import Mask
+    from crawlguide.core.types import Ask, Batch
+
+MANY = "*"
+
+
+@dataclass(frozen=True)
+class Crawlers:
+    """What `policy.crawlers` says, with the scope of each entry that has one."""
+
+    entries: Mapping[str, Crawler]
+    scopes: Mapping[str, Scope]
+    name: str = "crawlers"
+    refusal: str = "pass"
+
+    def keep(self, batch: Batch, ask: Ask) -> Mask:
+        scope = self.scope_of(ask.crawler_id)
+        return np.ones(len(batch), np.bool_) if scope is None else scope.keep(batch, ask)
+
+    def scope_of(self, crawler_id: str) -> Scope | None:
+        """Where this crawler may go; None: wherever the crawl may."""
+        key = self._key(crawler_id)
+        return None if key is None else self.scopes.get(key)
+
+    def bounds_of(self, crawler_id: str) -> Crawler:
+        """How much this crawler may have."""
+        key = self._key(crawler_id)
+        return UNBOUND if key is None else self.entries[key]
+
+    def why(self, batch: Batch, ask: Ask) -> str:
+        may_not = [key for key, scope in self.scopes.items() if not scope.keep(batch, ask)[0]]
+        return f"policy.crawlers keeps it from {', '.join(may_not[:5])}" if may_not else "every crawler may fetch it"
+
+    def _key(self, crawler_id: str) -> str | None:
+        """The entry of that very name, else of the longest beginning of it that ends in `*`."""
+        if not self.entries or crawler_id in self.entries:
+            return crawler_id if self.entries else None
+        beginnings = (crawler_id[:length] + MANY for length in range(len(crawler_id), -1, -1))
+        return next((key for key in beginnings if key in self.entries), None)
+
+
+UNBOUND = Crawler()
+
+
+def build(definition: Definition) -> Crawlers:
+    entries = definition.policy.crawlers
+    scopes = {key: _scope(key, one) for key, one in entries.items() if one.allow_domains or one.deny_domains}
+    return Crawlers(entries, scopes)
+
+
+def _scope(key: str, one: Crawler) -> Scope:
+    where = f"policy.crawlers.{key}"
+    return Scope(named(one.allow_domains, f"{where}.allow_domains"), named(one.deny_domains, f"{where}.deny_domains"))
