@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LEVELS = 10
 ROOMY = 12  # columns; more stand closer
-LONGEST = 32
+LONGEST = 26
 
 
 class Cell(NamedTuple):

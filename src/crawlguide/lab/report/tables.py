@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crawlguide.lab.study import Study
 
 MORE, LESS, NEITHER = 1, -1, 0  # is better
+ROOMY = 14  # columns; more stand closer
 
 
 class Column(NamedTuple):
@@ -41,6 +42,10 @@ class Table:
     heads: list[str]
     rows: list[tuple[Look, list[Entry]]]
     groups: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def dense(self) -> bool:
+        return len(self.heads) > ROOMY
 
 
 def made(columns: Sequence[Column], looks: Sequence[Look]) -> Table:
