@@ -31,7 +31,9 @@ DAY_S = 86_400.0
 
 @pytest.fixture(scope="module")
 def web() -> SyntheticWeb:
-    return lab.synthetic.make(1, pages=300, hosts=6, failing=0.4, robots=0.5, redirects=0.2, traps=0.1)
+    return lab.synthetic.make(
+        1, pages=300, hosts=6, failing=1.0, failure_rate=0.2, robots=0.5, redirects=0.2, traps=0.1
+    )
 
 
 @pytest.fixture(scope="module")
@@ -99,10 +101,13 @@ def test_robots_and_sitemaps_can_be_read_by_those_who_read_them(web: SyntheticWe
     rules = RobotFileParser()
     rules.parse(robots.text.splitlines())
     (index,) = rules.site_maps() or []
-    urls = [element.text for element in defusedxml.ElementTree.fromstring(browser.get(index).text).findall(".//{*}loc")]
+    urls = [
+        element.text or ""
+        for element in defusedxml.ElementTree.fromstring(browser.get(index).text).findall(".//{*}loc")
+    ]
     assert urls == [f"http://{host}/sitemap-1.xml"]
     pages = defusedxml.ElementTree.fromstring(browser.get(urls[0]).text).findall(".//{*}loc")
-    assert all(web.fetch(page.text).status != 404 for page in pages)
+    assert all(web.fetch(page.text or "").status != 404 for page in pages)
 
 
 def test_rules_are_kept_by_a_reader_of_robots(web: SyntheticWeb, browser: httpx.Client) -> None:
@@ -134,17 +139,15 @@ def test_other_methods_are_refused_and_head_has_no_body(web: SyntheticWeb, brows
     assert head.headers["content-length"] == browser.get(home).headers["content-length"]
 
 
-def test_slow_hosts_are_slow_within_bounds() -> None:
+def test_a_slow_host_takes_its_time_and_a_fast_one_does_not() -> None:
+    """Ten seconds of a web are one of ours here."""
     web = lab.synthetic.make(3, pages=100, hosts=2, mirrors=0, slow=0.5)
-    slow, fast = sorted(web.hosts, key=lambda host: -(web.fetch(f"http://{host}/").elapsed_ms or 0))
-    with lab.served(web, slowest_s=1.0) as served:
-        took = {}
-        for host in (slow, fast):
+    with lab.served(web, slowest_s=1.0) as served, httpx.Client(proxy=f"http://127.0.0.1:{served.port}") as client:
+        for host in web.hosts:
+            expected_s = (web.fetch(f"http://{host}/").elapsed_ms or 0.0) / 10_000
             began = time.perf_counter()
-            httpx.get(f"http://{host}/", proxy=f"http://127.0.0.1:{served.port}")
-            took[host] = time.perf_counter() - began
-    assert (web.fetch(f"http://{slow}/").elapsed_ms or 0) / 10_000 < took[slow] < 1.5
-    assert took[fast] < took[slow]
+            client.get(f"http://{host}/")
+            assert expected_s <= time.perf_counter() - began < expected_s + 1.0
 
 
 def test_pages_change_as_the_clock_goes(web: SyntheticWeb) -> None:
