@@ -132,7 +132,7 @@ def older_layouts() -> dict[str, np.dtype[Any]]:
     """The tables as an older crawlguide might have written them: other kinds, another order, a field less."""
     kinds = {"depth": "<i4", "status": "<i4", "failures": "<i4", "pages": "<i4", "leases": "<i8"}
     older: dict[str, np.dtype[Any]] = {"ids": TABLES["ids"], "domains": np.dtype(np.int32)}
-    for table in ("rows", "hosts", "pace"):
+    for table in ("rows", "hosts", "pace", "given"):
         fields = [(name, kinds.get(name, kind[0])) for name, kind in reversed([*(TABLES[table].fields or {}).items()])]
         older[table] = np.dtype([field for field in fields if field[0] != "given"])
     return older

@@ -18,6 +18,10 @@ class Watch(Protocol):
 
     def row(self, row: int) -> None: ...
 
+    def given(self, rows: I64) -> None:
+        """These rows were given out, and nothing else: their state, their queues' pace, their domains' pages."""
+        ...
+
     def hosts(self, hosts: I32) -> None: ...
 
     def counters(self) -> None:
@@ -32,6 +36,8 @@ class Unwatched:
 
     def row(self, row: int) -> None: ...
 
+    def given(self, rows: I64) -> None: ...
+
     def hosts(self, hosts: I32) -> None: ...
 
     def counters(self) -> None: ...
@@ -44,6 +50,7 @@ class Changes:
     dirty: dict[Changes, None]
     _rows: list[I64] = field(default_factory=list)
     _one: list[int] = field(default_factory=list)
+    _given: list[I64] = field(default_factory=list)
     _hosts: list[I32] | list[I64] = field(default_factory=list)
 
     def rows(self, rows: I64) -> None:
@@ -54,6 +61,10 @@ class Changes:
         self._one.append(row)
         self.dirty[self] = None
 
+    def given(self, rows: I64) -> None:
+        self._given.append(rows)
+        self.dirty[self] = None
+
     def hosts(self, hosts: I32 | I64) -> None:
         self._hosts.append(hosts)  # type: ignore[arg-type]
         self.dirty[self] = None
@@ -61,12 +72,16 @@ class Changes:
     def counters(self) -> None:
         self.dirty[self] = None
 
-    def take(self) -> tuple[I64, I64]:
-        """The rows and hosts that changed, some perhaps more than once; from here on nothing has."""
-        rows = np.concatenate([*self._rows, np.array(self._one, np.int64)])
-        hosts = np.concatenate([NOTHING, *self._hosts]).astype(np.int64)
-        self._rows, self._one, self._hosts = [], [], []
-        return rows, hosts
+    def take(self) -> tuple[I64, I64, I64]:
+        """The rows, hosts and given rows that changed, some perhaps more than once; from here on nothing has."""
+        rows = _joined([*self._rows, np.array(self._one, np.int64)] if self._one else self._rows)
+        hosts, given = _joined(self._hosts), _joined(self._given)
+        self._rows, self._one, self._given, self._hosts = [], [], [], []
+        return rows, hosts, given
+
+
+def _joined(pieces: list[I32] | list[I64]) -> I64:
+    return np.concatenate(pieces).astype(np.int64) if pieces else NOTHING
 
 
 NOTHING = np.zeros(0, np.int64)

@@ -58,6 +58,19 @@ PACE = np.dtype(
     align=True,
 )
 
+GIVEN = np.dtype(  # what giving a URL out changes, on its own, its politeness queue's and its domain's row
+    [
+        ("last", np.float64),
+        ("next_fetch", np.float64),
+        ("domain_pages", np.int64),
+        ("queue", np.int32),
+        ("domain", np.int32),
+        ("leases", np.int32),
+        ("state", np.uint8),
+    ],
+    align=True,
+)
+
 HOST = np.dtype(
     [
         ("pace", np.int32),  # row in the deployment's queues

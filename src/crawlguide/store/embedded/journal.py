@@ -10,8 +10,8 @@ import numpy as np
 from crawlguide.core.tables import rows_of
 from crawlguide.store.columns import grown
 from crawlguide.store.embedded.keys import FOLDER
-from crawlguide.store.kernels.collect import collect
-from crawlguide.store.rows import HOST, PACE, ROW
+from crawlguide.store.kernels.collect import collect, collect_given
+from crawlguide.store.rows import GIVEN, HOST, PACE, ROW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +26,7 @@ TABLES: Mapping[str, np.dtype[Any]] = {
     "hosts": HOST,
     "domains": np.dtype(np.int64),
     "pace": PACE,
+    "given": GIVEN,  # in the log alone
 }
 
 
@@ -91,6 +92,13 @@ def crawl_pieces(owner: int, frontier: Frontier, rows: I64, hosts: I64, queues: 
         Piece(owner, "domains", domain_numbers[:many_domains].tobytes(), domain_records[:many_domains].tobytes()),
         Piece(FOLDER, "pace", queue_numbers[:many_queues].tobytes(), queue_records[:many_queues].tobytes()),
     ]
+
+
+def given_piece(owner: int, frontier: Frontier, rows: I64) -> Piece:
+    """Rows that were given out, with what that changed of their queues and domains."""
+    records, hosts = np.zeros(len(rows), GIVEN), frontier.hosts
+    collect_given(rows, frontier.table, hosts.rows, frontier.pace.rows, hosts.domain_pages, records)
+    return Piece(owner, "given", rows.astype(np.int32).tobytes(), records.tobytes())
 
 
 def forgotten_domains(owner: int, frontier: Frontier) -> Piece:

@@ -46,7 +46,7 @@ class Commit:
 
     number: int
     shelves: Mapping[DiskShelf, Mapping[bytes, bytes | None]]
-    rows: list[tuple[Changes, I64, I64]]
+    rows: list[tuple[Changes, I64, I64, I64]]
     queues: I64
     domains: list[tuple[CrawlHosts, set[int]]]
 
@@ -160,10 +160,13 @@ class Ledger:
         """Everything that changed, as the shelves and the log will hold it; nothing has changed from here on."""
         taken = [(changes, *changes.take()) for changes in self._dirty]
         touched, pieces, counters = np.fromiter(self.pace.touched, np.int64), [], []
-        for changes, rows, hosts in taken:
+        for changes, rows, hosts, given in taken:
             owner = self._owner_of[changes]
             frontier = self.frontiers[owner][0]
-            pieces += journal.crawl_pieces(owner, frontier, rows, hosts, touched)
+            if len(rows) or len(hosts) or len(touched):
+                pieces += journal.crawl_pieces(owner, frontier, rows, hosts, touched)
+            if len(given):
+                pieces.append(journal.given_piece(owner, frontier, given))
             if frontier.hosts.forgotten_domains:
                 pieces.append(journal.forgotten_domains(owner, frontier))
             counters.append(journal.counters(owner, frontier))
@@ -176,7 +179,7 @@ class Ledger:
         self._dirty.clear()
         self.disk.changed.clear()
         self.pace.touched.clear()
-        known = [self.frontiers[self._owner_of[changes]][0].hosts for changes, _, _ in taken]
+        known = [self.frontiers[self._owner_of[changes]][0].hosts for changes, *_ in taken]
         domains = [(its_hosts, its_hosts.forgotten_domains) for its_hosts in known]
         for its_hosts in known:
             its_hosts.forgotten_domains = set()
@@ -194,9 +197,9 @@ class Ledger:
         for shelf, entries in commit.shelves.items():
             shelf.pending = {**entries, **shelf.pending}
             self.disk.changed[shelf] = None
-        for changes, rows, hosts in commit.rows:
+        for changes, rows, hosts, given in commit.rows:
             if changes in self._owner_of:
-                changes.rows(rows)
+                changes.rows(np.concatenate([rows, given]))
                 changes.hosts(hosts)
         self.pace.touched.update(commit.queues.tolist())
         for hosts_of_crawl, domains in commit.domains:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from crawlguide.store.embedded.format import Reader
     from crawlguide.store.embedded.journal import Column, Counters
     from crawlguide.store.frontier import Frontier
-    from crawlguide.store.pace import Pace
 
 
 @dataclass
@@ -67,12 +66,19 @@ class Loaded:
             if piece.owner and piece.owner not in self.frontiers:  # of a crawl that was deleted since
                 continue
             rows, records = np.frombuffer(piece.rows, np.int32), self.reader.records(piece.table, piece.records)
+            if piece.table == "given":
+                self._give(piece.owner, rows, records)
+                continue
             self.columns[piece.owner, piece.table] = journal.put(self.column(piece.owner, piece.table), rows, records)
         self.counters.update({kept.owner: kept for kept in entry.counters})
 
-
-def restore_pace(loaded: Loaded, pace: Pace) -> None:
-    pace.load(loaded.column(0, "pace"))
+    def _give(self, owner: int, rows: Column, given: Column) -> None:
+        """Rows were given out: a few fields of rows that are here already."""
+        self.column(owner, "rows")["state"][rows] = given["state"]
+        self.column(owner, "domains")[given["domain"]] = given["domain_pages"]
+        pace = self.column(0, "pace")
+        for name in ("last", "next_fetch", "leases"):
+            pace[name][given["queue"]] = given[name]
 
 
 def restore_crawl(loaded: Loaded, owner: int) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from crawlguide.core.kernels import I32, I64, U64, kernel, nothing, part, records
-from crawlguide.store.rows import HOST, PACE, ROW
+from crawlguide.store.rows import GIVEN, HOST, PACE, ROW
 
 
 @part
@@ -51,3 +51,15 @@ def collect(
     for number in range(queue_count):
         queue_records[number] = pace[queue_numbers[number]]
     counts[0], counts[1], counts[2], counts[3] = count, host_count, domain_count, queue_count
+
+
+@kernel(nothing(I64, records(ROW), records(HOST), records(PACE), I64, records(GIVEN)))
+def collect_given(rows, table, host_table, pace, domain_pages, given):
+    """What a commit writes of rows that were given out: far less than all that hangs on them."""
+    for number in range(len(rows)):
+        row, mine = table[rows[number]], given[number]
+        host = host_table[row.host]
+        queue = pace[host.pace]
+        mine.last, mine.next_fetch, mine.leases = queue.last, queue.next_fetch, queue.leases
+        mine.domain_pages, mine.queue, mine.domain = domain_pages[host.domain], host.pace, host.domain
+        mine.state = row.state
