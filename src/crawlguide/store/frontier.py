@@ -267,7 +267,7 @@ class Frontier:
                 outcome[number], start[number] = GRANTED, lease.rows[int(rows[number])]
 
     def _leased(self, rows: I64, start: F64, terms: LeaseTerms) -> None:
-        self.changes.rows(rows)
+        self.changes.given(rows)
         self.queues.take_out(rows.astype(np.int32))
         self.states[QUEUED] -= len(rows)
         self.states[LEASED] += len(rows)
