@@ -172,6 +172,7 @@ def test_an_unknown_chance_is_null() -> None:
     ("changes", "said"),
     [
         ({"p": [0.5]}, "p: expected 2 places as `relevant` has, got 1"),
+        ({"p": [0.5, 1.5]}, "p: expected chances from 0 to 1, got 1.5"),
         ({"outcome": "px"}, "outcome: expected letters of 'pdruet', got 'x'"),
         ({"relevant": [0, 2]}, "relevant: expected 0 or 1, got 2"),
         ({"budget": 1}, "relevant: expected at most 1 fetches, as the budget says, got 2"),

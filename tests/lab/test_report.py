@@ -19,9 +19,11 @@ from rich.console import Console
 
 from crawlguide.gateway.dashboard.words import visible
 from crawlguide.lab.compare import compare
-from crawlguide.lab.report import table, words, write_html
+from crawlguide.lab.report import curves, heat, table, words, write_html
 from crawlguide.lab.report.axes import apart, ticks
+from crawlguide.lab.report.looks import looks
 from crawlguide.lab.report.page import html
+from crawlguide.lab.results import write_json
 from crawlguide.lab.study import Study
 from tests.lab.made import made, results, run
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from crawlguide.lab.results import Results
 
+DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs" / "lab-results.md").read_text()
 CHROMIUM = shutil.which("chromium")
 HOSTILE = (
     "<script>alert(1)</script>", "</title></style><img src=x onerror=alert(2)>", "\"'><svg onload=alert(3)>",
@@ -117,6 +120,46 @@ def test_the_page_says_what_was_measured(sample: Results) -> None:
     assert words.span(found.low, found.high) in page
     assert "crawlguide lab run --web made --policies layered,keyword" in page
     assert all(version in page for version in sample.versions.values())
+
+
+def test_the_python_of_the_documentation_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_json(made(3, 2, 2_000), Path("out.json"))
+    (example,) = re.findall(r"^```python\n(.*?)^```", DOCUMENTED, re.MULTILINE | re.DOTALL)
+    exec(compile(example, "lab-results.md", "exec"), {})
+    assert re.fullmatch(r"layered 0\.\d+\n\+0\.\d+ \[\+0\.\d+, \+0\.\d+\], worst on .*\n", capsys.readouterr().out)
+    assert Path("out.html").stat().st_size > 10_000
+
+
+def test_a_small_drawing_names_the_three_best_of_its_task_and_the_highest_reference() -> None:
+    """The ninth policy has no colour of its own, but is the best of one task."""
+    hits = {f"policy-{number}": 90 - 10 * number for number in range(9)} | {"oracle": 95}
+    runs = [
+        run([1] * count + [0] * (100 - count), policy=name, task=task, reference=name == "oracle")
+        for task in ("usual", "usual too", "strange")
+        for name, count in (hits | {"policy-8": 94} if task == "strange" else hits).items()
+    ]
+    study = Study(results(runs))
+    _, small = curves.drawn(study, looks(study))
+    named = {chart.title: {label.look.policy for label in chart.labels} for chart in small}
+    assert named["usual"] == {"policy-0", "policy-1", "policy-2", "oracle"}
+    assert named["strange"] == {"policy-8", "policy-0", "policy-1", "oracle"}
+
+
+def test_the_heat_map_shows_shares_of_the_highest_reference() -> None:
+    hits = {"x": 25, "y": 49, "oracle": 50}
+    runs = [run([1] * n + [0] * (100 - n), policy=name, reference=name == "oracle") for name, n in hits.items()]
+    runs.append(run([1] * 10 + [0] * 90, policy="x", task="b"))
+    study = Study(results(runs))
+    first, second, _ = heat.drawn(study, looks(study)).rows
+    assert [(cell.text, cell.level, cell.best) for cell in first.cells] == [
+        ("0.49", "h9", True), ("0.25", "h5", False), ("0.50", "h9", False)
+    ]  # fmt: skip
+    assert [(cell.text, cell.level, cell.best) for cell in second.cells] == [
+        ("", "", False), ("0.10", "h9", True), ("", "", False)
+    ]  # fmt: skip
 
 
 def strange() -> dict[str, Results]:

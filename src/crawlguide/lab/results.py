@@ -57,6 +57,8 @@ class Run(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if odd_labels := set(self.relevant) - {0, 1}:
             raise ValueError(f"relevant: expected 0 or 1, got {min(odd_labels)}")
         self.p = [_plain(value) for value in self.p]
+        if odd_chances := [value for value in self.p if value is not None and not 0 <= value <= 1]:
+            raise ValueError(f"p: expected chances from 0 to 1, got {odd_chances[0]}")
 
     @property
     def pair(self) -> tuple[str, str, int]:

@@ -88,7 +88,7 @@ def _large(study: Study, looks: Sequence[Look], at: F64, curves: dict[str, F64])
 
 def _small(study: Study, title: str, looks: Sequence[Look], at: F64, curves: dict[str, F64]) -> Chart:
     frame = Frame(32, 26, 184, 118, (0, study.budget), (0, _top(curves)))
-    best = sorted((look for look in looks if look.kind != "other"), key=lambda look: -_end(curves[look.policy]))
+    best = sorted(looks, key=lambda look: -_end(curves[look.policy]))
     policies = [look for look in best if look.kind != "reference"][: SMALL_LABELS - 1]
     labelled = policies + [look for look in best if look.kind == "reference"][:1]
     labels = _labels(frame, labelled, curves, gap=12)

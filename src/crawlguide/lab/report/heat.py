@@ -54,8 +54,9 @@ def drawn(study: Study, looks: Sequence[Look]) -> HeatMap:
     values = np.stack([study.by_task(look.policy, study.last) for look in looks], axis=1)  # [task, policy]
     is_reference = np.array([look.kind == "reference" for look in looks])
     judges = is_reference if is_reference.any() else ~is_reference
-    full = np.where(np.isnan(values[:, judges]), 0.0, values[:, judges]).max(axis=1)
-    mine = np.where(np.isnan(values) | is_reference, -1.0, values)
+    known = np.where(np.isnan(values), 0.0, values)
+    full = np.where(known[:, judges].any(axis=1), known[:, judges].max(axis=1), known.max(axis=1))
+    mine = np.where(is_reference, 0.0, known)
     best = (mine == mine.max(axis=1, keepdims=True)) & (mine > 0)
     values, full = np.vstack([values, mean(values, axis=0)]), np.append(full, full.mean())
     best = np.vstack([best, np.zeros(len(looks), bool)])
