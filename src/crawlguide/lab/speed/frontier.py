@@ -16,6 +16,7 @@ from crawlguide.core.types import Crawl, Links
 from crawlguide.gateway.library import open_guide
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from crawlguide.core.clock import Clock
@@ -63,16 +64,21 @@ def question(name: str) -> dict[str, Any]:
     return {"mcp_version": VERSION, "crawler_id": "c", "request_id": name, "budget": {"max_urls": URLS_OUT}}
 
 
-def story(url: str, name: str) -> dict[str, Any]:
-    """A page came well, with new links on it."""
+def story(urls: Sequence[str], name: str) -> dict[str, Any]:
+    """Some pages came well, each with new links on it."""
+    fetches = [fetched(url, f"{name}-{number}") for number, url in enumerate(urls)]
+    return {"mcp_version": VERSION, "crawler_id": "c", "report_id": name, "fetches": fetches}
+
+
+def fetched(url: str, name: str) -> dict[str, Any]:
     links = [{"url": f"/new/{name}-{n}.html", "anchor": f"page {n}"} for n in range(OUTLINKS)]
-    fetch = {"url": url, "status": 200, "elapsed_ms": 120, "bytes": 20_000, "relevance": 0.7, "outlinks": links}
-    return {"mcp_version": VERSION, "crawler_id": "c", "report_id": name, "fetches": [fetch]}
+    return {"url": url, "status": 200, "elapsed_ms": 120, "bytes": 20_000, "relevance": 0.7, "outlinks": links}
 
 
 def ask_message(name: str) -> AskMessage:
     return msgspec.convert(question(name), AskMessage)
 
 
-def report_message(advice: Advice, name: str) -> ReportMessage:
-    return msgspec.convert(story(advice.assigned_urls[0].url, name), ReportMessage)
+def report_message(advice: Advice, name: str, pages: int) -> ReportMessage:
+    """The first pages of an answer came."""
+    return msgspec.convert(story([given.url for given in advice.assigned_urls[:pages]], name), ReportMessage)

@@ -17,10 +17,11 @@ import numpy as np
 from crawlguide.lab.speed.frontier import OUTLINKS, URLS_OUT, ask_message, report_message
 
 if TYPE_CHECKING:
+    from crawlguide.core.messages import Advice, ReportMessage
     from crawlguide.guide.local import LocalGuide
     from crawlguide.testing import ManualClock
 
-ROUNDS, WARM_UP, CANDIDATES = 500, 100, 200
+ROUNDS, WARM_UP, CANDIDATES, PAGES_TOLD = 500, 100, 200, 10
 
 
 @dataclass
@@ -28,7 +29,8 @@ class Times:
     """CPU nanoseconds of this thread, one for each round."""
 
     asks: list[int] = field(default_factory=list)
-    tells: list[int] = field(default_factory=list)
+    tells: list[int] = field(default_factory=list)  # of one page
+    long_tells: list[int] = field(default_factory=list)  # of ten
     peers: list[int] = field(default_factory=list)
 
 
@@ -39,24 +41,32 @@ async def measured(guide: LocalGuide, clock: ManualClock, count: int, rounds: in
     whole, alone = time.process_time_ns(), time.thread_time_ns()
     for number in range(rounds):
         clock.advance(0.05)
-        await one_round(guide, f"{number}", times)
+        advice = await asked(guide, f"{number}", times.asks)
+        await told(guide, report_message(advice, f"{number}", 1), times.tells)
         times.peers.append(looked_at(heap))
     others = (time.process_time_ns() - whole) - (time.thread_time_ns() - alone)
+    for number in range(rounds // PAGES_TOLD):
+        clock.advance(1.0)
+        advice = await asked(guide, f"long-{number}", [])
+        await told(guide, report_message(advice, f"long-{number}", PAGES_TOLD), times.long_tells)
     gc.unfreeze()
     return figures(times) | {"background_us": others / rounds / 1e3}
 
 
-async def one_round(guide: LocalGuide, name: str, times: Times) -> None:
+async def asked(guide: LocalGuide, name: str, times: list[int]) -> Advice:
     question = ask_message(name)
     began = time.thread_time_ns()
     advice = await guide.ask(question)
-    times.asks.append(time.thread_time_ns() - began)
+    times.append(time.thread_time_ns() - began)
     if len(advice.assigned_urls) != URLS_OUT:
         raise RuntimeError(f"expected {URLS_OUT} URLs, got {len(advice.assigned_urls)}: nothing to measure")
-    report = report_message(advice, name)
+    return advice
+
+
+async def told(guide: LocalGuide, report: ReportMessage, times: list[int]) -> None:
     began = time.thread_time_ns()
     await guide.tell(report)
-    times.tells.append(time.thread_time_ns() - began)
+    times.append(time.thread_time_ns() - began)
 
 
 def figures(times: Times) -> dict[str, Any]:
@@ -68,6 +78,7 @@ def figures(times: Times) -> dict[str, Any]:
         "tell_us": float(tell.mean()),
         "tell_us_p50": float(np.median(tell)),
         "link_us": float(tell.mean() / OUTLINKS),
+        "link_us_of_ten_pages": float(np.mean(times.long_tells) / 1e3 / OUTLINKS / PAGES_TOLD),
         "heap_us_p50": float(np.median(peer)),
         "ask_to_heap": float(np.median(ask) / np.median(peer)),
     }

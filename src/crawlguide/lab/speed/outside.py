@@ -54,7 +54,7 @@ async def measured(server: Server, rounds: int) -> dict[str, Any]:
     line = await Line.to(server.port)
     asks = await _timed(server, [(line, "/v1/next", question(f"h{n}")) for n in range(rounds)])
     urls = [url for n in range(rounds // 10) for url in await asked(line, f"u{n}")]
-    tells = await _timed(server, [(line, "/v1/report", story(urls[n], f"t{n}")) for n in range(rounds)])
+    tells = await _timed(server, [(line, "/v1/report", story([urls[n]], f"t{n}")) for n in range(rounds)])
     line.close()
     found = {f"http_ask_{name}": value for name, value in asks.items()}
     found |= {f"http_tell_{name}": value for name, value in tells.items()}
@@ -79,7 +79,7 @@ async def acknowledged(server: Server, many: int, count: int) -> float:
 
     async def tell(number: int, line: Line) -> None:
         for n in range(number, count, many):
-            await line.post("/v1/report", story(f"https://h{n % 10_000:05d}.example/told/{many}-{n}", f"{many}-{n}"))
+            await line.post("/v1/report", story([f"https://h{n % 10_000:05d}.example/told/{many}-{n}"], f"{many}-{n}"))
 
     began = time.perf_counter()
     await asyncio.gather(*(tell(number, line) for number, line in enumerate(lines)))
@@ -97,7 +97,7 @@ async def disturbed(server: Server, rounds: int) -> float:
         while not stop.is_set():
             count += 1
             await line.post(
-                "/v1/report", story(f"https://h{count:05d}.example/d/{number}-{count}", f"d{number}-{count}")
+                "/v1/report", story([f"https://h{count:05d}.example/d/{number}-{count}"], f"d{number}-{count}")
             )
         line.close()
 
