@@ -183,6 +183,13 @@ def test_a_run_that_does_not_fit_together_is_refused(changes: dict[str, Any], sa
         run(changes.pop("relevant", [1, 0]), **changes)
 
 
+def test_a_file_whose_run_does_not_fit_together_names_the_run_and_the_field(tmp_path: Path) -> None:
+    path = tmp_path / "odd.json"
+    path.write_bytes(encode(results([run([1, 0]), run([1, 0], task="b")])).replace(b'"pp"', b'"px"', 1))
+    with pytest.raises(DataError, match=r"odd\.json: .*outcome: expected letters .* - at `\$\.runs\[0\]`"):
+        read_json(path)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -73,22 +73,21 @@ def printed(given_results: Results, width: int = 140) -> str:
     return console.file.getvalue()
 
 
-def test_the_terminal_table_says_what_was_measured(sample: Results) -> None:
-    study, text = Study(sample), printed(sample)
+@pytest.mark.parametrize("width", [80, 140])
+def test_the_terminal_table_says_what_was_measured(sample: Results, width: int) -> None:
+    study, text = Study(sample), printed(sample, width)
+    lines = [line.split() for line in text.splitlines()]
+    assert max(map(len, text.splitlines())) <= width
     for name in study.policies + study.references:
-        row = next(line for line in text.splitlines() if line.strip().startswith(f"{name} "))
-        assert words.decimal(study.mean(name, study.last)) in row
-        assert words.decimal(study.mean(name, "auc")) in row
-    found = compare(study, "layered", "keyword")
-    row = next(line for line in text.splitlines() if f"  {words.signed(found.difference)} " in line)
-    assert words.span(found.low, found.high) in row
-    assert f"{found.wins}/{found.ties}/{found.losses}" in row
-
-
-def test_a_narrow_terminal_keeps_the_names(sample: Results) -> None:
-    text = printed(sample, 80)
-    assert max(map(len, text.splitlines())) <= 80
-    assert all(name in text for name in Study(sample).policies)
+        first, second = (line for line in lines if line[:1] == [name] and line[1][0].isdigit())
+        harvests = [words.decimal(study.mean(name, f"harvest@{k}")) for k in study.checkpoints]
+        assert first[1:7] == [*harvests, words.decimal(study.mean(name, "auc"))]
+        assert second[1] == words.decimal(study.over(name, "oracle-full", study.last), 2)
+    for other in study.policies[1:]:
+        found = compare(study, "layered", other)
+        row = next(line for line in text.splitlines() if line.split()[:2] == [other, words.signed(found.difference)])
+        assert f"{words.span(found.low, found.high)}  " in row
+        assert f" {found.wins}/{found.ties}/{found.losses} " in row
 
 
 def test_what_was_not_run_is_said(sample: Results) -> None:

@@ -11,10 +11,13 @@ from rich.text import Text
 
 from crawlguide.gateway.dashboard.words import visible
 from crawlguide.lab.compare import against, subject
-from crawlguide.lab.report.words import decimal, plural, requests, signed, span, task_name
+from crawlguide.lab.report.looks import shortened
+from crawlguide.lab.report.words import count, decimal, percent, plural, requests, signed, span, task_name
 from crawlguide.lab.study import Study
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import RenderableType
 
     from crawlguide.lab.compare import Comparison
@@ -22,69 +25,81 @@ if TYPE_CHECKING:
 
 
 def table(results: Results) -> RenderableType:
+    """Fits into 80 columns."""
     study = Study(results)
-    parts: list[RenderableType] = [_found(study)]
+    parts: list[RenderableType] = [_harvest(study), _ends(study)]
     if len(study.policies) > 1:
         parts.append(_compared(study))
     parts += [
-        Text(f"{visible(name)}: {plural(count, 'task')} of {len(study.tasks)} not run", style="yellow")
-        for name, count in study.missing.items()
+        Text(f"{visible(name)}: {plural(missing, 'task')} of {len(study.tasks)} not run", style="yellow")
+        for name, missing in study.missing.items()
     ]
     return Group(*parts)
 
 
-def _found(study: Study) -> Table:
-    webs = ", ".join(visible(web) for web in sorted({web for web, _ in study.tasks}))
-    amount = f"{plural(len(study.tasks), 'task')} × {plural(len(study.repeats), 'repeat')}"
-    shown = Table(
-        title=Text(f"Harvest rate on {webs}: {amount}, {plural(study.budget, 'request')}"),
-        caption=Text(
-            "hits per request so far, mean over tasks; AUC: mean height of the curve; ÷: harvest at the end divided by"
-            " that of a reference; half: requests to 50 % of all targets, median; references know what no crawler can"
-        ),
-        box=box.SIMPLE_HEAD,
-    )
-    shown.add_column("policy", no_wrap=True)
-    for k in study.checkpoints:
-        shown.add_column(f"@{k}", justify="right")
-    for head in ("AUC", *(f"÷ {visible(name)}" for name in study.references), "recall", "half", "nDCG", "µs"):
-        shown.add_column(Text(head), justify="right")
-    for name in study.policies + study.references:
-        best = name == study.policies[0] if study.policies else False
-        style = "bold" if best else "dim" if name in study.references else ""
-        shown.add_row(Text(visible(name)), *_figures(study, name), style=style)
+def _empty(title: str, caption: str, heads: list[str]) -> Table:
+    shown = Table(title=Text(title), caption=Text(caption), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    shown.add_column(Text(heads[0]), no_wrap=True)
+    for head in heads[1:]:
+        shown.add_column(Text(head), justify="right", no_wrap=True)
     return shown
 
 
-def _figures(study: Study, name: str) -> list[str]:
-    return [
-        *(decimal(study.mean(name, f"harvest@{k}")) for k in study.checkpoints),
-        decimal(study.mean(name, "auc")),
-        *(decimal(study.over(name, reference, study.last), 2) for reference in study.references),
-        decimal(study.mean(name, "recall"), 2),
-        requests(study.middle(name, "to_50"), study.budget),
-        decimal(study.mean(name, "ndcg"), 2),
-        decimal(study.mean(name, "cpu_us"), 0),
-    ]
+def _filled(shown: Table, study: Study, figures: Callable[[str], list[str]]) -> Table:
+    """A row for every policy; the best is bold, references stand back."""
+    for name in study.policies + study.references:
+        style = "dim" if name in study.references else "bold" if name == study.policies[0] else ""
+        shown.add_row(Text(shortened(visible(name))), *figures(name), style=style)
+    return shown
+
+
+def _harvest(study: Study) -> Table:
+    webs = ", ".join(visible(web) for web in sorted({web for web, _ in study.tasks}))
+    amount = f"{plural(len(study.tasks), 'task')} × {plural(len(study.repeats), 'repeat')}"
+    shown = _empty(
+        f"Harvest rate on {webs}: {amount}, {plural(study.budget, 'request')}",
+        "relevant pages found per request so far, mean over tasks; AUC: mean height of the curve;"
+        " wasted: requests for traps, duplicates, dead links and errors; µs: processor time for each decision",
+        ["policy", *(f"@{k}" for k in study.checkpoints), "AUC", "wasted", "µs"],
+    )
+
+    def figures(name: str) -> list[str]:
+        harvests = [decimal(study.mean(name, f"harvest@{k}")) for k in study.checkpoints]
+        wasted = sum(study.mean(name, figure) for figure in ("traps", "duplicates", "dead", "errors"))
+        return [*harvests, decimal(study.mean(name, "auc")), percent(wasted), count(study.mean(name, "cpu_us"))]
+
+    return _filled(shown, study, figures)
+
+
+def _ends(study: Study) -> Table:
+    shown = _empty(
+        "At the end of the budget",
+        "÷: harvest divided by that of a reference, which is shown what no crawler can know; 50 %: requests to half of"
+        " all targets, median over runs",
+        ["policy", *(f"÷ {shortened(visible(name), 14)}" for name in study.references), "recall", "50 %"],
+    )
+
+    def figures(name: str) -> list[str]:
+        half = requests(study.middle(name, "to_50"), study.budget)
+        shares = [decimal(study.over(name, reference, study.last), 2) for reference in study.references]
+        return [*shares, decimal(study.mean(name, "recall")), half]
+
+    return _filled(shown, study, figures)
 
 
 def _compared(study: Study) -> Table:
     chosen = subject(study)
-    shown = Table(
-        title=Text(f"{visible(chosen)} against the others: difference in harvest at {study.budget}"),
-        caption=Text("paired over web, task and repeat; 95 % interval by hierarchical bootstrap; tasks won/even/lost"),
-        box=box.SIMPLE_HEAD,
+    shown = _empty(
+        f"{shortened(visible(chosen))} against the others: difference in harvest at {study.budget}",
+        "paired over web, task and repeat; 95 % interval by hierarchical bootstrap; tasks won/even/lost",
+        ["against", "difference", "95 %", "tasks"],
     )
-    for head, justify in (("against", "left"), ("difference", "right"), ("95 %", "right"), ("tasks", "right")):
-        shown.add_column(head, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    shown.add_column("worst task")
+    shown.add_column("worst task", no_wrap=True)
     for found in against(study, chosen):
         style = "green" if found.low > 0 else "red" if found.high < 0 else ""
-        tasks = f"{found.wins}/{found.ties}/{found.losses}"
-        shown.add_row(
-            Text(visible(found.other)), Text(signed(found.difference), style), Text(span(found.low, found.high)), tasks,
-            Text(_worst(study, found)),
-        )  # fmt: skip
+        difference, interval = Text(signed(found.difference), style), Text(span(found.low, found.high))
+        tasks, worst = f"{found.wins}/{found.ties}/{found.losses}", Text(shortened(_worst(study, found), 20))
+        shown.add_row(Text(shortened(visible(found.other))), difference, interval, tasks, worst)
     return shown
 
 
