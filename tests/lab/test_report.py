@@ -8,19 +8,15 @@ from __future__ import annotations
 import io
 import re
 import shutil
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 from rich.console import Console
 
 from crawlguide.gateway.dashboard.words import visible
 from crawlguide.lab.compare import compare
 from crawlguide.lab.report import curves, heat, table, words, write_html
-from crawlguide.lab.report.axes import apart, ticks
 from crawlguide.lab.report.looks import looks
 from crawlguide.lab.report.page import html
 from crawlguide.lab.results import write_json
@@ -277,33 +273,3 @@ def test_the_page_follows_the_reader_and_paper_is_white(
             "body => getComputedStyle(body).backgroundColor.match(/\\d+/g).map(Number)"
         )
         assert (sum(ground) > 384) == (scheme == "light" or media == "print")
-
-
-@given(some.floats(-1e3, 1e3), some.floats(1e-3, 1e3), some.integers(1, 10))
-def test_ticks_enclose_what_is_drawn_and_are_not_many(low: float, span: float, about: int) -> None:
-    marks = ticks(low, low + span, about)
-    assert marks[0] <= low + 1e-6 * span
-    assert marks[-1] >= low + span - 1e-6 * span
-    assert 2 <= len(marks) <= about + 3
-
-
-def test_ticks_are_round() -> None:
-    assert ticks(0, 0.47) == [0, 0.1, 0.2, 0.3, 0.4, 0.5]
-    assert ticks(0, 2_000) == [0, 500, 1_000, 1_500, 2_000]
-    assert ticks(-0.12, 0.3, 6) == [-0.2, -0.1, 0.0, 0.1, 0.2, 0.3]
-
-
-@given(some.lists(some.floats(0, 400), max_size=40))
-def test_labels_stand_apart_inside_and_in_order(wanted: list[float]) -> None:
-    places = apart(wanted, 16, 0, 400)
-    gap = min(16, 400 / max(1, len(wanted) - 1))
-    placed = sorted(places)
-    assert all(later - earlier >= gap - 0.2 for earlier, later in pairwise(placed))
-    assert all(-0.1 <= place <= 400.1 for place in places)
-    order = sorted(range(len(wanted)), key=lambda number: wanted[number])
-    assert [places[number] for number in order] == placed
-
-
-def test_labels_with_room_stay_where_they_belong() -> None:
-    assert apart([300, 10, 100], 16, 0, 400) == [300, 10, 100]
-    assert apart([100, 100], 16, 0, 400) == [92, 108]
