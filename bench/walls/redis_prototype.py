@@ -616,7 +616,7 @@ class RedisPrototype:
             what = (id_, url, host, first + len(items), given, depth + 1, tightest, reason or "")
             items.append((*what, metadata.decode() if metadata else False, parent, relevance))
         replies = await self._send(crawl, "discover", links.id, items, at=at, deepest=links.deepest)
-        return Discovery(sum(reply[1] for _, reply in replies), links.id)
+        return Discovery(sum(reply[1] for _, reply in replies), links.id, links.id[:0])  # which were new is not told
 
     async def _outlinks(self, crawl: Crawl, links: Links, parents: Fetches) -> dict[int, tuple[str, float, int, int]]:
         """Per page its id, relevance, depth and bound. Neither links nor fetches carry the last two."""

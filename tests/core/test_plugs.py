@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawlguide.core import plugs
+from crawlguide.core.crawls import Goal
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.guide import strategies
 from crawlguide.guide.strategies import best_first
@@ -81,7 +82,7 @@ def test_an_unknown_option_is_refused_by_name() -> None:
 @pytest.mark.parametrize("kind", plugs.kinds(strategies))
 def test_every_strategy_can_be_built_from_its_own_defaults(kind: str) -> None:
     plug = plugs.module(strategies, kind, "strategy.kind")
-    built = plug.build(plugs.options(plug, {"kind": kind}, "strategy"), 0)
+    built = plug.build(plugs.options(plug, {"kind": kind}, "strategy"), 0, Goal())
     assert built.predictor.version
 
 

@@ -5,7 +5,7 @@ Stores and guides are async: memory never suspends, a disk suspends only for dur
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         KnownPage,
         KnownUrl,
         LeaseTerms,
+        Lesson,
         Links,
         Paths,
         Recorded,
@@ -45,13 +46,33 @@ class Predictor(Protocol):
     """Some to values: the worth of fetching each row, in 0…1.
 
     The same function writes a row's priority at rest and its exact value in an answer, so it must depend on the
-    columns of the batch alone. `version` names it in answers and logs.
+    columns of the batch alone, and, if it is a `Learner`, on what it heard. `version` names it in answers and logs.
     """
 
     @property
     def version(self) -> str: ...
 
     def predict(self, batch: Batch) -> F64: ...
+
+
+@runtime_checkable
+class Learner(Predictor, Protocol):
+    """A predictor that hears what became of its advice. One that does not learn simply lacks these two methods.
+
+    It may be asked about URLs it never heard of: they came by an import, or before it was built.
+    """
+
+    def given(self, batch: Batch) -> None:
+        """These rows were just handed out, as they stood when it was decided: the one half of an example."""
+        ...
+
+    def learn(self, lesson: Lesson) -> U64 | None:
+        """The other half: what was fetched and found. Returns URLs whose value changed besides those linked here.
+
+        The URLs that a lesson's links lead to are ranked anew in any case. Of those returned the first 2 000 are, so
+        that no tell costs more than it may; whoever has more keeps them for the next lesson.
+        """
+        ...
 
 
 class Filter(Protocol):

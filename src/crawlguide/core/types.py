@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from crawlguide.core.tables import BESIDE, F64, I32, I64, U8, U64, Fact, Lookup, Rows, Table, Text, count_facts
+from crawlguide.core.tables import BESIDE, F64, I32, I64, U8, U64, Fact, Lookup, Mask, Rows, Table, Text, count_facts
 
 
 class Crawl(NamedTuple):
@@ -217,10 +217,11 @@ class Grants:
 
 @dataclass(frozen=True)
 class Discovery:
-    """What came of `discover`: how many URLs were new, and every known URL the links touched."""
+    """What came of `discover`: how many URLs were new, every known URL the links touched, and the new among them."""
 
     new: int
     touched: U64
+    fresh: U64
 
 
 @dataclass(frozen=True)
@@ -229,6 +230,22 @@ class Recorded:
 
     skipped: Sequence[str | None]
     changed: U64
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a learner hears of one tell: the fetches that the store accepted, and every link found on them.
+
+    Late feedback is a fetch with a reward and a status of -1; a lease that came back unused has the error "released".
+    Seeds make a lesson of their own, without fetches: links whose parent is -1.
+    """
+
+    at: float
+    fetches: Fetches
+    title: Text  # of each fetch; "" where the crawler did not say
+    text: Text
+    links: Links
+    fresh: Mask  # links to URLs that nobody knew before this lesson
 
 
 @dataclass(frozen=True)

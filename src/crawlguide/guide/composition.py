@@ -32,7 +32,7 @@ def strategy(definition: Definition, seed: int, plugins: Collection[str]) -> Str
     if not isinstance(kind, str):
         raise MalformedRequest(f"strategy.kind: expected a name, got {kind!r}", field="strategy.kind")
     plug = plugs.module(strategies, kind, "strategy.kind", plugins)
-    built: Strategy = plug.build(plugs.options(plug, definition.strategy, "strategy"), seed)
+    built: Strategy = plug.build(plugs.options(plug, definition.strategy, "strategy"), seed, definition.goal)
     return built
 
 

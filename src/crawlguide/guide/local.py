@@ -224,6 +224,8 @@ class LocalGuide:
         held, dropped = answers.deferred(walked, ask), walked.dropped
         if not len(walked.batch):
             return await self._nothing(running, ask, Given(deferred=held, dropped=dropped))
+        if running.learner is not None:
+            running.learner.given(walked.batch)
         expires = ask.at + lease_s(ask)
         urls = answers.assigned(walked, ask, expires)
         self.recent[ask.crawl].answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))

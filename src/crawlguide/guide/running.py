@@ -10,6 +10,7 @@ import msgspec
 
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.protocols import Learner
 from crawlguide.core.types import Page
 from crawlguide.features import relevance
 from crawlguide.guide import composition
@@ -37,6 +38,7 @@ class Record(msgspec.Struct):
 class Running:
     record: Record
     strategy: Strategy
+    learner: Learner | None  # the strategy's predictor, if it learns
     weights: Weights
     filters: tuple[Filter, ...]
     rules: Rules
@@ -66,6 +68,7 @@ def running(record: Record, filters: Sequence[str], seed: int, plugins: Collecti
     return Running(
         record=record,
         strategy=strategy,
+        learner=strategy.predictor if isinstance(strategy.predictor, Learner) else None,
         weights=definition.weights.over(strategy.weights),
         filters=rules,
         filters_applied=[f"{rule.name}_ok" for rule in rules],

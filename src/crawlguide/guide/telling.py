@@ -9,6 +9,7 @@ import numpy as np
 
 from crawlguide.core.messages import Ack, ItemResult
 from crawlguide.guide import intake
+from crawlguide.guide.lessons import NOTHING, lesson, seed_lesson, taught
 from crawlguide.guide.pipeline import valued
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Telling:
         report = intake.reported(fetches, crawl, crawler_id, at, running.rules)
         policy = running.definition.policy
         recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries)
-        discovered = await self._discovered(running, report, recorded)
+        discovered = await self._discovered(running, report, recorded, fetches)
         if policy.recrawl:
             due = np.full(len(report.fetches), at + policy.recrawl_after_s)
             await self.store.schedule(crawl, report.fetches.target_id, due)
@@ -41,7 +42,10 @@ class Telling:
         """Add seeds; returns how many were new."""
         links = intake.seeded(seeds, running.rules)
         discovery = await self.store.discover(crawl, links, None, at)
-        await self.rank(running, crawl, discovery.touched)
+        learned = NOTHING
+        if running.learner is not None:
+            learned = taught(running.learner, seed_lesson(links, discovery, at))
+        await self.rank(running, crawl, np.concatenate([discovery.touched, learned]))
         return discovery.new
 
     async def rank(self, running: Running, crawl: Crawl, ids: U64) -> None:
@@ -50,14 +54,17 @@ class Telling:
             batch = await self.store.look(crawl, np.unique(ids))
             await self.store.rank(crawl, batch.id, valued(running, batch))
 
-    async def _discovered(self, running: Running, report: Report, recorded: Recorded) -> int:
-        """Links of accepted fetches join the frontier; everything they touch is ranked anew."""
-        links = report.links
+    async def _discovered(self, running: Running, report: Report, recorded: Recorded, messages: Sequence[Fetch]) -> int:
+        """Links of accepted fetches join the frontier; everything they touch, or teach, is ranked anew."""
+        fetches, links = report.fetches, report.links
         used = np.array([reason is None for reason in recorded.skipped], np.bool_)
         if not used.all():
             links = links.take(used[links.parent])
-        discovery = await self.store.discover(report.crawl, links, report.fetches, report.at)
-        await self.rank(running, report.crawl, np.concatenate([discovery.touched, recorded.changed]))
+        discovery = await self.store.discover(report.crawl, links, fetches, report.at)
+        learned = NOTHING
+        if running.learner is not None:
+            learned = taught(running.learner, lesson(report, used, links, discovery, messages))
+        await self.rank(running, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
         return discovery.new
 
 

@@ -25,7 +25,7 @@ def discover(frontier: Frontier, links: Links, parents: Fetches | None, at: floa
     page_rows, relevance = pages(frontier, parents)
     links = on_known_pages(links, page_rows)
     if not len(links):
-        return Discovery(0, links.id)
+        return Discovery(0, links.id, links.id)
     rows, fresh = frontier.claim(links.id, links.url, links.host, at)
     kept, fate = np.zeros(len(rows), np.uint8), np.zeros(len(rows), np.uint8)
     refused = np.array([reason is not None for reason in links.reason], np.uint8)
@@ -41,7 +41,7 @@ def discover(frontier: Frontier, links: Links, parents: Fetches | None, at: floa
     sort_out(frontier, rows, links, fate)
     new = int(np.count_nonzero(fresh))
     frontier.counts["discovered"] += new
-    return Discovery(new, links.id)
+    return Discovery(new, links.id, links.id[fresh != 0])
 
 
 def pages(frontier: Frontier, parents: Fetches | None) -> tuple[I64, F64]:

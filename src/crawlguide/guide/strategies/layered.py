@@ -10,6 +10,7 @@ from crawlguide.predictors.heuristic import Heuristic
 from crawlguide.sampling.top import Top
 
 if TYPE_CHECKING:
+    from crawlguide.core.crawls import Goal
     from crawlguide.core.protocols import Strategy
 
 
@@ -17,5 +18,5 @@ class Options(Fixed, frozen=True):
     kind: str = "layered"
 
 
-def build(options: Options, seed: int) -> Strategy:  # noqa: ARG001 - every strategy is built so
+def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
     return Composition(Top(), Heuristic(), Weights())
