@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,6 +42,30 @@ def serve(
             threading.Event().wait()
         finally:
             say(f"{len(server.log)} requests were answered")
+
+
+@webs.command()
+def build(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder for the web.")],
+    sources: Annotated[
+        list[str], typer.Argument(metavar="SOURCE…", help="DIR=URL, a WARC file, or a file of `crawlguide export`.")
+    ],
+    topic: Annotated[
+        list[str] | None, typer.Option("--topic", help="NAME=REGEX: what to look for, in title, URL and text.")
+    ] = None,
+) -> None:
+    """Make a web out of folders of HTML, WARC files or crawls, to run strategies on it.
+
+    Example: crawlguide lab build web site=https://example.com/ --topic books='books?|novels?'
+    """
+    from crawlguide.lab.build import build as built  # noqa: PLC0415
+
+    made = built(out, sources, topic or [])
+    say(f"{out}: {made.pages} pages on {made.hosts} hosts, {made.links} links between them, {made.outside} to outside")
+    for name, count in made.tasks.items():
+        say(f"  {name}: {count} relevant pages")
+    if not made.tasks:
+        say("  nothing to look for: no page fits a --topic, and no relevance was told")
 
 
 def _seed(tasks: Sequence[Task]) -> str:

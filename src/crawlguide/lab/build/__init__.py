@@ -1,0 +1,46 @@
+"""Make a recorded web: from folders of HTML, from WARC files, from a crawl that crawlguide has guided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crawlguide.core.errors import ConfigError
+from crawlguide.lab.build import exports, folders, topics, warc, writing
+from crawlguide.lab.build.found import Found
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.lab.build.writing import Written
+
+__all__ = ["build"]
+
+
+def build(out: Path, sources: Sequence[str], rules: Sequence[str] = ()) -> Written:
+    """Write a web to the folder `out`. A source is `DIR=URL`, a WARC file, or a file of `crawlguide export`.
+
+    Each rule, `NAME=REGEX`, makes a task; so does the relevance that was told in a crawl.
+    """
+    looked_for = [topics.parsed(rule) for rule in rules]
+    mapped = [folders.parsed(source) for source in sources if _is_folder(source)]
+    found = folders.found(mapped)
+    for source in sources:
+        if not _is_folder(source):
+            found.add(_read(Path(source)))
+    for topic in looked_for:
+        found.judge(topic.name, (page.url for page in found.pages if page.status == 200 and topic.fits(page)))
+    return writing.written(out, found)
+
+
+def _is_folder(source: str) -> bool:
+    return "=" in source and not Path(source).is_file()
+
+
+def _read(file: Path) -> Found:
+    if not file.name.endswith((*warc.ENDINGS, *exports.ENDINGS)):
+        known = ", ".join((*warc.ENDINGS, *exports.ENDINGS))
+        raise ConfigError(f"{file}: expected DIR=URL, or a file that ends in {known}")
+    if not file.is_file():
+        raise ConfigError(f"{file}: there is no such file")
+    return warc.found(file) if file.name.endswith(warc.ENDINGS) else exports.found(file)
