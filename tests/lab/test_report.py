@@ -143,6 +143,21 @@ def test_a_small_drawing_names_the_three_best_of_its_task_and_the_highest_refere
     assert named["strange"] == {"policy-8", "policy-0", "policy-1", "oracle"}
 
 
+@pytest.mark.parametrize("hits", [0, 1, 7, 12, 21, 25, 26, 47, 60, 99, 100])
+def test_curves_and_ticks_stay_inside_their_frame(hits: int) -> None:
+    study = Study(results([run([1] * hits + [0] * (100 - hits)), run([0] * (100 - hits) + [1] * hits, policy="y")]))
+    large, small = curves.drawn(study, looks(study))
+    for chart in (large, *small):
+        frame = chart.frame
+        assert all(frame.top <= tick.at <= frame.bottom for tick in chart.y_ticks)
+        assert len(chart.y_ticks) >= 2
+        for line in chart.lines:
+            for point in re.findall(r"[\d.]+ [\d.]+", line.path):
+                x, y = map(float, point.split())
+                assert frame.left <= x <= frame.right
+                assert frame.top <= y <= frame.bottom
+
+
 def test_the_heat_map_shows_shares_of_the_highest_reference() -> None:
     hits = {"x": 25, "y": 49, "oracle": 50}
     runs = [run([1] * n + [0] * (100 - n), policy=name, reference=name == "oracle") for name, n in hits.items()]

@@ -81,7 +81,7 @@ def _large(study: Study, looks: Sequence[Look], at: F64, curves: dict[str, F64])
     frame = Frame(40, 30, 690, 400, (0, study.budget), (0, _top(curves)))
     labels = _labels(frame, looks, curves, gap=16)
     x_ticks = [Tick(frame.x(value), number(value)) for value in ticks(0, study.budget, 5) if value <= study.budget]
-    y_ticks = [Tick(frame.y(value), f"{value:g}") for value in ticks(*frame.y_range)]
+    y_ticks = _y_ticks(frame, 5)
     lines = _lines(frame, looks, at, curves)
     return Chart("mean over all tasks", frame, 960, 474, lines, labels, x_ticks, y_ticks)
 
@@ -93,8 +93,14 @@ def _small(study: Study, title: str, looks: Sequence[Look], at: F64, curves: dic
     labelled = policies + [look for look in best if look.kind == "reference"][:1]
     labels = _labels(frame, labelled, curves, gap=12)
     x_ticks = [Tick(frame.x(value), number(value)) for value in (0, study.budget)]
-    y_ticks = [Tick(frame.y(value), f"{value:g}") for value in ticks(*frame.y_range, about=2)]
+    y_ticks = _y_ticks(frame, 2)
     return Chart(shortened(title, 34), frame, 304, 166, _lines(frame, looks, at, curves), labels, x_ticks, y_ticks)
+
+
+def _y_ticks(frame: Frame, about: int) -> list[Tick]:
+    """Round values inside the frame; few of them may be so far apart that the next lies outside."""
+    low, high = frame.y_range
+    return [Tick(frame.y(value), f"{value:g}") for value in ticks(low, high, about) if value <= high]
 
 
 def _top(curves: dict[str, F64]) -> float:
