@@ -3,8 +3,10 @@
 python examples/crawler.py http://127.0.0.1:8080 https://example.com/
 """
 
+import signal
 import sys
 import time
+from contextlib import suppress
 from functools import cache
 from html.parser import HTMLParser
 from typing import Any
@@ -70,5 +72,9 @@ def crawl(guide: Client, seeds: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    with Client(sys.argv[1]) as guide:
-        crawl(guide, sys.argv[2:])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with Client(sys.argv[1]) as guide, suppress(KeyboardInterrupt):
+        try:
+            crawl(guide, sys.argv[2:])
+        finally:  # whatever ends it: others go on with what it holds
+            guide.release(CRAWL, AGENT)

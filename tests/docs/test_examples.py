@@ -6,6 +6,7 @@ import ast
 import contextlib
 import io
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -105,6 +106,22 @@ def test_the_crawler_says_that_a_host_does_not_answer(guide: Served) -> None:
         process.kill()
 
 
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_crawler_that_is_told_to_stop_returns_what_it_holds(guide: Served, site: Site, how: signal.Signals) -> None:
+    command = [sys.executable, str(CRAWLER), guide.url, site.url + "/"]
+    with Client(guide.url) as client, subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        until = time.monotonic() + 30
+        while not client.stats("example")["crawls"]["example"]["leased"] and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(how)
+        assert process.wait(30) == 0
+        counted = client.stats("example")["crawls"]["example"]
+    assert counted["leased"] == 0
+    assert counted["queued"] > 0
+
+
 def blocks(text: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
@@ -121,7 +138,7 @@ def test_the_python_of_the_clients_page_runs(guide: Served) -> None:
 
 def test_the_clients_page_names_every_method() -> None:
     public = {name for name in dir(Client) if not name.startswith("_")}
-    assert set(re.findall(r"`([a-z]+)\(", CLIENTS.partition("## When")[0])) == public
+    assert set(re.findall(r"`([a-z_]+)\(", CLIENTS.partition("## When")[0])) == public
 
 
 def test_the_clients_page_names_every_code_and_what_it_raises() -> None:

@@ -307,6 +307,29 @@ async def test_a_subscription_fills_its_places_and_a_report_frees_them(served: S
     assert len(set(given)) == 5
 
 
+async def test_a_release_frees_places_through_whatever_door(served: Served, crawl: str) -> None:
+    prepare(served, crawl, 4)
+    async with opened(served) as line:
+        first = urls_of(await line.call("subscribe", "s", **wish(crawl, 4)))
+        assert len(first) == 4
+        path, message = f"/v1/crawls/{crawl}/release", {"crawler_id": "c-1"}
+        assert (await asyncio.to_thread(post, served, path, message)).json() == {"released": 4}
+        assert sorted(urls_of(await line.hear())) == sorted(first)
+        await line.say("release", 7, crawler_id="c-1", crawl_id=crawl)
+        answers = [await line.hear(), await line.hear()]
+        assert {"type": "release", "id": 7, "released": 4} in answers
+        (assignment,) = [answer for answer in answers if answer["type"] == "assignment"]
+        assert sorted(urls_of(assignment)) == sorted(first)
+
+
+async def test_a_release_for_a_crawl_that_is_not_there_is_not_found(served: Served, crawl: str) -> None:
+    async with opened(served) as line:
+        answer = await line.call("release", 7, crawler_id="c-1", crawl_id=crawl)
+        assert (answer["type"], answer["error"]["code"]) == ("error", "not_found")
+        answer = await line.call("release", 8, crawl_id=crawl)
+        assert (answer["error"]["code"], answer["error"]["field"]) == ("malformed_request", "crawler_id")
+
+
 async def test_history_in_an_ask_frees_places_too(served: Served, crawl: str) -> None:
     prepare(served, crawl, 5)
     async with opened(served) as line:

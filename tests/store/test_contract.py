@@ -562,6 +562,56 @@ async def test_scan_sees_every_url_once_page_by_page(store: Store) -> None:
     assert sorted(seen) == sorted(found)
 
 
+async def test_a_priority_set_by_hand_is_shown_and_can_be_lifted(store: Store) -> None:
+    await store.discover(CRAWL, links(A, B), None, 0.0)
+    await store.give(CRAWL, ids(A, C), np.array([0.7, 0.9]))
+    assert (await store.look(CRAWL, ids(A, B))).given.tolist() == pytest.approx([0.7, np.nan], nan_ok=True)
+    await store.give(CRAWL, ids(A), np.array([np.nan]))
+    assert np.isnan((await store.look(CRAWL, ids(A))).given).all()
+    assert (await store.stats(CRAWL))["discovered"] == 2
+
+
+async def test_held_counts_what_a_crawler_holds_until_it_is_told_released_or_ends(store: Store) -> None:
+    await store.discover(CRAWL, links(A, B, C, D, X), None, 0.0)
+    await leased(store, A, B, C, D, crawler_id="c-1")
+    await leased(store, X, crawler_id="c-2")
+    assert [await store.held(CRAWL, name, 1.0) for name in ("c-1", "c-2", "c-3")] == [4, 1, 0]
+    await store.record(CRAWL, fetches(A, crawler_id="c-9"), 1.0, 3)
+    await store.record(CRAWL, fetches(B, status=0, error="released", crawler_id="c-1"), 1.0, 3)
+    assert await store.held(CRAWL, "c-1", 1.0) == 2
+    await store.release(CRAWL, "c-2")
+    assert await store.held(CRAWL, "c-2", 1.0) == 0
+    assert await store.held(CRAWL, "c-1", 1_000.0) == 0
+
+
+async def test_open_hosts_are_those_on_which_something_waits_and_may_be_fetched(store: Store) -> None:
+    await store.discover(CRAWL, links(A, X, Y, Z), None, 0.0)
+    await leased(store, X)
+    await store.control("y.org", block_until=100.0)
+    await store.withhold(CRAWL, ["z.org"], np.array([100.0]))
+    assert await store.open_hosts(CRAWL, None, 5.0, 10, 0) == (["a.org"], None)
+    assert sorted((await store.open_hosts(CRAWL, None, 200.0, 10, 0))[0]) == ["a.org", "y.org", "z.org"]
+
+
+async def test_open_hosts_come_page_by_page_each_once(store: Store) -> None:
+    found = [f"https://h{number}.{name}.org/" for number in range(7) for name in ("a", "b")]
+    await store.discover(CRAWL, links(*found), None, 0.0)
+    for domain, wanted in ((None, 14), ("a.org", 7), ("nobody.org", 0)):
+        seen: list[str] = []
+        cursor: int | None = 0
+        while cursor is not None:
+            names, cursor = await store.open_hosts(CRAWL, domain, 5.0, 3, cursor)
+            assert len(names) <= 3
+            seen += names
+        assert (len(seen), len(set(seen))) == (wanted, wanted)
+
+
+async def test_what_was_banned_comes_in_once_it_no_longer_is(store: Store) -> None:
+    await store.discover(CRAWL, links(A, B, reason=["banned", "risk"]), None, 0.0)
+    await store.discover(CRAWL, links(A, B), None, 1.0)
+    assert await gathered(store) == [A]
+
+
 async def test_scan_filters_by_state_and_host(store: Store) -> None:
     await store.discover(CRAWL, links(A, B, X), None, 0.0)
     await store.record(CRAWL, fetches(A), 1.0, 3)

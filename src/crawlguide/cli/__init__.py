@@ -18,6 +18,7 @@ from crawlguide.cli import (
     serve,
     starting,
     status,
+    steering,
     telling,
 )
 from crawlguide.cli.common import FAILED, INTERRUPTED, WRONG_USAGE, app, say
@@ -37,6 +38,7 @@ __all__ = [
     "serve",
     "starting",
     "status",
+    "steering",
     "telling",
 ]
 

@@ -1,4 +1,4 @@
-"""Who answers next, report, explain and status: a server over HTTP, or a data folder opened in this process."""
+"""Who answers commands about a crawl: a server over HTTP, or a data folder opened in this process."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ RETRIES = 2  # a person waits: what does not pass by then is said
 
 
 class Answers(Protocol):
-    """What `crawlguide.Client` and `crawlguide.cli.folder.OpenFolder` share. Dictionaries in, dictionaries out."""
+    """What commands use of `crawlguide.Client` and `crawlguide.Guide`. Dictionaries in, dictionaries out."""
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]: ...
     def tell(self, message: Mapping[str, Any]) -> dict[str, Any]: ...
     def explain(self, crawl_id: str, url: str) -> dict[str, Any]: ...
     def stats(self, crawl_id: str | None = None) -> dict[str, Any]: ...
+    def release(self, crawl_id: str, crawler_id: str) -> int: ...
+    def rules(self, crawl_id: str) -> dict[str, Any]: ...
+    def edit_rules(self, crawl_id: str, edit: Mapping[str, Any]) -> dict[str, Any]: ...
     def close(self) -> None: ...
 
 
@@ -37,9 +40,9 @@ def answering(url: str | None, data: str | None, config: Path | None, *, new: bo
     guide: Answers
     if data is not None:
         check_place(options, data, url, must_exist=not new)
-        from crawlguide.cli.folder import OpenFolder  # noqa: PLC0415
+        from crawlguide import Guide  # noqa: PLC0415
 
-        guide = OpenFolder(Path(options.store.data), options)
+        guide = Guide.open(Path(options.store.data), config=options)
     else:
         from crawlguide import Client  # noqa: PLC0415
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crawlguide.gateway.places import Place
 
 ORDER = (
-    *("init", "serve", "next", "report", "explain", "status", "config", "doctor"),
+    *("init", "serve", "next", "report", "explain", "release", "rules", "status", "config", "doctor"),
     *("backup", "restore", "export", "import", "bench"),
 )
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from crawlguide.core.config import Config
     from crawlguide.core.protocols import Store
 
-RENEWED_AT_ONCE = 500
-PAGES_AT_ONCE = 20
+RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between others, and how often in a row
 
 
 class Crawls:
@@ -56,7 +55,7 @@ class Crawls:
         old = await self.get(crawl, at)
         built.record = Record(definition, old.record.paused, renewal.states(old.record, definition))
         if renewal.same_judge(old.definition, definition):  # what it has learned stays
-            built.strategy = old.strategy
+            built.strategy, built.learner = old.strategy, old.learner
         self._running[crawl] = built
         await self._save(crawl, built.record, at)
         if old.definition != definition:

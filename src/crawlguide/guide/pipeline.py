@@ -55,16 +55,11 @@ class Pipeline:
         forbidden: Counter[str] = Counter()
         for limit in (usual * wider for wider in WIDER):
             batch = await self._gathered(running, ask, limit)
-            walked = await self._judged(running, ask, batch, limit)
-            forbidden.update({name: walked.dropped.get(name, 0) for name in running.forbidding})
+            walked = await self._judged(running, ask, batch, limit, forbidden)
             if len(walked.batch) >= wanted or len(batch) < limit:
                 break
-        scope = running.crawlers.scope_of(ask.crawler_id)
-        if scope is not None and len(walked.batch) < wanted:
-            hosts = await seeking.hosts(self.store, running, ask, scope)
-            if hosts:
-                batch = await self._gathered(running, replace(ask, focus=hosts, domain_hash=None), usual)
-                walked = await self._judged(running, ask, batch, len(batch))
+        if len(walked.batch) < wanted:
+            walked = await self._sought(running, ask, usual, forbidden) or walked
         walked.dropped.update(+forbidden)  # what one look dropped for good, the next does not see any more
         if len(walked.batch) >= wanted:
             walked.dropped.pop("budget", None)  # the answer is full: what did not fit was not refused
@@ -72,12 +67,22 @@ class Pipeline:
             walked = walked.take(np.arange(wanted))
         return await self._reserved(running, ask, walked)
 
+    async def _sought(self, running: Running, ask: Ask, limit: int, forbidden: Counter[str]) -> Walked | None:
+        """For a crawler with a scope of its own: what lies in it, however low it stands. None: nothing was found."""
+        scope = running.crawlers.scope_of(ask.crawler_id)
+        hosts = await seeking.hosts(self.store, running, ask, scope) if scope is not None else None
+        if not hosts:
+            return None
+        batch = await self._gathered(running, replace(ask, focus=hosts, domain_hash=None), limit)
+        return await self._judged(running, ask, batch, len(batch), forbidden)
+
     async def _gathered(self, running: Running, ask: Ask, limit: int) -> Batch:
         policy = running.definition.policy
         per_host = min(CANDIDATES_PER_HOST * policy.max_per_host or limit, limit)
         return await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host)
 
-    async def _judged(self, running: Running, ask: Ask, batch: Batch, limit: int) -> Walked:
+    async def _judged(self, running: Running, ask: Ask, batch: Batch, limit: int, forbidden: Counter[str]) -> Walked:
+        """What of a batch may go out, best first; adds to `forbidden` what never may."""
         sample = running.strategy.sampler.sample(batch, ask, limit)
         if len(sample.rows) < len(batch):
             batch = batch.take(sample.rows)
@@ -89,6 +94,7 @@ class Pipeline:
             if np.count_nonzero(keep) < len(keep):
                 await self._refused(ask, walked, rule, ~keep)
                 walked = walked.take(np.flatnonzero(keep))
+        forbidden.update({name: walked.dropped.get(name, 0) for name in running.forbidding})
         return walked
 
     def ranked(self, running: Running, ask: Ask, batch: Batch) -> tuple[Batch, F64]:

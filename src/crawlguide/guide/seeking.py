@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.running import Running
     from crawlguide.policy.scope import Scope
 
-LOOKED_AT, TAKEN, PAGE = 1_000, 20, 100
+LOOKED_AT, TAKEN, PAGE = 1_000, 20, 250
 
 
 async def hosts(store: Store, running: Running, ask: Ask, scope: Scope) -> frozenset[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Batch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a name is looked up in what this very scope has said before
 class Scope:
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from crawlguide.store.frontier import Frontier
 
 SCANNED_AT_ONCE = 100_000
+HOSTS_AT_ONCE = 10_000
 
 
 def batch(frontier: Frontier, rows: I64) -> Batch:
@@ -95,14 +96,14 @@ def hosts(frontier: Frontier, limit: int) -> tuple[Hosts, I64, F64]:
 def open_hosts(
     frontier: Frontier, domain: str | None, until: float, limit: int, start: int
 ) -> tuple[list[str], int | None]:
-    """Up to `limit` hosts on which URLs wait and that open by `until`; looks at SCANNED_AT_ONCE of them at most."""
+    """Up to `limit` hosts on which URLs wait and that open by `until`; looks at HOSTS_AT_ONCE of them at most."""
     frontier.queues.fit(0, len(frontier.hosts.rows))
     if domain is None:
-        found = np.arange(start, min(start + SCANNED_AT_ONCE, frontier.hosts.end))
+        found = np.arange(start, min(start + HOSTS_AT_ONCE, frontier.hosts.end))
         last = frontier.hosts.end
     else:
         mine = frontier.hosts.of_domain(urls.domain_hash(domain))
-        found, last = np.array(mine[start : start + SCANNED_AT_ONCE], np.int64), len(mine)
+        found, last = np.array(mine[start : start + HOSTS_AT_ONCE], np.int64), len(mine)
     opens = np.maximum(frontier.hosts.rows["withheld"][found], frontier.pace.opens[frontier.hosts.pace_row[found]])
     good = np.flatnonzero((frontier.queues.sizes[found] > 0) & (opens <= until))
     end = start + (int(good[limit]) if len(good) > limit else len(found))
