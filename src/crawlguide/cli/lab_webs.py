@@ -56,7 +56,7 @@ def build(
 ) -> None:
     """Make a web out of folders of HTML, WARC files or crawls, to run strategies on it.
 
-    Example: crawlguide lab build web site=https://example.com/ --topic books='books?|novels?'
+    Example: crawlguide lab build web books.ndjson
     """
     from crawlguide.lab.build import build as built  # noqa: PLC0415
 
