@@ -230,6 +230,26 @@ def test_links_are_read_as_a_browser_reads_them(html: str, links: list[str]) -> 
     assert [link.url for link in reading.read(html.encode(), "http://a.example/d/p").links] == links
 
 
+@pytest.mark.parametrize(
+    ("html", "charset"),
+    [
+        ("<title>é</title>".encode(), ""),
+        ("<title>é</title>".encode("latin-1"), ""),
+        ("<title>é</title>".encode("latin-1"), "iso-8859-1"),
+        ("<title>é</title>".encode(), "no-such-charset"),
+        ('<meta http-equiv="content-type" content="text/html; charset=utf-16le"><title>é</title>'.encode(), "utf-8"),
+        ('<meta charset="cp850"><title>é</title>'.encode("cp850"), ""),
+    ],
+)
+def test_a_page_is_read_in_the_letters_it_was_written_in(html: bytes, charset: str) -> None:
+    assert reading.read(html, "http://a.example/", charset=charset).title == "é"
+
+
+def test_a_picture_speaks_for_its_link() -> None:
+    html = b'<a href="a"><img alt="Home  page"></a><a href="b"><img>words</a><a href="c"><img></a>'
+    assert [link.anchor for link in reading.read(html, "http://a.example/").links] == ["Home page", "words", ""]
+
+
 def test_a_text_is_never_cut_within_a_letter() -> None:
     assert cut("aéb", 2) == "a"
     assert cut("aéb", 3) == "aé"

@@ -78,9 +78,10 @@ def _mapped(url: str, own: Folder, file: Path, folders: Sequence[Folder]) -> str
         return _plain(url)
     else:  # on the same host, above the folder: ../../other-package/html/page.html, as packages link to each other
         target = Path(os.path.normpath(file.parent / unquote(_relative(url, own, file))))
-    for folder in folders:
-        if target.is_relative_to(folder.path):
-            return _plain(folder.address(target))
+    for place in (target, target.resolve()):
+        for folder in folders:
+            if place.is_relative_to(folder.path):
+                return _plain(folder.address(place))
     return "" if url.startswith("file:") else _plain(url)
 
 

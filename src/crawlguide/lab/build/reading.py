@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 UNREAD = ["script", "style", "template", "noscript", "svg"]
 MAIN = ("main", "[role=main]", "article", "body")
+LOOKED_AT = 1_024  # bytes, in which a page must say how it is written
+_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([a-zA-Z0-9_-]+)", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\s*[;,]?\s*url\s*=\s*['\"]?([^'\"]+)", re.IGNORECASE)
 
 
-def parser() -> Callable[[bytes | str], Any]:
+def parser() -> Callable[[str], Any]:
     """selectolax's parser, where it is installed."""
     try:
         return import_module("selectolax.lexbor").LexborHTMLParser  # type: ignore[no-any-return]
@@ -28,9 +30,9 @@ def parser() -> Callable[[bytes | str], Any]:
         ) from None
 
 
-def read(html: bytes | str, url: str, label: str = "") -> FoundPage:
+def read(html: bytes, url: str, label: str = "", charset: str = "") -> FoundPage:
     """A page out of its HTML; links are resolved against `url` or its <base>."""
-    tree = parser()(html)
+    tree = parser()(decoded(html, charset))
     links = tuple(_links(tree, _base(tree, url)))
     root, title = tree.css_first("html"), tree.css_first("title")
     tree.strip_tags(UNREAD)
@@ -46,6 +48,17 @@ def read(html: bytes | str, url: str, label: str = "") -> FoundPage:
     )
 
 
+def decoded(html: bytes, charset: str = "") -> str:
+    """As somebody said it is to be read: the server, the page itself, or else as nearly all of the web is."""
+    said = _CHARSET.search(html[:LOOKED_AT])
+    for name in (charset, said[1].decode() if said else "", "utf-8"):
+        try:
+            return html.decode(name)
+        except (LookupError, UnicodeDecodeError):
+            continue
+    return html.decode("cp1252", "replace")
+
+
 def _links(tree: Any, base: str) -> Iterator[FoundLink]:
     for node in tree.css("a[href], area[href], meta[http-equiv]"):
         said = node.attributes
@@ -55,9 +68,15 @@ def _links(tree: Any, base: str) -> Iterator[FoundLink]:
                 continue
             target, anchor, kind = refresh[1].strip(), "(redirect)", "redirect"
         else:
-            target, anchor, kind = said.get("href") or "", _words(node.text() or said.get("alt") or ""), "body"
+            target, anchor, kind = said.get("href") or "", _anchor(node), "body"
         if (found := absolute(target, base)) is not None:
             yield FoundLink(found, anchor, kind)
+
+
+def _anchor(node: Any) -> str:
+    """Its words, or what a picture in their place stands for."""
+    image = node if node.tag == "area" else node.css_first("img")
+    return _words(node.text()) or _words((image.attributes.get("alt") or "") if image is not None else "")
 
 
 def absolute(target: str, base: str) -> str | None:

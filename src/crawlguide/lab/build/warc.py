@@ -79,13 +79,5 @@ def _page(record: Any, label: str) -> FoundPage | None:
     kind = (record.http_headers.get_header("Content-Type") or "").partition(";")
     if status != 200 or kind[0].strip().lower() not in HTML:
         return None
-    return reading.read(_decoded(record.content_stream().read(), kind[2]), url, label)
-
-
-def _decoded(body: bytes, parameters: str) -> bytes | str:
-    """As the header says; where it says nothing the parser looks at the page itself."""
-    charset = parameters.lower().partition("charset=")[2].strip(" \"';")
-    try:
-        return body.decode(charset, "replace") if charset else body
-    except LookupError:
-        return body
+    charset = kind[2].lower().partition("charset=")[2].strip(" \"';")
+    return reading.read(record.content_stream().read(), url, label, charset)
