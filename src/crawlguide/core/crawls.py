@@ -17,6 +17,9 @@ Factor = Annotated[float, Meta(ge=0, le=100, description="a number from 0 to 100
 Address = Annotated[str, Meta(min_length=1, max_length=8_192, description="a URL")]
 Pattern = Annotated[str, Meta(min_length=1, max_length=1_000, description="an RE2 pattern of 1 to 1000 characters")]
 MOST_URLS, MOST_PATTERNS = 10_000, 1_000
+PatternList = Annotated[
+    tuple[Pattern, ...], Meta(max_length=MOST_PATTERNS, description="a list of at most 1000 patterns")
+]
 
 
 class Fixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -115,9 +118,9 @@ class Limits(Fixed, frozen=True):
 class Bans(Fixed, frozen=True):
     """What nobody may fetch: URLs, hosts at whatever port, and all URLs in which a pattern is found."""
 
-    urls: Annotated[tuple[Address, ...], Meta(max_length=MOST_URLS, description=f"a list of {MOST_URLS} URLs")] = ()
+    urls: Annotated[tuple[Address, ...], Meta(max_length=MOST_URLS, description="a list of at most 10000 URLs")] = ()
     hosts: Names = ()
-    patterns: Annotated[tuple[Pattern, ...], Meta(max_length=MOST_PATTERNS, description="a list of 1000 patterns")] = ()
+    patterns: PatternList = ()
 
 
 class Priorities(Fixed, frozen=True):
