@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup demo serve test check bench crash machine walls clean
+.PHONY: help setup demo serve test check docs bench crash machine walls clean
 
 help:  ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -36,6 +36,14 @@ check: $(READY)  ## style, types, room order, examples and keys of the documenta
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest tests/docs
+	@$(MAKE) --no-print-directory docs
+
+docs: $(VENV)/.docs  ## the documentation as pages in site/; a link that leads nowhere is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+$(VENV)/.docs: $(READY) requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
+	@touch $@
 
 bench: $(READY)  ## what asks, tells and starts cost at 100 k, 1 M and 5 M URLs, beside other frontiers (half an hour)
 	$(BIN)/crawlguide bench --peers --json bench.json
@@ -56,4 +64,4 @@ walls: $(READY)  ## the proofs behind docs/adr: an exact loop on a recorded web,
 	$(BIN)/python bench/relational.py
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf site $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -39,7 +39,7 @@ def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
 
     def run(*words: object, stdin: str = "") -> Ended:
         monkeypatch.setattr("sys.argv", ["crawlguide", *map(str, words)])
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin.encode()))))
         capfd.readouterr()
         with pytest.raises(SystemExit) as ended:
             main()

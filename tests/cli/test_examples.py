@@ -17,6 +17,7 @@ import pytest
 from crawlguide.cli.common import ORDER
 from tests.cli.conftest import Ended, commands, done
 from tests.cli.test_crawling import free_port
+from tests.docs.blocks import blocks
 from tests.gateway.conftest import ENDS_WITHIN_S, READY_WITHIN_S, SCRIPT
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text()
 REPORT = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0]
 USUAL_PORT = "8080"
+LONG = ("bench", "lab")  # these run for minutes
+TO_A_SERVER = ("next", "report", "explain", "status")
 WITHOUT_A_SERVER = ("restore", "export", "import")  # these open the folder that the server had
 
 
@@ -47,9 +50,18 @@ class Session:
         self._port = str(port)
         self.went_on: dict[str, subprocess.Popen[str]] = {}
 
-    def run(self, line: str) -> None:
+    def run(self, line: str, stdin: str = "") -> str:
         words, _, file = line.replace(USUAL_PORT, self._port).partition(" < ")
-        done(self._here(*shlex.split(words), stdin=Path(file).read_text() if file else ""))
+        return done(self._here(*shlex.split(words), stdin=Path(file).read_text() if file else stdin))
+
+    def run_freely(self, line: str) -> None:
+        """With a place for what is written, and with pipes."""
+        words = line.split()
+        if words[0] in {"backup", "restore"}:
+            shutil.rmtree(words[1] if words[0] == "backup" else words[-1], ignore_errors=True)
+        printed = ""
+        for part in line.split(" | "):
+            printed = self.run(part, printed)
 
     def start(self, line: str) -> subprocess.Popen[str]:
         words = shlex.split(line.replace(USUAL_PORT, self._port))
@@ -111,6 +123,29 @@ def test_every_example_runs(session: Session) -> None:
     for line in after:
         session.run(line)
     assert Path("books.ndjson").read_text().count("https://example.com/") > 0
+
+
+def on_other_pages() -> list[str]:
+    shown = [block for block in blocks("") if block.text.startswith("crawlguide ") and "command-line" not in block.page]
+    lines = [line.partition("#")[0].strip() for block in shown for line in block.text.splitlines()]
+    known = dict.fromkeys(line.replace("crawlguide ", "") for line in lines if line.startswith("crawlguide "))
+    return [line for line in known if line.split()[0] not in LONG]
+
+
+def test_the_commands_of_the_other_pages_run(session: Session) -> None:
+    """Those for a server first; then it ends, and those for a folder follow. What they write into is made free."""
+    lines = on_other_pages()
+    serve = next(line for line in lines if line.startswith("serve"))
+    to_server = [line for line in lines if "--url" in line or line.split()[0] in TO_A_SERVER]
+    to_folder = [line for line in lines if line not in {serve, *to_server}]
+    assert (len(to_server), len(to_folder)) > (4, 4)
+    session.start(serve)
+    session.wait()
+    for line in sorted(to_server, key=lambda line: line.split()[0] not in TO_A_SERVER):
+        session.run_freely(line)
+    session.interrupt(serve, 0)
+    for line in to_folder:
+        session.run_freely(line)
 
 
 def test_the_example_of_bench_begins_and_ends_with_ctrl_c(

@@ -182,7 +182,7 @@ class Door:
             response = problem_response(wrong)
             response.headers["allow"] = allowed
             return response
-        unknown = NotFound(f"no such page: {path}; /openapi.json lists all there are")
+        unknown = NotFound(f"no such page: {path}; /docs lists all there are")
         self.refused("other", 404, unknown)
         return problem_response(unknown)
 

@@ -17,6 +17,7 @@ from crawlguide.core.errors import CrawlGuideError, RequestError
 from crawlguide.core.messages import crawl_id
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.dashboard import looks, words
+from crawlguide.gateway.reference import reference
 from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ STATIC = {"style.css": "text/css", "refresh.js": "text/javascript"}
 FOR_A_YEAR = {"cache-control": "public, max-age=31536000, immutable", "x-content-type-options": "nosniff"}
 CRAWLS_SHOWN = 100
 PIECES_AT_ONCE = 100
+PAGES = ("overview", "crawl", "docs", "problem")
 
 
 class Dashboard:
@@ -53,11 +55,12 @@ class Dashboard:
         )  # fmt: skip
         templates.filters.update(words.ALL)
         templates.globals.update(made_of=made_of, terms=scoring.TERMS)
-        self._pages = {name: templates.get_template(f"{name}.html") for name in ("overview", "crawl", "problem")}
+        self._pages = {name: templates.get_template(f"{name}.html") for name in PAGES}
 
     def routes(self) -> list[Route]:
         return [
             Route("/", self._overview, methods=["GET"]),
+            Route("/docs", self._docs, methods=["GET"]),
             Route("/crawls/{crawl_id}", self._crawl, methods=["GET"]),
             Route("/static/{name}", self._file, methods=["GET"]),
         ]
@@ -80,6 +83,10 @@ class Dashboard:
             status = 404 if isinstance(problem, RequestError) else 503
             return await self._html("problem", status, message=problem.message)
         return await self._html("crawl", shown=shown)
+
+    async def _docs(self, _: Request) -> Response:
+        """Every endpoint and message, out of the table that serves them."""
+        return await self._html("docs", reference=reference())
 
     async def _file(self, request: Request) -> Response:
         name = request.path_params["name"]

@@ -1,0 +1,90 @@
+"""Write the parts of the documentation that come out of the code: the table of keys, and the page of endpoints.
+
+`python scripts/reference.py` writes them; a test compares what is written with what it would write.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from crawlguide.cli.meanings import MEANINGS
+from crawlguide.core.config import keys
+from crawlguide.gateway.reference import Endpoint, Field, Message, reference
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+LINKED = {"WebSockets": "websocket.md", "the log": "logs.md"}  # words in a meaning that another page explains
+
+
+def pages() -> dict[Path, str]:
+    """Every page that is made, or holds something that is."""
+    configuration = DOCS / "configuration.md"
+    return {configuration: _with_keys(configuration.read_text()), DOCS / "api.md": _endpoints()}
+
+
+def _with_keys(page: str) -> str:
+    head, _, rest = page.partition("## Keys\n")
+    return f"{head}## Keys\n\n{_keys()}\n##{rest.partition('##')[2]}"
+
+
+def _keys() -> str:
+    rows = [f"| `{key}` | `{_plain(default)}` | {_linked(MEANINGS[key])} |" for key, (_, default) in keys().items()]
+    return _table(("key", "default", "meaning"), rows)
+
+
+def _linked(meaning: str) -> str:
+    for words, page in LINKED.items():
+        meaning = meaning.replace(words, f"[{words}]({page})")
+    return meaning
+
+
+def _endpoints() -> str:
+    known = reference()
+    rows = [_endpoint(one) for one in known.endpoints]
+    return (
+        "# Endpoints and messages\n\n"
+        "A server describes itself: `/docs` is this page for people, with the version that runs there, and\n"
+        "`/openapi.json` the same for programs (OpenAPI 3.1). What the fields mean is told in\n"
+        "[the guide protocol](protocol.md), what goes wrong in [errors](errors.md).\n\n"
+        + _table(("method", "path", "what it does", "takes", "gives"), rows)
+        + "\n## Messages\n"
+        + "".join(_message(one) for one in known.messages)
+    )
+
+
+def _endpoint(one: Endpoint) -> str:
+    path = f"`{one.path}`" + (f"<br>`?{' &'.join(one.query)}`" if one.query else "")
+    return f"| {one.method} | {path} | {one.summary} | {_held(one.takes)} | {_held(one.gives)} |"
+
+
+def _message(one: Message) -> str:
+    about = f"\n{one.about}\n" if one.about else ""
+    rows = [f"| `{field.name}` | {_held(field)} | {_needed(field)} |" for field in one.fields]
+    return f"\n### {one.name}\n{about}\n" + _table(("field", "holds", ""), rows)
+
+
+def _held(field: Field | None) -> str:
+    if field is None:
+        return "nothing"
+    words = field.kind.replace("|", "\\|")
+    return f"[{words}](#{field.message.lower()})" if field.message else words
+
+
+def _needed(field: Field) -> str:
+    return "always" if field.needed else "" if field.default is None else f"default `{field.default}`"
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _table(head: tuple[str, ...], rows: list[str]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *rows]
+    return "".join(re.sub(r"  +", " ", line).rstrip() + "\n" for line in lines)
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text)
