@@ -15,7 +15,7 @@ from crawlguide.policy import budget, diversity, domains, politeness, scope, see
 from tests.support import NOW, batch, question
 
 KINDS = plugs.kinds(policy)
-REFUSALS = {"pass", "defer", "withhold", "forbid"}
+REFUSALS = {"pass", "defer", "withhold", "forbid", "either"}
 MANY = [f"https://{host}.org/{page}" for page in range(4) for host in "abc"]
 A = [f"https://a.org/{page}" for page in range(5)]
 

@@ -33,9 +33,10 @@ def module(package: ModuleType, kind: str, field: str, trusted: Collection[str] 
 
 
 def kinds(package: ModuleType) -> list[str]:
-    """Every kind that a package offers: its files, except the private ones."""
+    """Every kind that a package offers: its files, except the private ones and those it says are none."""
+    aside = getattr(package, "ASIDE", ())
     names = (found.name for found in pkgutil.iter_modules(package.__path__))
-    return sorted(name.replace("_", "-") for name in names if not name.startswith("_"))
+    return sorted(name.replace("_", "-") for name in names if not name.startswith("_") and name not in aside)
 
 
 def options(plug: ModuleType, given: Mapping[str, Any], field: str) -> Any:

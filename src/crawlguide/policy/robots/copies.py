@@ -1,0 +1,128 @@
+"""Copies of robots.txt files: what stands for a host, how long, and when it is asked for again (RFC 9309, 2.3 and 2.4).
+
+A file that is not there permits everything. One that cannot be had forbids everything; then an old copy stands in for
+a while. So a copy is one of three: it stands, it stands in, or nothing is known and the host's URLs wait.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from crawlguide.policy.robots import matching, reading
+
+if TYPE_CHECKING:
+    from crawlguide.policy.robots.matching import Matcher
+
+HOUR = 3_600.0
+DUE_AFTER_S = 12 * HOUR  # a new copy is fetched while the old one still stands
+STANDS_FOR_S = 24 * HOUR
+STANDS_IN_FOR_S = 48 * HOUR  # where no newer one can be had
+FIRST_RETRY_S, LAST_RETRY_S = 5.0, HOUR
+MOST_COPIES, MOST_BYTES = 50_000, 64 * 1024 * 1024
+NEVER = float("-inf")
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """The robots.txt of one origin as it was when it could be read; what could not be is `failures` since then."""
+
+    body: bytes = b""
+    read: float = NEVER
+    tried: float = NEVER
+    failures: int = 0
+    version: int = 0
+
+    def stands(self, at: float) -> bool:
+        """Whether it says what may be fetched now."""
+        return at - self.read <= (STANDS_IN_FOR_S if self.failures else STANDS_FOR_S)
+
+    def due(self) -> float:
+        """When it should be fetched again."""
+        if not self.failures:
+            return self.read + DUE_AFTER_S
+        return self.tried + min(FIRST_RETRY_S * 2.0 ** (self.failures - 1), LAST_RETRY_S)
+
+    def after(self, status: int | None, body: bytes, at: float) -> Copy:
+        """The copy after one more try: without a status, or with one that blames the host, the file was not read."""
+        unread = status is None or status == 429 or status >= 500 or 300 <= status < 400
+        if unread:
+            return msgspec.structs.replace(self, tried=at, failures=self.failures + 1, version=self.version + 1)
+        said = body[: reading.MAX_BYTES + 1] if status is not None and 200 <= status < 300 else b""
+        return Copy(said, at, at, 0, self.version + 1)
+
+
+@dataclass(frozen=True)
+class File:
+    """What one robots.txt says to one agent."""
+
+    matcher: Matcher
+    pause_s: float | None
+    nofollow: Matcher
+    sitemaps: tuple[str, ...]
+
+    @classmethod
+    def read(cls, body: bytes, agent: str) -> File:
+        said, sitemaps = reading.read(body, agent)
+        nofollow = matching.compiled((False, text) for text in said.nofollow)
+        return cls(matching.compiled(said.rules), said.pause_s, nofollow, tuple(sitemaps))
+
+
+@dataclass
+class Copies:
+    """Copies in memory, by origin (`https://example.org:8443`), and what they say to each agent, compiled once.
+
+    What was not used for longest goes first; the store has it all.
+    """
+
+    _copies: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
+    _files: dict[str, dict[str, File]] = field(default_factory=dict)
+    _bytes: int = 0
+
+    def get(self, origin: str) -> Copy | None:
+        """None: it is not in memory, which says nothing."""
+        copy = self._copies.get(origin)
+        if copy is not None:
+            self._copies.move_to_end(origin)
+        return copy
+
+    def put(self, origin: str, copy: Copy) -> None:
+        self._forget(origin, keep_files=copy.body)
+        self._copies[origin] = copy
+        self._bytes += len(copy.body)
+        while len(self._copies) > MOST_COPIES or self._bytes > MOST_BYTES:
+            self._forget(next(iter(self._copies)))
+
+    def file(self, origin: str, agent: str) -> File | None:
+        """What is compiled; None: nothing is."""
+        return self._files.get(origin, {}).get(agent)
+
+    def compiled(self, origin: str, agent: str, file: File) -> None:
+        self._files.setdefault(origin, {})[agent] = file
+
+    def _forget(self, origin: str, keep_files: bytes | None = None) -> None:
+        """What was compiled of the same text stays good."""
+        old = self._copies.pop(origin, None)
+        if old is not None:
+            self._bytes -= len(old.body)
+        if old is None or old.body != keep_files:
+            self._files.pop(origin, None)
+
+
+def origin_of(url: str) -> str:
+    """The origin of a canonical URL: whose robots.txt counts. Who asks does not matter."""
+    end = url.index("/", 8)
+    at = url.rfind("@", 0, end)
+    return url[:end] if at < 0 else url[: url.index("://") + 3] + url[at + 1 : end]
+
+
+def address(origin: str) -> str:
+    """Where the robots.txt of an origin is."""
+    return origin + matching.ITSELF
+
+
+def is_file(url: str) -> bool:
+    """Is this canonical URL that of a robots.txt?"""
+    return url.endswith(matching.ITSELF) and url.index("/", 8) == len(url) - len(matching.ITSELF)
