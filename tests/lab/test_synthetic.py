@@ -234,7 +234,7 @@ def test_a_web_is_opened_by_its_name() -> None:
         ("synthetic:homofily=1", "unknown option 'homofily'; did you mean homophily?"),
         ("synthetic:xyz=1", "unknown option 'xyz'; known are seed, pages"),
         ("synthetic:pages=many", "pages: expected `int`, got `str`"),
-        ("synthetic:dead=2", "dead: expected `float` <= 1.0"),
+        ("synthetic:dead=1", "dead: expected `float` <= 0.9"),
         ("synthetic:pages", "expected option=value, got 'pages'"),
         ("synthetic:pages=500,pages=600", "pages: expected once, got it twice"),
         ("synthetic:pages=40,hosts=20", "pages: expected at least 2 × hosts + hubs + topics = 68, got 40"),
@@ -247,6 +247,13 @@ def test_a_wrong_option_is_named(text: str, wrong: str) -> None:
     assert wrong in caught.value.message
 
 
+def test_dead_links_are_as_many_as_was_asked_for() -> None:
+    its = synthetic.make(0, **SMALL, traps=0, duplicates=0, mirrors=0, dead=0.25)
+    pages = its.reachable(its.tasks()[0].seeds["portal"])
+    links = [link.url for url in pages for link in its.fetch(url).links]
+    assert sum(its.waste(url) == "dead" for url in links) / len(links) == pytest.approx(0.25, abs=0.01)
+
+
 def test_the_smallest_webs_work_too() -> None:
-    its = synthetic.make(0, pages=20, hosts=1, topics=2, hubs=0, mirrors=0, links=1, dead=1.0)
+    its = synthetic.make(0, pages=20, hosts=1, topics=2, hubs=0, mirrors=0, links=1, dead=0.9)
     assert its.tasks()[0].relevant <= its.reachable(its.tasks()[0].seeds["portal"])

@@ -52,7 +52,7 @@ def linked(options: Options, pages: Pages, chance: np.random.Generator) -> Graph
     kept = (source != to) & (to >= 0)
     source, to = np.divmod(np.unique(source[kept] * options.pages + to[kept]), options.pages)
     form = np.where(pages.moved[to] & (chance.random(len(to)) < 0.5), OLD, PLAIN)
-    gone = round(len(to) * options.dead / (1.0001 - options.dead))
+    gone = round(len(to) * options.dead / (1 - options.dead))
     source = np.concatenate([source, chance.choice(source, gone)])
     to = np.concatenate([to, chance.integers(_first(options), options.pages, gone)])
     form = np.concatenate([form, np.full(gone, DEAD)]).astype(np.int8)

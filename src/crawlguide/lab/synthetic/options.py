@@ -29,7 +29,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     traps: Share = 0.05  # of pages: carry a link into a trap
     duplicates: Share = 0.05  # of pages: have a print version
     mirrors: Annotated[int, Meta(ge=0, le=1_000)] = 1  # hosts that exist twice
-    dead: Share = 0.04  # of links: lead nowhere
+    dead: Annotated[float, Meta(ge=0, le=0.9)] = 0.04  # of links: lead nowhere
     redirects: Share = 0.05  # of pages: have an old address, which every second link still says
     slow: Share = 0.1  # of hosts: need seconds instead of tenths
     failing: Share = 0.1  # of hosts: fail
