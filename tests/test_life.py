@@ -8,6 +8,7 @@ import pytest
 
 from crawlguide import Guide
 from crawlguide.core.errors import MalformedRequest, NotFound
+from crawlguide.core.types import Crawl
 from crawlguide.guide import crawls as crawls_module
 from crawlguide.testing import ManualClock
 from tests.support import ask, asked, fetched, state_of, tell
@@ -495,3 +496,20 @@ def test_a_wrong_patch_is_refused_by_name(guide: Guide, patch: dict[str, Any], f
 def test_a_crawl_that_is_not_there_is_not_patched_into_being(guide: Guide) -> None:
     with pytest.raises(NotFound):
         guide.patch("nobody", {})
+
+
+# what was learned
+
+
+def predictor(guide: Guide) -> Any:
+    inner = guide._guide._guide
+    return guide._run(inner.crawls.get(Crawl("default", "default"), inner.clock.now())).strategy.predictor
+
+
+def test_a_rule_or_a_patch_leaves_what_was_learned_and_another_strategy_begins_anew(guide: Guide) -> None:
+    before = predictor(guide)
+    guide.edit_rules("default", {"ban": {"hosts": ["a.org"]}})
+    guide.patch("default", {"limits": {"max_pages": 7}})
+    assert predictor(guide) is before
+    guide.patch("default", {"strategy": {"kind": "random"}})
+    assert predictor(guide) is not before

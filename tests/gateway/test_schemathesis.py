@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 VERSION = "2025-11"
 CRAWL = "/v1/crawls/{crawl_id}"
 WITH_BODY = (("POST", "/v1/next"), ("POST", "/v1/report"), ("PUT", CRAWL), ("POST", CRAWL + "/seeds"))
+STEERING = (("POST", CRAWL + "/release"), ("POST", CRAWL + "/rules"), ("PATCH", CRAWL))
 OF_A_CRAWL = (
     *(("GET", CRAWL), ("DELETE", CRAWL), ("POST", CRAWL + "/pause"), ("POST", CRAWL + "/resume")),
-    *(("GET", CRAWL + "/export"), ("POST", CRAWL + "/import")),
+    *(("GET", CRAWL + "/rules"), ("GET", CRAWL + "/export"), ("POST", CRAWL + "/import")),
 )
 ABOUT_URLS = (("GET", "/v1/urls"), ("DELETE", "/v1/urls"), ("GET", "/v1/explain"))
 BACKUPS = ("POST", "/v1/backups")  # refused here: the server that all tests share keeps nothing on disk
 PLAIN = ("/v1/crawls", "/v1/stats", "/healthz", "/readyz", "/openapi.json", "/metrics")
-OPERATIONS = (*WITH_BODY, *OF_A_CRAWL, *ABOUT_URLS, BACKUPS, *(("GET", path) for path in PLAIN))
+OPERATIONS = (*WITH_BODY, *STEERING, *OF_A_CRAWL, *ABOUT_URLS, BACKUPS, *(("GET", path) for path in PLAIN))
 NOT_ALWAYS = (*ABOUT_URLS, BACKUPS)  # a URL that nobody has heard of; no folder
 schemathesis.serializer.alias("application/x-ndjson", "text/plain")
 bounded = settings(
@@ -90,7 +91,19 @@ def test_a_request_about_a_crawl_there_is_gets_an_answer_that_fits_the_document(
     assert answered(cases, about_a_known_crawl) == {200}
 
 
-@pytest.mark.parametrize(("method", "path"), WITH_BODY)
+@pytest.mark.parametrize(("method", "path"), STEERING)
+def test_steering_a_crawl_there_is_gets_an_answer_that_fits_the_document(
+    client: httpx.Client, document: Any, crawl: str, method: str, path: str
+) -> None:
+    def about_a_known_crawl(case: Any) -> None:
+        client.put(f"/v1/crawls/{crawl}", json={}).raise_for_status()
+        case.path_parameters["crawl_id"] = crawl
+
+    cases = document[path][method].as_strategy(generation_mode=GenerationMode.POSITIVE)
+    assert 200 in answered(cases, about_a_known_crawl) <= {200, 400}
+
+
+@pytest.mark.parametrize(("method", "path"), [*WITH_BODY, *STEERING])
 def test_a_request_that_does_not_fit_the_document_is_refused_as_it_says(document: Any, method: str, path: str) -> None:
     cases = document[path][method].as_strategy(generation_mode=GenerationMode.NEGATIVE)
     assert 400 in answered(cases)

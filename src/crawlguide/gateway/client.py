@@ -18,7 +18,7 @@ from crawlguide.gateway import client_http as http
 from crawlguide.gateway.client_tries import DEADLINE_S, PASSING, RETRIES, TIMEOUT_S, Patience, Tries
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from crawlguide.core.crawls import Definition, RulesEdit
@@ -225,7 +225,7 @@ class AsyncClient:
 
     async def urls(
         self, crawl_id: str, state: str | None = None, host: str | None = None
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncGenerator[dict[str, Any], None]:
         selection, cursor = {"crawl_id": crawl_id, "state": state, "host": host}, None
         while True:
             page = await self._done(calls.urls(selection, cursor))
@@ -234,7 +234,7 @@ class AsyncClient:
             if (cursor := page.cursor) is None:
                 return
 
-    async def export(self, crawl_id: str) -> AsyncIterator[bytes]:
+    async def export(self, crawl_id: str) -> AsyncGenerator[bytes, None]:
         call, lines = calls.export(crawl_id), calls.Lines()
         async with aclosing(await self._tried(lambda tries: self._opened(call, tries))) as answer:
             with http.heard(self._server):
