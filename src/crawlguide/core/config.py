@@ -67,7 +67,9 @@ class GuideOptions(Section, frozen=True):
     """The corridor."""
 
     candidates: Annotated[int, Meta(ge=1, le=100_000)] = 200
-    filters: tuple[str, ...] = ("seen", "scope", "banned", "crawlers", "domains", "politeness", "diversity", "budget")
+    filters: tuple[str, ...] = (
+        "seen", "scope", "banned", "crawlers", "traps", "domains", "politeness", "diversity", "budget",
+    )  # fmt: skip
     freshness_tau_s: Annotated[float, Meta(gt=0)] = 7 * 86_400.0
     slow_ms: Annotated[float, Meta(gt=0)] = 5_000.0
     heavy_bytes: Annotated[float, Meta(gt=0)] = 1_048_576.0

@@ -80,7 +80,8 @@ class Filter(Protocol):
 
     `name` is the file's name, the key in `dropped` and, with `_ok`, the word in `filters_applied`.
     `refusal` says what a refusal means: "pass" (not in this answer), "defer" (not now), "withhold" (not this host for
-    a while) or "forbid" (never: the store remembers it as dropped).
+    a while), "forbid" (never: the store remembers it as dropped) or "shut" (passed over, and dropped where it has
+    shut for good).
     """
 
     @property
@@ -106,6 +107,38 @@ class Withholds(Filter, Protocol):
     """A filter that refuses whole hosts (`refusal` is "withhold"): it says until when, NaN for not at all."""
 
     def until(self, hosts: Hosts, ask: Ask) -> F64: ...
+
+
+class Shuts(Filter, Protocol):
+    """A filter that learns what is not worth it (`refusal` is "shut"): of the refused rows some are dropped."""
+
+    def shut(self, batch: Batch) -> Mask: ...
+
+
+@runtime_checkable
+class Sees(Protocol):
+    """A filter that can tell from a URL alone: what it refuses is dropped when it is found. Seeds are not judged."""
+
+    @property
+    def name(self) -> str: ...
+
+    def sight(self, queues: Sequence[str], urls: Sequence[str]) -> Sequence[str | None]:
+        """Why each URL is dropped; None: it is not."""
+        ...
+
+
+@runtime_checkable
+class Hears(Protocol):
+    """A filter that learns from what was fetched and found."""
+
+    @property
+    def name(self) -> str: ...
+
+    def learn(self, lesson: Lesson) -> None: ...
+
+    def inherit(self, before: Any) -> None:
+        """Go on with what the filter of the same name has learned before the crawl was defined anew."""
+        ...
 
 
 class Strategy(Protocol):

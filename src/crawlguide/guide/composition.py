@@ -37,9 +37,11 @@ def strategy(definition: Definition, seed: int, plugins: Collection[str]) -> Str
 
 
 def compile_all() -> None:
-    """Load every strategy of ours, and with it the kernels it needs: nothing compiles during a request."""
+    """Load every strategy and filter of ours, with the kernels they need: nothing compiles during a request."""
     for kind in plugs.kinds(strategies):
         plugs.module(strategies, kind, "strategy.kind")
+    for kind in plugs.kinds(policy):
+        plugs.module(policy, kind, "guide.filters")
 
 
 def filters(names: Sequence[str], definition: Definition) -> tuple[Filter, ...]:

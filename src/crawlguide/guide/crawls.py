@@ -13,7 +13,7 @@ from crawlguide.core.events import happened
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.types import Crawl
 from crawlguide.guide import renewal
-from crawlguide.guide.running import Record, Running, running
+from crawlguide.guide.running import Record, Running, inherit, running
 
 if TYPE_CHECKING:
     from crawlguide.core.config import Config
@@ -56,6 +56,7 @@ class Crawls:
         built.record = Record(definition, old.record.paused, renewal.states(old.record, definition))
         if renewal.same_judge(old.definition, definition):  # what it has learned stays
             built.strategy, built.learner = old.strategy, old.learner
+        inherit(built, old)
         self._running[crawl] = built
         await self._save(crawl, built.record, at)
         if old.definition != definition:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from crawlguide.core.messages import AskMessage, Context, Fetch, SeedMessage
+    from crawlguide.core.protocols import Sees
 
 DEFAULT_TIMEOUT_MS = 120_000
 DEFAULT_CONCURRENCY = 8
@@ -34,10 +35,12 @@ class Rules:
     max_depth: int = -1
     bans: Callable[[str, str], str | None] | None = None  # the rule that bans a URL on a host, if any are banned
     priorities: Mapping[str, float] = field(default_factory=dict)  # of single URLs
+    seers: Sequence[Sees] = ()  # filters that judge a URL by itself
 
     def reason(self, url: str, host: str) -> str | None:
         """Why a URL is dropped on sight; None: it is not."""
-        return self.verdict(host) or ("banned" if self.bans and self.bans(url, host) else None)
+        banned = self.verdict(host) or ("banned" if self.bans and self.bans(url, host) else None)
+        return banned or next((seer.name for seer in self.seers if seer.sight([host], [url])[0]), None)
 
 
 def check_version(version: str) -> None:
@@ -230,10 +233,22 @@ class LinkColumns:
         )
 
     def _reasons(self) -> list[str | None]:
-        if self.rules.bans:
-            return [self.rules.reason(url, host) for url, host in zip(self.url, self.host, strict=True)]
         verdicts = {host: self.rules.verdict(host) for host in set(self.host)}
-        return [verdicts[host] for host in self.host]
+        reasons = [verdicts[host] for host in self.host]
+        if bans := self.rules.bans:
+            banned = (bans(url, host) for url, host in zip(self.url, self.host, strict=True))
+            reasons = [reason or ("banned" if rule else None) for reason, rule in zip(reasons, banned, strict=True)]
+        for seer in self.rules.seers:
+            self._seen_by(seer, reasons)
+        return reasons
+
+    def _seen_by(self, seer: Sees, reasons: list[str | None]) -> None:
+        """What a filter refuses on sight, except seeds: people vouch for them."""
+        rows = [row for row, reason in enumerate(reasons) if reason is None and row not in self.seeds]
+        found = seer.sight([self.host[row] for row in rows], [self.url[row] for row in rows])
+        for row, why in zip(rows, found, strict=True):
+            if why is not None:
+                reasons[row] = seer.name
 
 
 @dataclass

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.config import GuideOptions
-    from crawlguide.core.protocols import Defers, Filter, Store, Withholds
+    from crawlguide.core.protocols import Defers, Filter, Shuts, Store, Withholds
     from crawlguide.core.tables import F64, Mask, Rows
     from crawlguide.core.types import Ask, Batch
     from crawlguide.guide.running import Running
@@ -122,6 +122,8 @@ class Pipeline:
         walked.dropped[rule.name] = int(np.count_nonzero(gone))
         if rule.refusal == "forbid":
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
+        if rule.refusal == "shut":
+            await self.store.drop(ask.crawl, batch.id[gone & cast("Shuts", rule).shut(batch)], rule.name)
         if rule.refusal == "withhold":
             await self._withhold(ask, batch, cast("Withholds", rule).until(batch.hosts, ask))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.running import Record, Running
 
 DROPPED, QUEUED = "dropped", "queued"
-PASSING = ("scope", "banned")  # reasons that may cease to hold
+PASSING = ("scope", "banned", "traps")  # reasons that may cease to hold
 
 
 def states(old: Record, new: Definition) -> tuple[str, ...]:
@@ -42,7 +42,8 @@ def same_judge(old: Definition, new: Definition) -> bool:
 
 def _bounds(definition: Definition) -> tuple[Any, ...]:
     policy = definition.policy
-    return policy.allow_domains, policy.deny_domains, definition.limits.max_depth, definition.rules.ban
+    seen = policy.traps, policy.trap_patterns
+    return policy.allow_domains, policy.deny_domains, definition.limits.max_depth, definition.rules.ban, seen
 
 
 async def step(store: Store, crawl: Crawl, found: Running, most: int) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.core.protocols import Learner
+from crawlguide.core.protocols import Hears, Learner, Sees
 from crawlguide.core.types import Page
 from crawlguide.features import relevance
 from crawlguide.guide import composition
@@ -45,6 +45,7 @@ class Running:
     until: float | None
     filters_applied: list[str]
     forbidding: tuple[str, ...]  # filters whose refusals are for good
+    hearing: tuple[Hears, ...]  # filters that learn
     weighing: Weighing
     crawlers: crawlers.Crawlers
     renewed_to: str | None = None  # how far the first of `record.renew` has come
@@ -79,11 +80,21 @@ def running(record: Record, filters: Sequence[str], seed: int, plugins: Collecti
             max_depth=definition.limits.max_depth or -1,
             bans=bans.rule if bans else None,
             priorities=weights.urls,
+            seers=tuple(rule for rule in rules if isinstance(rule, Sees)),
         ),
+        hearing=tuple(rule for rule in rules if isinstance(rule, Hears)),
         until=instant(definition.limits.until),
         weighing=weights,
         crawlers=crawlers.build(definition),
     )
+
+
+def inherit(new: Running, old: Running) -> None:
+    """What filters have learned stays when a crawl is defined anew."""
+    known = {rule.name: rule for rule in old.hearing}
+    for rule in new.hearing:
+        if type(known.get(rule.name)) is type(rule):
+            rule.inherit(known[rule.name])
 
 
 def judged(fetch: Fetch, definition: Definition) -> float:

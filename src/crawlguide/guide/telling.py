@@ -62,8 +62,11 @@ class Telling:
             links = links.take(used[links.parent])
         discovery = await self.store.discover(report.crawl, links, fetches, report.at)
         learned = NOTHING
-        if running.learner is not None:
-            learned = taught(running.learner, lesson(report, used, links, discovery, messages))
+        if running.learner is not None or running.hearing:
+            heard = lesson(report, used, links, discovery, messages)
+            learned = taught(running.learner, heard) if running.learner is not None else NOTHING
+            for rule in running.hearing:
+                rule.learn(heard)
         await self.rank(running, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
         return discovery.new
 
