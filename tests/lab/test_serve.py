@@ -17,6 +17,7 @@ import pytest
 from crawlguide import lab
 from crawlguide.core.errors import ConfigError
 from crawlguide.lab.pages import Link, Page
+from crawlguide.policy import robots
 from crawlguide.testing import ManualClock
 
 if TYPE_CHECKING:
@@ -96,10 +97,10 @@ def test_statuses_redirects_and_failures_are_those_of_the_web(web: SyntheticWeb,
 
 def test_robots_and_sitemaps_can_be_read_by_those_who_read_them(web: SyntheticWeb, browser: httpx.Client) -> None:
     host = next(host for host in web.hosts if "Sitemap" in browser.get(f"http://{host}/robots.txt").text)
-    robots = browser.get(f"http://{host}/robots.txt")
-    assert robots.headers["content-type"] == "text/plain; charset=utf-8"
+    file = browser.get(f"http://{host}/robots.txt")
+    assert file.headers["content-type"] == "text/plain; charset=utf-8"
     rules = RobotFileParser()
-    rules.parse(robots.text.splitlines())
+    rules.parse(file.text.splitlines())
     (index,) = rules.site_maps() or []
     urls = [
         element.text or ""
@@ -117,6 +118,8 @@ def test_rules_are_kept_by_a_reader_of_robots(web: SyntheticWeb, browser: httpx.
         its.parse(answer.text.splitlines() if answer.is_success else [])
     verdicts = {url: rules[url.split("/")[2]].can_fetch("anybody", url) for url in seen(web)}
     assert verdicts == {url: not web.forbidden(url) for url in verdicts}
+    files = {host: browser.get(f"http://{host}/robots.txt").content for host in web.hosts}
+    assert verdicts == {url: robots.allowed(files[url.split("/")[2]], "anybody", url) for url in verdicts}
     assert set(verdicts.values()) == {True, False}
 
 

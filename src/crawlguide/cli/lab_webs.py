@@ -48,7 +48,7 @@ def serve(
 def build(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder for the web.")],
     sources: Annotated[
-        list[str], typer.Argument(metavar="SOURCE…", help="DIR=URL, a WARC file, or a file of `crawlguide export`.")
+        list[str], typer.Argument(metavar="SOURCE", help="DIR=URL, a WARC file, or a file of `crawlguide export`.")
     ],
     topic: Annotated[
         list[str] | None, typer.Option("--topic", help="NAME=REGEX: what to look for, in title, URL and text.")
