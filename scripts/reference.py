@@ -55,7 +55,8 @@ def _endpoints() -> str:
 
 
 def _endpoint(one: Endpoint) -> str:
-    path = f"`{one.path}`" + (f"<br>`?{' &'.join(one.query)}`" if one.query else "")
+    query = "".join(f" `{name}`" for name in one.query)
+    path = f"`{one.path}`" + (f"<br>?{query}" if query else "")
     return f"| {one.method} | {path} | {one.summary} | {_held(one.takes)} | {_held(one.gives)} |"
 
 

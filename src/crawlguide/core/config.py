@@ -159,7 +159,7 @@ def _put(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
     try:
         msgspec.convert(value, kind, strict=not isinstance(value, str))
     except msgspec.ValidationError as wrong:
-        words = _one_of(kind) if get_origin(kind) is Literal else wrong
+        words = _one_of(kind) if get_origin(kind) is Literal else str(wrong).partition(", got")[0]
         raise ConfigError(f"{where}: {key}: {words}, got {value!r}") from None
     section, _, option = key.partition(".")
     tree.setdefault(section, {})[option] = value

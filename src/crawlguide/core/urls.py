@@ -34,6 +34,9 @@ _PLAIN_PATH = re.compile(r"(?!//)" + _PATH)
 _PLAIN = re.compile(r"https?://((?:(?!xn--)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?!xn--)[a-z]{2,})" + _PATH)
 
 
+_BARE = re.compile(r"[\w-]+(\.[\w-]+)+([/?]|$)")  # an address as people type it, without https://
+
+
 class Parts(NamedTuple):
     """A canonical URL, cut at its seams."""
 
@@ -50,7 +53,8 @@ def canonical(url: str, base: str | None = None) -> str:
     try:
         href: str = ada_url.join_url(base, url) if base is not None else ada_url.normalize_url(url)
     except ValueError:
-        raise UrlError(f"not a URL: {_shown(url)}") from None
+        hint = f"; did you mean {_shown('https://' + url)}?" if base is None and _BARE.match(url) else ""
+        raise UrlError(f"not a URL: {_shown(url)}{hint}") from None
     href = href.partition("#")[0]
     if not href.startswith(("https://", "http://")):
         raise UrlError(f"scheme: expected http or https, got {_shown(href.partition(':')[0])}")

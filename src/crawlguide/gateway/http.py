@@ -31,7 +31,7 @@ from crawlguide.gateway.routes import ROUTES, Call, Lines, Route
 from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.requests import Request
 
@@ -45,6 +45,7 @@ STATUS = {
 }  # fmt: skip
 JSON, LINES = "application/json", "application/x-ndjson"
 BODY_TIMEOUT_S = 30.0
+UNKNOWN, SOCKETS = "unknown page", "/ws"
 SLOW_S = 1.0  # an answer that takes longer is worth a line in the log
 
 
@@ -122,6 +123,7 @@ class Door:
             raise Draining("the server is shutting down; ask again, another may answer", retry_after_s=1.0)
         if self.running > self.options.max_requests:
             raise UnavailableError(f"more than {self.options.max_requests} requests at once", retry_after_s=1.0)
+        _check_query(route, request.query_params)
         body = await self._body(request)
         if body and yaml.is_yaml(request.headers.get("content-type", "")):
             body = yaml.to_json(body)
@@ -176,19 +178,28 @@ class Door:
         headers = dict(getattr(problem, "headers", None) or {})
         path = request.url.path[:200]
         if status == 405:
-            allowed = headers.get("Allow") or headers.get("allow") or ""
+            allowed = ", ".join(sorted((headers.get("Allow") or headers.get("allow") or "").split(", ")))
             wrong = MethodNotAllowed(f"{request.method[:20]} is not a method of {path}; expected {allowed}")
-            self.refused("other", 405, wrong)
+            self.refused(UNKNOWN, 405, wrong)
             response = problem_response(wrong)
             response.headers["allow"] = allowed
             return response
-        unknown = NotFound(f"no such page: {path}; /docs lists all there are")
-        self.refused("other", 404, unknown)
+        where = "it is for WebSockets: connect with ws://" if path == SOCKETS else "/docs lists all there are"
+        unknown = NotFound(f"no such page: {path}; {where}")
+        self.refused(UNKNOWN, 404, unknown)
         return problem_response(unknown)
 
     async def _failed(self, _: Request, problem: Exception) -> Response:
         """A fault of ours: the caller gets the one error shape, the operator the traceback."""
         return problem_response(fault_of_ours(problem))
+
+
+def _check_query(route: Route, given: Mapping[str, str]) -> None:
+    """A mistyped parameter must not turn one crawl's URLs into another's."""
+    for name in given if route.query else ():
+        if name not in route.query:
+            known = ", ".join(route.query)
+            raise MalformedRequest(f"{name[:80]}: unknown parameter; expected one of {known}", field=name[:80])
 
 
 def fault_of_ours(problem: Exception) -> CrawlGuideError:

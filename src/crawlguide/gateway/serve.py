@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
 import json
 import resource
@@ -115,7 +116,9 @@ def bound(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as problem:
         listener.close()
-        raise ConfigError(f"server.port: cannot listen on {host}:{port}: {problem.strerror}") from None
+        hint = "; another server may run there: name another with --port, 0 picks a free one"
+        words = f"server.port: cannot listen on {host}:{port}: {problem.strerror}"
+        raise ConfigError(words + (hint if problem.errno == errno.EADDRINUSE else "")) from None
     listener.listen(2_048)
     listener.setblocking(False)
     return listener

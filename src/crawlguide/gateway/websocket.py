@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from crawlguide.core.errors import Draining, Forbidden, NotFound, UnavailableError
 from crawlguide.core.messages import AskMessage, ReleaseMessage, ReportMessage
 from crawlguide.gateway import wire
-from crawlguide.gateway.http import JSON, STATUS
+from crawlguide.gateway.http import JSON, SOCKETS, STATUS
 from crawlguide.gateway.socket_given import Given
 from crawlguide.gateway.socket_session import Session
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crawlguide.gateway.routes import Call
     from crawlguide.gateway.socket_pipe import Pipe
 
-PATH = "/ws"
+PATH = SOCKETS
 LOOKS_PER_STALL = 10  # whoever does not read is cut a little late; ten thousand sockets take a while to look at
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -62,14 +63,17 @@ def _explained(message: str, given: Any, kind: Any) -> MalformedRequest:
     path = place["path"].lstrip(".") if place else ""
     text = message[: place.start()] if place else message
     if named := _MISSING.search(text):
-        field = _joined(path, named["name"])
-        return MalformedRequest(f"{field}: required, but missing", field=field)
+        field, around = _joined(path, named["name"]), _value_at(given, path)
+        near = difflib.get_close_matches(named["name"], list(around)[:100] if isinstance(around, dict) else (), 1)
+        hint = f"; did you mean it by {near[0][:80]!r}?" if near else ""
+        return MalformedRequest(f"{field}: required, but missing{hint}", field=field)
     if named := _UNKNOWN.search(text):
         field = _joined(path, named["name"])
         known = ", ".join(_fields(_type_at(kind, path)))
         return MalformedRequest(f"{field}: unknown field; expected one of {known}", field=field)
     expected = _description(kind, path) or text.removeprefix("Expected ").partition(", got")[0].replace("`", "")
     came = _shown(_value_at(given, path))
+    expected = "a JSON object" if expected == "object" else expected
     return MalformedRequest(f"{path or 'body'}: expected {expected}, got {came}", field=path or None)
 
 

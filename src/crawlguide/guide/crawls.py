@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from crawlguide.core.protocols import Store
 
 RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between others, and how often in a row
+NAMES_COMPARED = 200  # with one that is not there
 
 
 class Crawls:
@@ -40,7 +42,7 @@ class Crawls:
         if stored is not None:
             return self._start(crawl, msgspec.json.decode(stored, type=Record))
         if not (create and self._config.crawls.auto_create):
-            raise NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id")
+            raise await self._unknown(crawl)
         await self._begin(crawl, Record(), at)
         return self._start(crawl, Record())
 
@@ -79,7 +81,7 @@ class Crawls:
         self._running.pop(crawl, None)
         self._noted.pop(crawl, None)
         if not await self._store.crawl_delete(crawl):
-            raise NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id")
+            raise await self._unknown(crawl)
         happened("crawl_deleted", "crawl {crawl} was deleted with all it held", crawl=crawl.name)
 
     def note(self, crawl: Crawl, state: str) -> None:
@@ -120,6 +122,12 @@ class Crawls:
         numbers = await self._store.stats(crawl)
         state = await self.state(crawl, found, at)
         return CrawlStats(state=state, strategy=found.kind, learner={}, **numbers)
+
+    async def _unknown(self, crawl: Crawl) -> NotFound:
+        names = [known.name for known in await self.names(crawl.tenant)][:NAMES_COMPARED]
+        near = difflib.get_close_matches(crawl.name, names, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return NotFound(f"crawl_id: no crawl named {crawl.name!r}{hint}", field="crawl_id")
 
     def _start(self, crawl: Crawl, record: Record) -> Running:
         self._running[crawl] = self._built(record)

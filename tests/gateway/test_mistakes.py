@@ -1,0 +1,84 @@
+"""Whoever mistypes is told what to do: the nearest name, the right place, what was expected."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawlguide.core import config
+from crawlguide.core.errors import ConfigError, UrlError
+from crawlguide.core.urls import canonical
+from crawlguide.gateway.serve import bound
+
+if TYPE_CHECKING:
+    import httpx
+
+ASK = {"mcp_version": "2025-11", "crawler_id": "me"}
+
+
+def message(answer: httpx.Response, status: int) -> str:
+    assert answer.status_code == status
+    text: str = answer.json()["error"]["message"]
+    return text
+
+
+def test_a_mistyped_crawl_gets_the_nearest_name(client: httpx.Client, crawl: str) -> None:
+    client.put(f"/v1/crawls/{crawl}-books", json={})
+    for answer in (client.get(f"/v1/crawls/{crawl}-bokos"), client.delete(f"/v1/crawls/{crawl}-bokos")):
+        expected = f"crawl_id: no crawl named '{crawl}-bokos'; did you mean '{crawl}-books'?"
+        assert message(answer, 404) == expected
+
+
+def test_a_name_like_no_other_gets_no_hint(client: httpx.Client) -> None:
+    assert message(client.get("/v1/crawls/zzzzzzzz"), 404) == "crawl_id: no crawl named 'zzzzzzzz'"
+
+
+def test_a_mistyped_parameter_is_refused_before_anything_is_done(client: httpx.Client) -> None:
+    client.post("/v1/crawls/default/seeds", json={"urls": ["https://parameters.example/"]})
+    told = message(client.delete("/v1/urls", params={"crawl": "books", "host": "parameters.example"}), 400)
+    assert told == "crawl: unknown parameter; expected one of crawl_id, state, host"
+    assert client.get("/v1/urls", params={"host": "parameters.example"}).json()["urls"]
+
+
+def test_a_mistyped_field_that_is_needed_is_recognised(client: httpx.Client) -> None:
+    told = message(client.post("/v1/next", json={**ASK, "budget": {"max_url": 1}}), 400)
+    assert told == "budget.max_urls: required, but missing; did you mean it by 'max_url'?"
+
+
+def test_a_body_that_is_no_object_is_said_to_be(client: httpx.Client) -> None:
+    assert message(client.post("/v1/next", json=[]), 400) == "body: expected a JSON object, got []"
+
+
+def test_methods_are_named_in_order(client: httpx.Client) -> None:
+    answer = client.post("/v1/crawls/books", json={})
+    methods = "DELETE, GET, HEAD, PATCH, PUT"
+    assert message(answer, 405) == f"POST is not a method of /v1/crawls/books; expected {methods}"
+    assert answer.headers["allow"] == methods
+
+
+def test_a_socket_opened_as_a_page_is_told_how(client: httpx.Client) -> None:
+    assert message(client.get("/ws"), 404) == "no such page: /ws; it is for WebSockets: connect with ws://"
+
+
+@pytest.mark.parametrize("typed", ["example.com", "www.example.com/a?b", "127.0.0.1/x"])
+def test_an_address_without_its_scheme_is_recognised(typed: str) -> None:
+    with pytest.raises(UrlError, match="did you mean 'https://"):
+        canonical(typed)
+
+
+def test_a_port_that_is_taken_is_told_how_to_get_another() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ConfigError, match="0 picks a free one"):
+        bound("127.0.0.1", taken.getsockname()[1])
+
+
+def test_what_a_key_expects_is_said_once() -> None:
+    with pytest.raises(ConfigError) as wrong:
+        config.load(None, {}, {"server.port": "x"})
+    assert wrong.value.message == "flag for server.port: server.port: Expected `int`, got 'x'"
+
+
+def test_one_of_several_words_is_said_with_all_of_them() -> None:
+    with pytest.raises(ConfigError, match=r"server\.log_format: Expected one of text, json, got 'jsno'"):
+        config.load(None, {"CRAWLGUIDE_SERVER_LOG_FORMAT": "jsno"})
