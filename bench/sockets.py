@@ -36,7 +36,7 @@ from crawlguide.gateway import wire
 from crawlguide.gateway.library import open_guide
 from crawlguide.lab.speed import outside
 from crawlguide.lab.speed.frontier import CRAWL, FILLED_AT_ONCE, POLICY, question, waiting
-from crawlguide.lab.speed.server import Server, started
+from crawlguide.lab.speed.server import Server, serving
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -219,16 +219,13 @@ async def main(options: argparse.Namespace, scratch: Path) -> None:
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # the server inherits it
     guide = open_guide(":memory:", Config())
-    server = started(Path(":memory:"), scratch)
-    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # no client pushes the server aside to read an answer
-    try:
+    with serving(Path(":memory:"), scratch) as server:
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # no client pushes the server aside to read answers
         await fill(guide, server)
         gc.collect()
         gc.freeze()
         await measured(guide, server, options)
-    finally:
-        await guide.close()
-        server.stop()
+    await guide.close()
     print(f"load {os.getloadavg()[0]:.1f}")
 
 

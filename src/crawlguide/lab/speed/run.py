@@ -6,13 +6,12 @@ import asyncio
 import os
 import platform
 import shutil
-import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crawlguide.lab.speed import inside, outside, queue
 from crawlguide.lab.speed.frontier import filled
-from crawlguide.lab.speed.server import folder_bytes, started
+from crawlguide.lab.speed.server import folder_bytes, serving
 from crawlguide.testing import ManualClock
 from crawlguide.version import __version__
 
@@ -44,20 +43,19 @@ def document(plan: Plan, peers: Callable[[], list[dict[str, Any]]] | None) -> di
 
 
 def size_measured(plan: Plan, size: int, empty_bytes: int) -> dict[str, Any]:
-    """One size: in process, then a server on the same folder, stopped cleanly, killed, and opened again."""
+    """One size: in process, then a server on the same folder, which is killed and started again."""
     folder = _fresh(plan, f"frontier-{size}")
     plan.said(f"{size:,} URLs: filling a folder, asking and telling in process")
     row: dict[str, Any] = {"urls": size} | asyncio.run(_inside(folder, plan, size))
     plan.said(f"{size:,} URLs: over HTTP")
-    server = started(folder, plan.scratch)
-    row |= {"open_clean_s": server.opened_s, "ready_clean_s": server.ready_s}
-    row |= {"memory_bytes_per_url": (server.memory_bytes() - empty_bytes) / size}
-    row |= {"disk_bytes_per_url": folder_bytes(folder) / size}
-    row |= asyncio.run(outside.measured(server, plan.rounds))
-    server.stop(signal.SIGKILL)
-    again = started(folder, plan.scratch)
-    row |= {"open_killed_s": again.opened_s, "ready_killed_s": again.ready_s}
-    again.stop()
+    with serving(folder, plan.scratch) as server:
+        row |= {"open_clean_s": server.opened_s, "ready_clean_s": server.ready_s}
+        row |= {"memory_bytes_per_url": (server.memory_bytes() - empty_bytes) / size}
+        row |= {"disk_bytes_per_url": folder_bytes(folder) / size}
+        server.come_to_rest()
+        row |= asyncio.run(outside.measured(server, plan.rounds))
+    with serving(folder, plan.scratch) as again:
+        row |= {"open_killed_s": again.opened_s, "ready_killed_s": again.ready_s}
     shutil.rmtree(folder)
     return row
 
@@ -74,10 +72,8 @@ async def _inside(folder: Path, plan: Plan, size: int) -> dict[str, Any]:
 
 def _empty_server_bytes(plan: Plan) -> int:
     """What a server weighs that knows nothing."""
-    server = started(_fresh(plan, "empty"), plan.scratch)
-    weight = server.memory_bytes()
-    server.stop()
-    return weight
+    with serving(_fresh(plan, "empty"), plan.scratch) as server:
+        return server.memory_bytes()
 
 
 def _fresh(plan: Plan, name: str) -> Path:

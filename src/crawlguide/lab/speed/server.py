@@ -1,16 +1,18 @@
-"""A server in a process of its own, started on a folder: how soon it is ready, what it weighs, how it ends."""
+"""A server in a process of its own, started on a folder: how soon it is ready and what it weighs."""
 
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-READY_WITHIN_S = 300.0
+READY_WITHIN_S, REST_WITHIN_S = 300.0, 60
+AT_REST = 0.05  # of a core
 CLOCK_TICKS = 100.0  # per second, on every Linux there is
 
 
@@ -31,25 +33,33 @@ class Server:
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) * 1_024 for line in lines if line.startswith("RssAnon:"))
 
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        self.process.send_signal(how)
-        self.process.wait(60)
+    def come_to_rest(self) -> None:
+        """Wait until RocksDB has sorted what the filling left behind: the requests to come are not to pay for it."""
+        for _ in range(REST_WITHIN_S):
+            before = self.cpu_s()
+            time.sleep(1.0)
+            if self.cpu_s() - before < AT_REST:
+                return
 
 
-def started(folder: Path, scratch: Path) -> Server:
-    """Start `crawlguide serve` and wait until it answers."""
+@contextmanager
+def serving(folder: Path, scratch: Path) -> Iterator[Server]:
+    """`crawlguide serve`, once it answers. It is killed at the end, also if whoever measures it is interrupted."""
     ready = scratch / "ready.json"
     ready.unlink(missing_ok=True)
     command = [sys.executable, "-m", "crawlguide", "serve", "--data", str(folder), "--port", "0"]
     began = time.monotonic()
     process = subprocess.Popen([*command, "--ready-file", str(ready)], stderr=subprocess.DEVNULL)  # noqa: S603
-    while not ready.exists():
-        if process.poll() is not None or time.monotonic() - began > READY_WITHIN_S:
-            process.kill()
-            raise RuntimeError("the server did not become ready")
-        time.sleep(0.005)
-    said = json.loads(ready.read_text())
-    return Server(process, said["port"], time.monotonic() - began, said["opened_s"])
+    try:
+        while not ready.exists():
+            if process.poll() is not None or time.monotonic() - began > READY_WITHIN_S:
+                raise RuntimeError("the server did not become ready")
+            time.sleep(0.005)
+        said = json.loads(ready.read_text())
+        yield Server(process, said["port"], time.monotonic() - began, said["opened_s"])
+    finally:
+        process.kill()
+        process.wait()
 
 
 def folder_bytes(folder: Path) -> int:
