@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,8 +16,11 @@ CLASSES = {first: f"{first}xx" for first in range(1, 6)}
 
 def told(telemetry: Telemetry, fetches: Sequence[Fetch], ack: Ack) -> None:
     """What was taken of a report, by class of status, or by error where no answer came."""
-    taken = [fetch for fetch, result in zip(fetches, ack.results, strict=True) if result.status == "ok"]
-    outcomes = Counter(fetch.error or CLASSES.get((fetch.status or 0) // 100, "other") for fetch in taken)
+    outcomes: dict[str, int] = {}
+    for fetch, result in zip(fetches, ack.results, strict=True):
+        if result.status == "ok":
+            outcome = fetch.error or CLASSES.get((fetch.status or 0) // 100, "other")
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
     for outcome, number in outcomes.items():
         telemetry.count("fetches", number, outcome=outcome)
     telemetry.count("discovered", ack.discovered)
