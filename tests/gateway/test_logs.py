@@ -25,10 +25,11 @@ from crawlguide.core.errors import CrawlGuideError, StorageFull
 from crawlguide.core.events import ERROR, LOGGER, Event, happened
 from crawlguide.core.messages import SeedsMessage
 from crawlguide.core.types import Crawl
-from crawlguide.gateway import logs, serve
+from crawlguide.gateway import http, logs, serve
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.library import open_guide
 from crawlguide.gateway.logs import AT_MOST, WINDOW_S, Lines, as_json, as_text
+from crawlguide.store.embedded import ledger
 from crawlguide.testing import ManualClock
 
 if TYPE_CHECKING:
@@ -268,6 +269,36 @@ async def test_a_full_disk_is_told_once_and_so_is_its_end(
         upkeep.cancel()
     await guide.close()
     assert heard.events[1:] == ["storage_full", "storage_recovered"]
+
+
+def test_a_snapshot_is_told(heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "LOG_AT_LEAST", 0)
+    with Guide.open(tmp_path / "data") as guide:
+        for number in range(1_000):
+            tell(guide, fetched(f"https://example.com/{number}", f"https://example.org/{number}"))
+            if "snapshot" in heard.events:
+                return
+    raise AssertionError("no snapshot was made, or nobody was told")
+
+
+async def test_a_request_that_took_long_is_told(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "SLOW_S", 0.0)
+    await answered(Door(open_guide(":memory:", Config()), Config().server))
+    (slow,) = heard.records
+    assert (slow.levelname, slow.__dict__["event"]) == ("WARNING", "request_slow")
+    assert slow.__dict__["fields"]["route"] == "/v1/stats"
+
+
+async def test_a_request_that_failed_for_our_sake_is_a_warning(heard: Heard) -> None:
+    await answered(Door(open_guide(":memory:", Config()), Config().server, draining=True))
+    (failed,) = heard.records
+    assert (failed.levelname, failed.__dict__["event"]) == ("WARNING", "request_failed")
+    assert (failed.__dict__["fields"]["status"], failed.__dict__["fields"]["code"]) == (503, "unavailable")
+
+
+async def answered(door: Door) -> None:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(door.app()), base_url="http://here") as client:
+        await client.get("/v1/stats")
 
 
 @pytest.fixture
