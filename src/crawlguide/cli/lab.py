@@ -1,0 +1,113 @@
+"""crawlguide lab run: which order of fetching finds more? And the commands about webs, from `lab_webs`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from crawlguide.cli.common import app, say
+from crawlguide.cli.lab_webs import WebOption, webs
+from crawlguide.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.lab.results import Run
+    from crawlguide.lab.runs import Job
+
+QUICK_TASKS, QUICK_REPEATS = 4, 1
+app.add_typer(webs, name="lab", help="Prove which order of fetching finds more, on recorded and made-up webs.")
+
+
+@webs.command()
+def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
+    web: WebOption = "synthetic",
+    tasks: Annotated[str, typer.Option(help="all, or names with commas between them.")] = "all",
+    policies: Annotated[str, typer.Option(help="all, or names with commas between them.")] = "all",
+    seeds_from: Annotated[
+        Literal["auto", "portal", "near", "far"], typer.Option(help="Where a crawl begins; auto: portal, else far.")
+    ] = "auto",
+    budget: Annotated[int, typer.Option(min=1, help="Fetches of a run; every request counts.")] = 2_000,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="URLs in an answer.")] = 10,
+    crawlers: Annotated[int, typer.Option(min=1, max=1_000, help="Crawlers that fetch side by side.")] = 1,
+    feedback: Annotated[
+        Literal["label", "text"], typer.Option(help="label: crawlers tell the truth; text: the guide judges texts.")
+    ] = "label",
+    repeat: Annotated[int, typer.Option(min=1, max=1_000, help="Each run so often, with another seed.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="What chance is drawn from.")] = 0,
+    cap_per_host: Annotated[int, typer.Option(min=0, help="Pages of one site at most; 0: no limit.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="Four tasks, once.")] = False,
+    via: Annotated[str | None, typer.Option(metavar="URL", help="Ask the guide that is served there.")] = None,
+    json: Annotated[Path | None, typer.Option(metavar="OUT", help="Write every fetch of every run.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="OUT", help="Write a page with curves and comparisons.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep finished runs there; by default beside --json.")
+    ] = None,
+) -> None:
+    """Crawl a web again and again, each time in another order, and see which finds more.
+
+    Example: crawlguide lab run --web synthetic --policies random,keyword,layered,oracle --quick --html lab.html
+    """
+    from crawlguide.lab import naming, report, results, runs  # noqa: PLC0415
+    from crawlguide.lab.run import Settings  # noqa: PLC0415
+
+    settings = Settings(
+        seeds_from=seeds_from, budget=budget, batch=batch, crawlers=crawlers, feedback=feedback,
+        cap_per_host=cap_per_host, seed=seed, via=via,
+    )  # fmt: skip
+    chosen = naming.chosen(_names(policies))
+    where = _place(web)
+    named = runs.named_tasks(runs.opened(where), _names(tasks))
+    if quick:
+        named, repeat = named[:QUICK_TASKS], QUICK_REPEATS
+    kept = resume or (json and json.with_name(json.name + ".runs"))
+    todo = runs.jobs(where, named, chosen, repeat, settings)
+    found = results.Results(command=["crawlguide", *sys.argv[1:]], versions=runs.versions(), runs=_made(todo, kept))
+    from rich.console import Console  # noqa: PLC0415
+
+    Console().print(report.table(found))
+    if html is not None:
+        report.write_html(found, html)
+    if json is not None:
+        results.write_json(found, json)
+        if resume is None and kept is not None:
+            shutil.rmtree(kept, ignore_errors=True)  # the document holds it all
+
+
+def _made(todo: Sequence[Job], kept: Path | None) -> list[Run]:
+    """All runs, with a bar for whoever watches; on Ctrl-C with a word on how to go on."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    from crawlguide.lab import runs  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    found: list[Run] = []
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("runs", total=len(todo))
+        try:
+            for one in runs.done(todo, kept):
+                found.append(one)
+                progress.update(bar, advance=1, description=f"{one.policy} on {one.task}")
+        except KeyboardInterrupt:
+            progress.stop()
+            if kept is not None and found:
+                say(f"stopped after {len(found)} of {len(todo)} runs; the same command goes on from there ({kept})")
+            raise
+    return found
+
+
+def _names(words: str) -> list[str]:
+    names = [word.strip() for word in words.split(",") if word.strip()]
+    if not names:
+        raise ConfigError(f"expected names with commas between them, got {words!r}")
+    return names
+
+
+def _place(web: str) -> str:
+    """A folder is the same from wherever a process looks."""
+    return web if web.startswith("synthetic") else str(Path(web).resolve())

@@ -1,0 +1,27 @@
+"""Links of the most relevant page first: the relevance of the best page that links here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawlguide.core.crawls import Fixed
+from crawlguide.lab.policies._evidence import Evidence
+from crawlguide.lab.policies._known import Policy
+
+if TYPE_CHECKING:
+    from crawlguide.core.crawls import Goal
+    from crawlguide.core.protocols import Strategy
+    from crawlguide.core.tables import F64, I64
+
+
+class Options(Fixed, frozen=True):
+    kind: str = ""
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+    return Policy(BestParent(seed))
+
+
+class BestParent(Evidence):
+    def judged(self, number: I64) -> F64:
+        return self.known["best"][number]

@@ -1,0 +1,30 @@
+"""Links of relevant pages first: the mean relevance of all pages that link here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.crawls import Fixed
+from crawlguide.lab.policies._evidence import Evidence
+from crawlguide.lab.policies._known import Policy
+
+if TYPE_CHECKING:
+    from crawlguide.core.crawls import Goal
+    from crawlguide.core.protocols import Strategy
+    from crawlguide.core.tables import F64, I64
+
+
+class Options(Fixed, frozen=True):
+    kind: str = ""
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+    return Policy(MeanParent(seed))
+
+
+class MeanParent(Evidence):
+    def judged(self, number: I64) -> F64:
+        value: F64 = self.known["total"][number] / np.maximum(self.known["parents"][number], 1.0)
+        return value

@@ -1,0 +1,27 @@
+"""A queue: first heard of, first fetched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawlguide.core.crawls import Fixed
+from crawlguide.lab.policies._known import Policy, Ranking
+
+if TYPE_CHECKING:
+    from crawlguide.core.crawls import Goal
+    from crawlguide.core.protocols import Strategy
+    from crawlguide.core.types import Lesson
+
+
+class Options(Fixed, frozen=True):
+    kind: str = ""
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+    return Policy(Queue())
+
+
+class Queue(Ranking):
+    def learn(self, lesson: Lesson) -> None:
+        number = self.known.numbers(lesson.links.id)
+        self.known["value"][number] = 1.0 / (1.0 + number)

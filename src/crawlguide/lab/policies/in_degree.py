@@ -1,0 +1,29 @@
+"""The most linked first: how many of the fetched pages lead here, n / (n + 10) to stay below 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawlguide.core.crawls import Fixed
+from crawlguide.lab.policies._evidence import Evidence
+from crawlguide.lab.policies._known import Policy
+
+if TYPE_CHECKING:
+    from crawlguide.core.crawls import Goal
+    from crawlguide.core.protocols import Strategy
+    from crawlguide.core.tables import F64, I64
+
+
+class Options(Fixed, frozen=True):
+    kind: str = ""
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+    return Policy(InDegree(seed))
+
+
+class InDegree(Evidence):
+    def judged(self, number: I64) -> F64:
+        parents = self.known["parents"][number]
+        value: F64 = parents / (parents + 10.0)
+        return value

@@ -1,0 +1,34 @@
+"""In no order at all: every URL draws a number when it is first heard of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.crawls import Fixed
+from crawlguide.lab.policies._known import Policy, Ranking
+
+if TYPE_CHECKING:
+    from crawlguide.core.crawls import Goal
+    from crawlguide.core.protocols import Strategy
+    from crawlguide.core.types import Lesson
+
+
+class Options(Fixed, frozen=True):
+    kind: str = ""
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+    return Policy(Random(seed))
+
+
+class Random(Ranking):
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.chance = np.random.default_rng(seed)
+
+    def learn(self, lesson: Lesson) -> None:
+        before = len(self.known)
+        self.known.numbers(lesson.links.id)
+        self.known["value"][before : len(self.known)] = self.chance.random(len(self.known) - before)

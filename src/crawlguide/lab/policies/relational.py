@@ -1,0 +1,28 @@
+"""Counting: (relevant pages that link here + 1/2) / (pages that link here + 2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawlguide.core.crawls import Fixed
+from crawlguide.lab.policies._evidence import Evidence
+from crawlguide.lab.policies._known import Policy
+
+if TYPE_CHECKING:
+    from crawlguide.core.crawls import Goal
+    from crawlguide.core.protocols import Strategy
+    from crawlguide.core.tables import F64, I64
+
+
+class Options(Fixed, frozen=True):
+    kind: str = ""
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+    return Policy(Relational(seed))
+
+
+class Relational(Evidence):
+    def judged(self, number: I64) -> F64:
+        value: F64 = (self.known["total"][number] + 0.5) / (self.known["parents"][number] + 2.0)
+        return value

@@ -1,0 +1,251 @@
+"""One run: one policy, one task, through ask and tell of a real guide, until the budget is spent."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from crawlguide.core.config import Config, Crawls
+from crawlguide.core.crawls import Definition
+from crawlguide.core.errors import ConfigError
+from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage
+from crawlguide.gateway.client import Client
+from crawlguide.gateway.library import Guide
+from crawlguide.lab import naming, oracles
+from crawlguide.lab.results import Run
+from crawlguide.lab.visit import Visit
+from crawlguide.testing import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crawlguide.core.messages import Ack, Advice
+    from crawlguide.lab.pages import Page, Task, Web
+
+TURN_S = 0.05  # the lab's clock between two asks: no lease ends, and what failed may be tried again some day
+PATIENCE = 100  # asks in a row that give nothing although something waits
+TOLD_AT_ONCE_BYTES = 3_000_000  # a message may have 4 MiB
+LINK_BYTES = 60  # what a link weighs in a message besides its URL and anchor
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What all runs of one command have in common."""
+
+    seeds_from: str = "auto"
+    budget: int = 2_000
+    batch: int = 10
+    crawlers: int = 1
+    feedback: str = "label"
+    cap_per_host: int = 0
+    seed: int = 0
+    via: str | None = None
+
+
+class Door(Protocol):
+    """The part of a guide that a crawler needs, here or elsewhere."""
+
+    def define(self, crawl_id: str, definition: Definition, /) -> bool: ...
+    def seed(self, crawl_id: str, urls: Sequence[str], /) -> int: ...
+    def ask(self, message: AskMessage, /) -> Advice: ...
+    def tell(self, message: ReportMessage, /) -> Ack: ...
+
+
+def run(web: Web, task: Task, policy: str, repeat: int, settings: Settings) -> Run:
+    """Everything that one run leaves behind."""
+    began = time.perf_counter()
+    kind, seeds = seeds_of(web, task, settings.seeds_from)
+    reachable = len(web.reachable(seeds) & task.relevant)
+    seed = settings.seed + repeat
+    visit = Visit(web, task, seeds, settings.budget)
+    if policy == naming.CEILING:
+        chances, cpu_s = ceiling(visit, min(reachable, settings.budget), settings.budget), 0.0
+    else:
+        with guide(seed, settings) as (door, clock):
+            crawl = Crawling(door, clock, visit, f"lab-{policy}-{task.name}-{repeat}"[:200].replace("/", "-"), settings)
+            crawl.start(definition(web, task, policy, seeds, settings), seeds)
+            crawl.run()
+        chances, cpu_s = crawl.chances, crawl.cpu_s
+    return Run(
+        web=web.name, task=task.name, policy=policy, repeat=repeat, seed=seed, budget=settings.budget,
+        batch=settings.batch, crawlers=settings.crawlers, seeds_from=kind, feedback=settings.feedback,
+        reference=naming.is_reference(policy), relevant=visit.relevant, outcome="".join(visit.outcome),
+        host=visit.host, p=chances, targets=len(task.relevant), reachable=reachable,
+        seconds=round(time.perf_counter() - began, 3),
+        cpu_us_per_fetch=round(1e6 * cpu_s / max(len(visit.relevant), 1), 1),
+    )  # fmt: skip
+
+
+def seeds_of(web: Web, task: Task, wanted: str) -> tuple[str, tuple[str, ...]]:
+    """The kind of start and its URLs; `auto` is the portal where the web has one, else far."""
+    kinds = ("portal", "far", "near") if wanted == "auto" else (wanted,)
+    found = next((kind for kind in kinds if kind in task.seeds), None)
+    if found is None:
+        raise ConfigError(f"--seeds-from: expected one of {', '.join(task.seeds)} for {web.name}, got {wanted!r}")
+    return found, task.seeds[found]
+
+
+def ceiling(visit: Visit, most: int, budget: int) -> list[float | None]:
+    """What nobody can pass: every fetch a target, as long as there are any."""
+    visit.relevant = [1] * most + [0] * (budget - most)
+    visit.outcome, visit.host = ["p"] * budget, [0] * budget
+    return [None] * budget
+
+
+def definition(web: Web, task: Task, policy: str, seeds: Sequence[str], settings: Settings) -> Definition:
+    """By the lab's rules: relevance alone counts, nothing is paced, nothing refused, nothing fetched again."""
+    strategy: dict[str, Any] = naming.strategy(policy)
+    if policy == naming.ONE_HOP:
+        strategy["gold"] = sorted(task.relevant)
+    if policy == naming.FULL:
+        strategy["order"] = oracles.Foresight(oracles.graph(web), task.relevant).order(seeds, settings.budget)
+    if naming.is_of_the_lab(policy) and "ahead" in naming.options(policy):
+        strategy["ahead"] = settings.batch * settings.crawlers
+    return msgspec.convert(
+        {
+            "goal": {"topic": task.name},
+            "strategy": strategy,
+            "weights": {
+                "relevance": 1, "freshness": 0, "authority": 0, "cost": 0, "politeness": 0, "focus": 0,
+            },
+            "policy": {
+                "robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "traps": False, "risk_threshold": 1,
+                "unreliable_threshold": 1, "recrawl": False, "domain_max_pages": settings.cap_per_host,
+            },
+        },
+        Definition,
+    )  # fmt: skip
+
+
+@contextmanager
+def guide(seed: int, settings: Settings) -> Iterator[tuple[Door, ManualClock | None]]:
+    """A guide of this process on a clock of the lab's, or the one that is served elsewhere."""
+    if settings.via is not None:
+        with Client(settings.via) as client:
+            yield client, None
+        return
+    clock = ManualClock()
+    config = Config(crawls=Crawls(plugins=naming.plugins()))
+    with Guide.open(":memory:", clock=clock, seed=seed, config=config) as here:
+        yield here, clock
+
+
+@dataclass
+class Given:
+    """What a crawler holds: it fetches and tells when its turn comes again, so others choose without knowing it."""
+
+    crawler: str
+    urls: list[str]
+
+
+class Crawling:
+    """Some crawlers in turn, each with one answer at a time."""
+
+    def __init__(self, door: Door, clock: ManualClock | None, visit: Visit, crawl_id: str, settings: Settings) -> None:
+        self._door, self._clock, self._visit, self._crawl_id = door, clock, visit, crawl_id
+        self._settings = settings
+        self._left = settings.budget
+        self._starved = False
+        self.chances: list[float | None] = []
+        self.cpu_s = 0.0
+
+    def start(self, definition: Definition, seeds: Sequence[str]) -> None:
+        if not self._door.define(self._crawl_id, definition):
+            raise ConfigError(
+                f"--via: expected a guide without a crawl {self._crawl_id!r}; delete it, or serve another"
+            )
+        self._door.seed(self._crawl_id, list(seeds))
+
+    def run(self) -> None:
+        turns = deque(Given(f"crawler-{number}", []) for number in range(self._settings.crawlers))
+        while turns:
+            mine = turns.popleft()
+            if mine.urls:
+                self._tell(mine.crawler, [self._fetched(url) for url in mine.urls])
+            mine.urls = self._ask(mine.crawler, others=any(other.urls for other in turns))
+            if mine.urls or any(other.urls for other in turns):
+                turns.append(mine)
+
+    def _ask(self, crawler: str, *, others: bool) -> list[str]:
+        """The next URLs; none when the budget is spent, or when nothing is left that the policy wants."""
+        wanted = min(self._settings.batch, self._left)
+        if wanted <= 0 or self._starved:
+            return []
+        for _ in range(PATIENCE):
+            advice = self._timed(
+                lambda: self._door.ask(AskMessage(VERSION, crawler, BudgetMessage(wanted), crawl_id=self._crawl_id))
+            )
+            if advice.assigned_urls or others or advice.metadata.crawl_state != "waiting":
+                break
+            self._wait(advice.retry_after_ms / 1_000)
+        good = [one for one in advice.assigned_urls if one.score >= 0]
+        self._starved = len(good) < len(advice.assigned_urls)  # below 0 lies what a policy has thrown away
+        self._left -= len(good)
+        self.chances += [one.p for one in good]
+        return [one.url for one in good]
+
+    def _wait(self, seconds: float) -> None:
+        if self._clock is None:
+            time.sleep(seconds)
+        else:
+            self._clock.advance(seconds)
+
+    def _fetched(self, url: str) -> Fetch:
+        """What a crawler tells of a page: by the feedback `text` it has no opinion of its own."""
+        page = self._visit.fetch(url)
+        return Fetch(
+            url=url,
+            status=page.status or None,
+            error=page.error,
+            elapsed_ms=page.elapsed_ms,
+            bytes=page.size or None,
+            content_hash=page.content_hash,
+            title=page.title or None,
+            text=page.text or None,
+            language=page.language or None,
+            relevance=self._visit.label(url) if self._settings.feedback == "label" else None,
+            outlinks=outlinks(page),
+        )
+
+    def _tell(self, crawler: str, fetches: list[Fetch]) -> None:
+        for part in parts(fetches):
+            message = ReportMessage(VERSION, crawler, part, self._crawl_id)
+            self._timed(lambda message=message: self._door.tell(message))
+        if self._clock is not None:
+            self._clock.advance(TURN_S)
+
+    def _timed(self, step: Any) -> Any:
+        """Processor time of the guide alone, without the web it is shown."""
+        before = time.process_time()
+        try:
+            return step()
+        finally:
+            self.cpu_s += time.process_time() - before
+
+
+def outlinks(page: Page) -> list[Outlink]:
+    """At most 2 000 links of a page are told. A redirect is a page with one link: going there is another fetch."""
+    if page.redirected_to:
+        return [Outlink(page.redirected_to)]
+    return [Outlink(link.url, link.anchor, position=link.position) for link in page.links[: oracles.MOST_LINKS]]
+
+
+def parts(fetches: list[Fetch]) -> Iterator[list[Fetch]]:
+    """In as many messages as it takes; one, but for pages of very many links."""
+    part: list[Fetch] = []
+    weight = 0
+    for fetch in fetches:
+        mine = 4 * len(fetch.text or "") + sum(
+            LINK_BYTES + len(link.url) + 4 * len(link.anchor) for link in fetch.outlinks or ()
+        )
+        if part and weight + mine > TOLD_AT_ONCE_BYTES:
+            yield part
+            part, weight = [], 0
+        part.append(fetch)
+        weight += mine
+    if part:
+        yield part

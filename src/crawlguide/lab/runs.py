@@ -1,0 +1,140 @@
+"""Many runs: every task, policy and repeat, one process for each core. What is finished is kept, and not done again."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from functools import lru_cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import msgspec
+import xxhash
+
+from crawlguide.core.errors import ConfigError
+from crawlguide.lab import web as webs
+from crawlguide.lab.results import Run
+from crawlguide.lab.run import Settings, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from crawlguide.lab.pages import Web
+
+PACKAGES = ("crawlguide", "numpy", "numba", "msgspec")
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One run to be made; all of it, so that its name in the folder of finished runs says what was asked."""
+
+    web: str
+    task: str
+    policy: str
+    repeat: int
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        asked = msgspec.json.encode((self, version("crawlguide")))
+        return f"{xxhash.xxh3_128_hexdigest(asked)}.json"
+
+
+def jobs(web: str, tasks: Sequence[str], policies: Sequence[str], repeats: int, settings: Settings) -> list[Job]:
+    """In an order in which the first results say something about every policy."""
+    return [
+        Job(web=web, task=task, policy=policy, repeat=repeat, settings=settings)
+        for repeat in range(repeats)
+        for task in tasks
+        for policy in policies
+    ]
+
+
+def done(todo: Sequence[Job], kept: Path | None, workers: int | None = None) -> Iterator[Run]:
+    """The runs as they are finished; those in `kept` come first, and the others are added there."""
+    left = []
+    for job in todo:
+        found = _read(job, kept)
+        if found is None:
+            left.append(job)
+        else:
+            yield found
+    count = min(workers or cores(), len(left))
+    for job, finished in _here(left) if count <= 1 else _spread(left, count):
+        _write(job, finished, kept)
+        yield finished
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def versions() -> dict[str, str]:
+    """What the runs were made with."""
+    return {package: version(package) for package in PACKAGES}
+
+
+def named_tasks(web: Web, wanted: Sequence[str]) -> list[str]:
+    """The tasks of a web that a command means, in the web's own order."""
+    names = [task.name for task in web.tasks()]
+    if list(wanted) == ["all"]:
+        return names
+    for name in wanted:
+        if name not in names:
+            raise ConfigError(f"--tasks: expected all or some of {', '.join(names)}, got {name!r}")
+    return [name for name in names if name in wanted]
+
+
+@lru_cache(maxsize=1)
+def opened(where: str) -> Web:
+    """The web of this process: it is opened once."""
+    return webs.open(where)
+
+
+def do(job: Job) -> Run:
+    web = opened(job.web)
+    task = next(task for task in web.tasks() if task.name == job.task)
+    return run(web, task, job.policy, job.repeat, job.settings)
+
+
+def _here(left: Sequence[Job]) -> Iterator[tuple[Job, Run]]:
+    for job in left:
+        yield job, do(job)
+
+
+def _spread(left: Sequence[Job], workers: int) -> Iterator[tuple[Job, Run]]:
+    """Processes are started afresh, as one that was forked from a program with threads may hang."""
+    fresh = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, fresh, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL))
+    waiting = {pool.submit(do, job): job for job in left}
+    try:
+        while waiting:
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield waiting.pop(future), future.result()
+    except BaseException:  # also when somebody interrupts: nobody needs what is under way
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in multiprocessing.active_children():
+            child.terminate()
+        raise
+    pool.shutdown()
+
+
+def _read(job: Job, kept: Path | None) -> Run | None:
+    if kept is None or not (kept / job.name).is_file():
+        return None
+    try:
+        return msgspec.json.decode((kept / job.name).read_bytes(), type=Run)
+    except msgspec.DecodeError:
+        return None  # it was cut short: made again
+
+
+def _write(job: Job, finished: Run, kept: Path | None) -> None:
+    """A file gets its name when it is whole."""
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        beside = kept / f".{job.name}"
+        beside.write_bytes(msgspec.json.encode(finished))
+        beside.replace(kept / job.name)
