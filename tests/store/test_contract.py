@@ -61,7 +61,7 @@ async def test_what_was_out_of_scope_comes_in_once_it_no_longer_is(store: Store)
 
 
 async def test_what_was_dropped_for_another_reason_stays_dropped(store: Store) -> None:
-    await store.discover(CRAWL, links(A, reason="risk"), None, 0.0)
+    await store.discover(CRAWL, links(A, reason="another"), None, 0.0)
     await store.discover(CRAWL, links(A), None, 1.0)
     assert await state(store, A) == "dropped"
 
@@ -607,7 +607,7 @@ async def test_open_hosts_come_page_by_page_each_once(store: Store) -> None:
 
 
 async def test_what_was_banned_comes_in_once_it_no_longer_is(store: Store) -> None:
-    await store.discover(CRAWL, links(A, B, reason=["banned", "risk"]), None, 0.0)
+    await store.discover(CRAWL, links(A, B, reason=["banned", "another"]), None, 0.0)
     await store.discover(CRAWL, links(A, B), None, 1.0)
     assert await gathered(store) == [A]
 
