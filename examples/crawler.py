@@ -7,11 +7,9 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from functools import cache
 from html.parser import HTMLParser
 from typing import Any
-from urllib.parse import urljoin, urlsplit
-from urllib.robotparser import RobotFileParser
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -33,38 +31,34 @@ class Links(HTMLParser):
             self.found.append({"url": href})
 
 
-@cache
-def robots(url: str) -> RobotFileParser:
-    answer, rules = web.get(url, follow_redirects=True), RobotFileParser(url)
-    rules.disallow_all = answer.is_server_error  # type: ignore[attr-defined]
-    rules.parse(answer.text.splitlines() if answer.is_success else [])
-    return rules
+def fetched(url: str, robots: bool) -> dict[str, Any]:
+    """What came of a fetch, as a guide wants it told. Redirects are links: the guide says when to follow them.
 
-
-def fetched(url: str) -> dict[str, Any]:
-    """What came of a fetch, as a guide wants it told. Redirects are links: the guide says when to follow them."""
+    A robots.txt is told as it is: the guide reads it, and gives out no URL that it forbids.
+    """
     try:
-        if not robots(urljoin(url, "/robots.txt")).can_fetch(AGENT, url):
-            return {"url": url, "error": "blocked"}
-        with web.stream("GET", url) as answer:
+        with web.stream("GET", url, follow_redirects=robots) as answer:
             page = next(answer.iter_bytes(MOST_BYTES), b"").decode(answer.encoding or "utf-8", "replace")
     except (httpx.HTTPError, httpx.InvalidURL) as problem:
         return {"url": url, "error": "timeout" if isinstance(problem, httpx.TimeoutException) else "connect"}
     told = {"url": url, "status": answer.status_code, "elapsed_ms": answer.elapsed.total_seconds() * 1_000}
     if (wait := answer.headers.get("retry-after", "")).isdecimal():
         told["retry_after_s"] = int(wait)
+    if robots:
+        return told | {"text": page}
     moved = [{"url": answer.headers["location"]}] if answer.has_redirect_location else []
     return told | {"outlinks": moved + Links(page).found}
 
 
 def crawl(guide: Client, seeds: list[str]) -> None:
-    guide.define(CRAWL, {"policy": {"allow_domains": [urlsplit(seed).hostname for seed in seeds]}})
+    domains = [urlsplit(seed).hostname for seed in seeds]
+    guide.define(CRAWL, {"policy": {"robots": "crawler", "user_agent": AGENT, "allow_domains": domains}})
     guide.seed(CRAWL, seeds)
     while True:
         advice, received = guide.ask({**ME, "budget": {"max_urls": 5}}), time.monotonic()
         for one in advice["assigned_urls"]:
             time.sleep(max(0.0, received + one["not_before_ms"] / 1_000 - time.monotonic()))
-            guide.tell({**ME, "fetches": [told := fetched(one["url"])]})
+            guide.tell({**ME, "fetches": [told := fetched(one["url"], one["kind"] == "robots")]})
             sys.stdout.write(f"{told.get('status') or told['error']} {one['url']}\n")
         if advice["metadata"]["crawl_state"] in {"exhausted", "finished"}:
             return

@@ -160,5 +160,5 @@ def test_one_tell_ranks_no_more_than_two_thousand_urls_besides_its_own(guide: Gu
 
 def test_a_strategy_that_does_not_learn_has_no_learner(guide: Guide) -> None:
     guide.define("plain", {"strategy": {"kind": "relational"}})
-    running = guide._guide._guide.crawls._running
+    running = guide._guide._guide.crawls.known
     assert {crawl.name: found.learner is None for crawl, found in running.items()} == {"default": False, "plain": True}

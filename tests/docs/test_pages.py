@@ -42,6 +42,7 @@ NO_COMMAND = {
     '{"crawl":"books","definition":{…}}': "lines with parts left out; tests/gateway/test_transfers.py reads whole ones",
 }
 PRINTED = {
+    "docs/robots.md": ["robots https://example.com/robots.txt", "['https://example.com/a'] {'robots': 1}"],
     "docs/index.md": ["https://example.com/next"],
     "docs/logs.md": [],
     "docs/how-to/filter.md": ["['https://example.org/'] {'pictures': 1}"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from crawlguide.core.config import GuideOptions
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -23,6 +26,7 @@ SCRIPT = Path(sys.executable).parent / "crawlguide"
 READY_WITHIN_S = 60.0  # the first start compiles the kernels
 ENDS_WITHIN_S = 20.0
 NAMES = count()
+NO_ROBOTS = {"CRAWLGUIDE_GUIDE_FILTERS": ",".join(name for name in GuideOptions().filters if name != "robots")}
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,15 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, data: str | Path = ":memory:") -> Iterator[Served]:
-    """Start `crawlguide serve`, wait until it is ready, and leave no process behind."""
+def serving(folder: Path, data: str | Path = ":memory:", robots: bool = False) -> Iterator[Served]:
+    """Start `crawlguide serve`, wait until it is ready, and leave no process behind.
+
+    Without `robots` it reads no robots.txt: the hosts of most tests do not exist.
+    """
     ready, stderr = folder / "ready.json", folder / "stderr.txt"
     command = [str(SCRIPT), "serve", "--data", str(data), "--port", "0", "--ready-file", str(ready)]
-    with stderr.open("w") as said, subprocess.Popen(command, stderr=said, text=True, cwd=folder) as process:
+    env = os.environ | ({} if robots else NO_ROBOTS)
+    with stderr.open("w") as said, subprocess.Popen(command, stderr=said, text=True, cwd=folder, env=env) as process:
         try:
             yield Served(process, _port(process, ready, stderr), stderr)
         finally:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlguide.policy.robots import allowed, forms, matching, reading
+from crawlguide.policy.robots import allowed, copies, forms, matching, reading
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 LETTERS = st.text(st.sampled_from("ab/*$?%4é<"), max_size=12)
@@ -181,3 +181,42 @@ def test_no_file_takes_long_to_read_or_to_match(name: str, path: str) -> None:
 @given(st.binary(max_size=300), st.text(max_size=20), st.text(max_size=60))
 def test_whatever_the_bytes_there_is_a_verdict(body: bytes, agent: str, url: str) -> None:
     assert allowed(body, agent, url) in (True, False)
+
+
+def test_only_so_many_copies_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "MOST_COPIES", 3)
+    monkeypatch.setattr(copies, "MOST_BYTES", 100)
+    known = copies.Copies()
+    for name in "abc":
+        known.put(name, copies.Copy(b"x" * 10))
+        known.compiled(name, "bot", copies.File.read(b"", "bot"))
+    known.get("a")
+    known.put("d", copies.Copy(b"x" * 10))  # what was used least goes
+    assert [name for name in "abcd" if known.get(name)] == ["a", "c", "d"]
+    assert known.file("b", "bot") is None
+    known.put("e", copies.Copy(b"x" * 95))
+    assert [name for name in "abcde" if known.get(name)] == ["e"]
+
+
+def test_what_was_compiled_of_the_same_text_stays() -> None:
+    known = copies.Copies()
+    known.put("a", copies.Copy(b"one"))
+    known.compiled("a", "bot", copies.File.read(b"one", "bot"))
+    known.put("a", copies.Copy(b"one", failures=1))
+    assert known.file("a", "bot") is not None
+    known.put("a", copies.Copy(b"two"))
+    assert known.file("a", "bot") is None
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://example.org/a@b/c", "https://example.org"),
+        ("http://me:secret@example.org:8080/", "http://example.org:8080"),
+        ("https://[::1]:8443/x?y=http://z/", "https://[::1]:8443"),
+    ],
+)
+def test_an_origin_is_scheme_host_and_port(url: str, origin: str) -> None:
+    assert copies.origin_of(url) == origin
+    assert copies.is_file(copies.address(origin))
+    assert not copies.is_file(url)

@@ -68,7 +68,7 @@ class GuideOptions(Section, frozen=True):
 
     candidates: Annotated[int, Meta(ge=1, le=100_000)] = 200
     filters: tuple[str, ...] = (
-        "seen", "scope", "banned", "crawlers", "traps", "domains", "politeness", "diversity", "budget",
+        "seen", "scope", "banned", "crawlers", "traps", "domains", "politeness", "diversity", "robots", "budget",
     )  # fmt: skip
     freshness_tau_s: Annotated[float, Meta(gt=0)] = 7 * 86_400.0
     slow_ms: Annotated[float, Meta(gt=0)] = 5_000.0
@@ -78,6 +78,14 @@ class GuideOptions(Section, frozen=True):
     upkeep_every_s: Annotated[float, Meta(gt=0)] = 1.0
 
 
+class Outgoing(Section, frozen=True):
+    """Requests of our own: robots.txt and sitemaps."""
+
+    ports: tuple[Annotated[int, Meta(ge=1, le=65_535)], ...] = (80, 443, 8080, 8443)
+    allow_networks: tuple[str, ...] = ()
+    timeout_s: Annotated[float, Meta(gt=0, le=600)] = 15.0
+
+
 class Config(Section, frozen=True):
     """Everything an operator can set."""
 
@@ -85,6 +93,7 @@ class Config(Section, frozen=True):
     store: StoreOptions = StoreOptions()
     crawls: Crawls = Crawls()
     guide: GuideOptions = GuideOptions()
+    outgoing: Outgoing = Outgoing()
 
 
 def load(
@@ -154,10 +163,11 @@ def _put(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
     if key not in keys():
         raise ConfigError(_unknown(key, where))
     kind, _ = keys()[key]
-    if isinstance(value, str) and _is_tuple(kind):
+    written = isinstance(value, str)
+    if written and _is_tuple(kind):
         value = [part.strip() for part in value.split(",") if part.strip()]
     try:
-        msgspec.convert(value, kind, strict=not isinstance(value, str))
+        msgspec.convert(value, kind, strict=not written)
     except msgspec.ValidationError as wrong:
         words = _one_of(kind) if get_origin(kind) is Literal else str(wrong).partition(", got")[0]
         raise ConfigError(f"{where}: {key}: {words}, got {value!r}") from None

@@ -81,7 +81,7 @@ class Filter(Protocol):
     `name` is the file's name, the key in `dropped` and, with `_ok`, the word in `filters_applied`.
     `refusal` says what a refusal means: "pass" (not in this answer), "defer" (not now), "withhold" (not this host for
     a while), "forbid" (never: the store remembers it as dropped) or "shut" (passed over, and dropped where it has
-    shut for good).
+    shut for good) or "either" (of the refused rows some are deferred, and the others forbidden).
     """
 
     @property
@@ -98,7 +98,10 @@ class Filter(Protocol):
 
 
 class Defers(Filter, Protocol):
-    """A filter whose refusals are for now (`refusal` is "defer"): it says how long each row has to wait."""
+    """A filter whose refusals are for now (`refusal` is "defer"): it says how long each row has to wait.
+
+    One that also forbids (`refusal` is "either") says NaN for what it forbids.
+    """
 
     def wait(self, batch: Batch, ask: Ask) -> F64: ...
 

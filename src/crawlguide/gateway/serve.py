@@ -19,6 +19,7 @@ from crawlguide.core.events import ERROR, happened
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.socket_pipe import Pipe
 from crawlguide.gateway.websocket import Sockets
+from crawlguide.guide.outgoing import Outgoing
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -51,14 +52,15 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     server = Server(_uvicorn(_both(door, sockets), config), lambda: _announce(listener, guide, ready_file))
     answering = asyncio.create_task(server.serve([listener]))
     upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s))
+    fetching = asyncio.create_task(guide.robots.run(Outgoing(config.outgoing), guide.crawls.known))
     watch = asyncio.create_task(sockets.watch())
-    ends = {answering, upkeep, watch, asyncio.create_task(stop.wait())}
+    ends = {answering, upkeep, fetching, watch, asyncio.create_task(stop.wait())}
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     happened("stopping", "stopping: requests that came in are answered, new ones are sent elsewhere")
     door.draining = server.should_exit = True
     sockets.leave()
     await answering
-    for task in (watch, upkeep):
+    for task in (watch, fetching, upkeep):
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task

@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw
 from crawlguide import scoring
 from crawlguide.core.clock import iso
 from crawlguide.core.messages import Advice, AdviceMetadata, Assigned, Deferred, Terms
+from crawlguide.policy.robots.copies import is_file
 
 if TYPE_CHECKING:
     from crawlguide.core.types import Ask
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from crawlguide.guide.running import Running
 
 MOST_DEFERRED = 100
-ROBOTS_UNCHECKED = "robots_unchecked"
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,12 @@ class Given:
     dropped: dict[str, int] = field(default_factory=dict)
     state: str = "running"
     retry_after_ms: int = 0
+    degraded: str | None = None  # which part stood in for another
 
 
-def assigned(walked: Walked, ask: Ask, expires: float) -> list[Assigned]:
+def assigned(running: Running, walked: Walked, ask: Ask, expires: float) -> list[Assigned]:
     """One entry for each granted URL, in the order of the batch: best first."""
-    batch = walked.batch
+    batch, files = walked.batch, running.definition.policy.robots == "crawler"
     columns = zip(
         batch.url.tolist(),
         batch.score.tolist(),
@@ -49,20 +50,23 @@ def assigned(walked: Walked, ask: Ask, expires: float) -> list[Assigned]:
     )
     until = iso(expires)
     return [
-        Assigned(url, "page", score, p, reason, ms, size, wait, until, Terms(*terms), Raw(own) if own else UNSET)
+        Assigned(
+            url, "robots" if files and is_file(url) else "page", score, p, reason, ms, size, wait, until,
+            Terms(*terms), Raw(own) if own else UNSET,
+        )
         for url, score, p, reason, ms, size, wait, terms, own in columns
-    ]
+    ]  # fmt: skip
 
 
 def deferred(walked: Walked, ask: Ask) -> list[Deferred]:
-    """The best of what politeness holds back, with the time for which each has to wait."""
+    """The best of what politeness or an unknown robots.txt holds back, with the time for which each has to wait."""
     most = min(ask.budget.max_urls, MOST_DEFERRED)
-    return [Deferred(url, max(1, int(np.ceil(wait * 1_000))), "politeness") for url, wait in walked.deferred[:most]]
+    return [Deferred(url, max(1, int(np.ceil(wait * 1_000))), why) for url, wait, why in walked.deferred[:most]]
 
 
-def degraded(running: Running) -> str | None:
-    """Which part stood in for another. robots.txt is not read here yet: the crawler has to, and is told so."""
-    return None if running.definition.policy.robots == "ignore" else ROBOTS_UNCHECKED
+def degraded(running: Running, ask: Ask, walked: Walked) -> str | None:
+    """An old robots.txt spoke for some of the URLs that are given out, or none did and the crawler has to look."""
+    return None if running.robots is None else running.robots.degraded(walked.batch, ask)
 
 
 def advice(running: Running, ask: Ask, given: Given, queries: int) -> Advice:
@@ -75,6 +79,6 @@ def advice(running: Running, ask: Ask, given: Given, queries: int) -> Advice:
         strategy=running.kind,
         filters_applied=running.filters_applied,
         dropped=given.dropped,
-        degraded=degraded(running),
+        degraded=given.degraded,
     )
     return Advice(given.urls, given.deferred, given.retry_after_ms, about)

@@ -19,6 +19,7 @@ from crawlguide.guide.running import Record, Running, inherit, running
 if TYPE_CHECKING:
     from crawlguide.core.config import Config
     from crawlguide.core.protocols import Store
+    from crawlguide.policy.robots import Copies
 
 RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between others, and how often in a row
 NAMES_COMPARED = 200  # with one that is not there
@@ -27,15 +28,16 @@ NAMES_COMPARED = 200  # with one that is not there
 class Crawls:
     """Running crawls by name; one that nobody defined is created with defaults unless the operator says no."""
 
-    def __init__(self, store: Store, config: Config, seed: int) -> None:
+    def __init__(self, store: Store, config: Config, seed: int, copies: Copies) -> None:
         self._store = store
+        self._copies = copies
         self._config = config
         self._seed = seed
-        self._running: dict[Crawl, Running] = {}
+        self.known: dict[Crawl, Running] = {}  # those that were asked or told since this guide opened
         self._noted: dict[Crawl, str] = {}
 
     async def get(self, crawl: Crawl, at: float, create: bool = True) -> Running:
-        found = self._running.get(crawl)
+        found = self.known.get(crawl)
         if found is not None:
             return found
         stored = await self._store.crawl_get(crawl)
@@ -59,7 +61,7 @@ class Crawls:
         if renewal.same_judge(old.definition, definition):  # what it has learned stays
             built.strategy, built.learner = old.strategy, old.learner
         inherit(built, old)
-        self._running[crawl] = built
+        self.known[crawl] = built
         await self._save(crawl, built.record, at)
         if old.definition != definition:
             await self._store.admit(crawl)  # hosts held back get a new hearing
@@ -78,7 +80,7 @@ class Crawls:
             happened("crawl_resumed", "crawl {crawl} goes on", crawl=crawl.name)
 
     async def delete(self, crawl: Crawl) -> None:
-        self._running.pop(crawl, None)
+        self.known.pop(crawl, None)
         self._noted.pop(crawl, None)
         if not await self._store.crawl_delete(crawl):
             raise await self._unknown(crawl)
@@ -130,11 +132,12 @@ class Crawls:
         return NotFound(f"crawl_id: no crawl named {crawl.name!r}{hint}", field="crawl_id")
 
     def _start(self, crawl: Crawl, record: Record) -> Running:
-        self._running[crawl] = self._built(record)
-        return self._running[crawl]
+        self.known[crawl] = self._built(record)
+        return self.known[crawl]
 
     def _built(self, record: Record) -> Running:
-        return running(record, self._config.guide.filters, self._seed, self._config.crawls.plugins)
+        options = self._config
+        return running(record, options.guide.filters, self._seed, options.crawls.plugins, self._copies)
 
     async def _begin(self, crawl: Crawl, record: Record, at: float) -> None:
         """Written at once: a store that has to read its folder anew in the middle of a request still knows it."""
@@ -150,14 +153,14 @@ class Crawls:
         for page in range(pages):
             if page:
                 await asyncio.sleep(0)
-            found = self._running.get(crawl)
+            found = self.known.get(crawl)
             if found is None or not found.record.renew:
                 return
             if await renewal.step(self._store, crawl, found, most):
                 await self._save(crawl, found.record, at)
 
     async def renew_all(self, at: float) -> None:
-        for crawl, found in list(self._running.items()):
+        for crawl, found in list(self.known.items()):
             if found.record.renew:
                 await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
 

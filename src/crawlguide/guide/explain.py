@@ -36,6 +36,7 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
         raise _unknown(running, url, canonical)
     ask = Ask(crawl, ASKER, guide.clock.now(), Budget(1))
     batch, terms = guide.pipeline.ranked(running, ask, await guide.store.look(crawl, ids))
+    await guide.robots.ready(running, ask, batch)
     filters = [FilterVerdict(rule.name, _verdict(rule, batch, ask), rule.why(batch, ask)) for rule in running.filters]
     links = await _links(guide, crawl, ids)
     rules = running.weighing.why(canonical, addresses.queue(canonical))
@@ -60,7 +61,11 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
 
 
 def _verdict(rule: Any, batch: Batch, ask: Ask) -> str:
-    return "keep" if bool(rule.keep(batch, ask)[0]) else rule.refusal
+    if bool(rule.keep(batch, ask)[0]):
+        return "keep"
+    if rule.refusal == "either":
+        return "forbid" if np.isnan(rule.wait(batch, ask)[0]) else "defer"
+    return str(rule.refusal)
 
 
 def features(batch: Batch) -> dict[str, float | None]:

@@ -14,6 +14,7 @@ from crawlguide.core.columns import texts
 from crawlguide.core.errors import MalformedRequest, UnsupportedVersion, UrlError
 from crawlguide.core.messages import MAX_METADATA_BYTES, MAX_OUTLINKS, VERSION, Outlink
 from crawlguide.core.types import Ask, Budget, Crawl, Fetches, Links, Report, Seed
+from crawlguide.policy.robots.copies import is_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +36,7 @@ class Rules:
     max_depth: int = -1
     bans: Callable[[str, str], str | None] | None = None  # the rule that bans a URL on a host, if any are banned
     priorities: Mapping[str, float] = field(default_factory=dict)  # of single URLs
+    follows: Callable[[Fetch, str], bool] | None = None  # whether the links of a page at a URL may be followed
     seers: Sequence[Sees] = ()  # filters that judge a URL by itself
 
     def reason(self, url: str, host: str) -> str | None:
@@ -124,9 +126,11 @@ def reported(fetches: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float,
             skips[number] = wrong.message
             continue
         outlinks = fetch.outlinks or ()
+        if outlinks and rules.follows and not rules.follows(fetch, target):
+            outlinks = ()
         truncated += max(0, len(outlinks) - MAX_OUTLINKS)
         links.add(outlinks[:MAX_OUTLINKS], len(told), target)
-        told.add(number, fetch, url, target, rules.judge(fetch))
+        told.add(number, fetch, url, target, NAN if is_file(url) else rules.judge(fetch))
     return Report(
         crawl=crawl,
         at=at,

@@ -19,6 +19,7 @@ from crawlguide.guide import counting, intake
 from crawlguide.guide.advice import Given
 from crawlguide.guide.crawls import Crawls
 from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
+from crawlguide.guide.robots import Keeper
 from crawlguide.guide.rules import edited
 from crawlguide.guide.telling import Telling
 from crawlguide.version import __version__
@@ -83,9 +84,10 @@ class LocalGuide:
     ) -> None:
         self.clock = clock
         self.store = store
-        self.crawls = Crawls(store, config, seed)
-        self.pipeline = Pipeline(store, config.guide)
-        self._telling = Telling(store)
+        self.robots = Keeper(store, clock)
+        self.crawls = Crawls(store, config, seed, self.robots.copies)
+        self.pipeline = Pipeline(store, config.guide, self.robots)
+        self._telling = Telling(store, self.robots)
         self._telemetry = telemetry
         self.recent: defaultdict[Crawl, Recent] = defaultdict(Recent)
         self._queries = 0
@@ -188,6 +190,7 @@ class LocalGuide:
         """What ends by itself, in every crawl of this tenant: leases, answers, waits."""
         at = self.clock.now()
         await self.crawls.renew_all(at)
+        await self.robots.upkeep(self.crawls.known)
         for crawl in await self.crawls.names(DEFAULT_TENANT):
             await self.store.expire(crawl, at)
             forgotten = await self.store.forget_old(crawl, at)
@@ -227,9 +230,10 @@ class LocalGuide:
         if running.learner is not None:
             running.learner.given(walked.batch)
         expires = ask.at + lease_s(ask)
-        urls = answers.assigned(walked, ask, expires)
+        urls = answers.assigned(running, walked, ask, expires)
         self.recent[ask.crawl].answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
-        return answers.advice(running, ask, Given(urls, held, dropped), self._queries)
+        given = Given(urls, held, dropped, degraded=answers.degraded(running, ask, walked))
+        return answers.advice(running, ask, given, self._queries)
 
     async def _walk(self, running: Running, ask: Ask) -> Walked | None:
         """None where the crawl rests: paused, past its end, or out of pages."""
@@ -264,6 +268,7 @@ class LocalGuide:
         wait = await self.store.wait(ask.crawl, ask.at)
         leased = (await self.store.stats(ask.crawl))["leased"]
         longest = SOON_MS if leased or not wait else LATER_MS
+        longest = min([longest, *(held.retry_after_ms for held in given.deferred if held.reason == "robots")])
         retry_ms = longest if not wait else max(1, min(int(wait * 1_000) + 1, longest))
         given = replace(given, state="waiting" if state == "running" else state, retry_after_ms=retry_ms)
         return answers.advice(running, ask, given, self._queries)

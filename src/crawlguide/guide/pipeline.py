@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crawlguide.core.protocols import Defers, Filter, Shuts, Store, Withholds
     from crawlguide.core.tables import F64, Mask, Rows
     from crawlguide.core.types import Ask, Batch
+    from crawlguide.guide.robots import Keeper
     from crawlguide.guide.running import Running
 
 LEASE_GRACE = 1.25
@@ -35,7 +36,8 @@ class Walked:
     start: F64
     metadata: Sequence[bytes | None] = ()
     dropped: dict[str, int] = field(default_factory=dict)
-    deferred: list[tuple[str, float]] = field(default_factory=list)
+    deferred: list[tuple[str, float, str]] = field(default_factory=list)  # URL, seconds to wait, which filter says so
+    again: bool = False  # something came into the queues meanwhile that goes before all of it
 
     def take(self, rows: Rows) -> Walked:
         terms, start = self.terms.take(rows, 0), self.start.take(rows)
@@ -47,6 +49,7 @@ class Walked:
 class Pipeline:
     store: Store
     options: GuideOptions
+    robots: Keeper
 
     async def walk(self, running: Running, ask: Ask) -> Walked:
         """Look at more candidates only while filters leave the answer short and there are more."""
@@ -56,7 +59,7 @@ class Pipeline:
         for limit in (usual * wider for wider in WIDER):
             batch = await self._gathered(running, ask, limit)
             walked = await self._judged(running, ask, batch, limit, forbidden)
-            if len(walked.batch) >= wanted or len(batch) < limit:
+            if len(walked.batch) >= wanted or (len(batch) < limit and not walked.again):
                 break
         if len(walked.batch) < wanted:
             walked = await self._sought(running, ask, usual, forbidden) or walked
@@ -90,9 +93,11 @@ class Pipeline:
         batch, terms = self.ranked(running, ask, batch)
         walked = Walked(batch, terms, np.zeros(len(batch)))
         for rule in running.filters:  # each filter sees only the survivors of the one before
+            if rule is running.robots and await self.robots.ready(running, ask, walked.batch):
+                return replace(walked.take(np.zeros(0, np.int64)), again=True)
             keep = rule.keep(walked.batch, ask)
             if np.count_nonzero(keep) < len(keep):
-                await self._refused(ask, walked, rule, ~keep)
+                await self._refused(running, ask, walked, rule, ~keep)
                 walked = walked.take(np.flatnonzero(keep))
         forbidden.update({name: walked.dropped.get(name, 0) for name in running.forbidding})
         return walked
@@ -111,21 +116,32 @@ class Pipeline:
         order = np.argsort(-batch.score, kind="stable")
         return batch.take(order), terms.take(order, 0)
 
-    async def _refused(self, ask: Ask, walked: Walked, rule: Filter, gone: Mask) -> None:
+    async def _refused(self, running: Running, ask: Ask, walked: Walked, rule: Filter, gone: Mask) -> None:
         """A refusal may be for this answer, for now, for as long as a host is full or failing, or for good."""
         batch = walked.batch
-        if rule.refusal == "defer":
-            wait = cast("Defers", rule).wait(batch, ask)[gone]
-            walked.deferred.extend(zip(batch.url[gone].tolist(), wait.tolist(), strict=True))
-            await self._withhold(ask, batch, ask.at + _soonest(batch, gone, wait))
-            return
+        if rule.refusal in ("defer", "either"):
+            gone = gone & ~await self._deferred(running, ask, walked, cast("Defers", rule), gone)
+            if not gone.any():
+                return
         walked.dropped[rule.name] = int(np.count_nonzero(gone))
-        if rule.refusal == "forbid":
+        if rule.refusal in ("forbid", "either"):
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
         if rule.refusal == "shut":
             await self.store.drop(ask.crawl, batch.id[gone & cast("Shuts", rule).shut(batch)], rule.name)
         if rule.refusal == "withhold":
             await self._withhold(ask, batch, cast("Withholds", rule).until(batch.hosts, ask))
+
+    async def _deferred(self, running: Running, ask: Ask, walked: Walked, rule: Defers, gone: Mask) -> Mask:
+        """Of the refused rows those that are for later; their hosts are not looked at before."""
+        batch, wait = walked.batch, rule.wait(walked.batch, ask)
+        later: Mask = gone & ~np.isnan(wait)
+        waiting = zip(batch.url[later].tolist(), wait[later].tolist(), strict=True)
+        walked.deferred.extend((url, wait_s, rule.name) for url, wait_s in waiting)
+        until = ask.at + _soonest(batch, later, wait[later])
+        if rule is running.robots:  # so that they do not stand in the way; a file that comes lets its host in at once
+            until += running.definition.policy.horizon_s
+        await self._withhold(ask, batch, until)
+        return later
 
     async def _withhold(self, ask: Ask, batch: Batch, until: F64) -> None:
         """Hosts that gave nothing are not gathered again before they may give something; NaN: not withheld."""

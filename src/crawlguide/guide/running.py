@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from crawlguide.guide import composition
 from crawlguide.guide.intake import NAN, Rules
 from crawlguide.guide.rules import Weighing, weighing
 from crawlguide.policy import banned, crawlers, scope
+from crawlguide.policy.robots import Copies, Robots
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -48,6 +49,7 @@ class Running:
     hearing: tuple[Hears, ...]  # filters that learn
     weighing: Weighing
     crawlers: crawlers.Crawlers
+    robots: Robots | None = None  # None: robots.txt files do not count
     renewed_to: str | None = None  # how far the first of `record.renew` has come
     sought: dict[scope.Scope, tuple[int, int]] = field(default_factory=dict)  # where to look on for a scope's hosts
 
@@ -60,12 +62,15 @@ class Running:
         return str(self.definition.strategy.get("kind", "layered"))
 
 
-def running(record: Record, filters: Sequence[str], seed: int, plugins: Collection[str] = ()) -> Running:
+def running(
+    record: Record, filters: Sequence[str], seed: int, plugins: Collection[str] = (), copies: Copies | None = None
+) -> Running:
     """Build everything a definition asks for; raises `MalformedRequest` for what cannot be built."""
     definition = record.definition
     strategy = composition.strategy(definition, seed, plugins)
     inside, bans, weights = scope.build(definition), banned.build(definition), weighing(definition)
-    rules = composition.filters(filters, definition)
+    rules = _filters(filters, definition, copies or Copies())
+    robots = next((rule for rule in rules if isinstance(rule, Robots)), None)
     return Running(
         record=record,
         strategy=strategy,
@@ -73,20 +78,35 @@ def running(record: Record, filters: Sequence[str], seed: int, plugins: Collecti
         weights=definition.weights.over(strategy.weights),
         filters=rules,
         filters_applied=[f"{rule.name}_ok" for rule in rules],
-        forbidding=tuple(rule.name for rule in rules if rule.refusal == "forbid"),
+        forbidding=tuple(rule.name for rule in rules if rule.refusal in ("forbid", "either")),
         rules=Rules(
             judge=lambda fetch: judged(fetch, definition),
             verdict=lambda host: None if inside.covers(host) else inside.name,
             max_depth=definition.limits.max_depth or -1,
             bans=bans.rule if bans else None,
             priorities=weights.urls,
+            follows=None if robots is None else lambda fetch, url: follows(robots, fetch, url),
             seers=tuple(rule for rule in rules if isinstance(rule, Sees)),
         ),
         hearing=tuple(rule for rule in rules if isinstance(rule, Hears)),
         until=instant(definition.limits.until),
         weighing=weights,
         crawlers=crawlers.build(definition),
+        robots=robots,
     )
+
+
+def _filters(names: Sequence[str], definition: Definition, copies: Copies) -> tuple[Filter, ...]:
+    """All crawls share the robots.txt files that are known; a crawl that ignores them has no such filter."""
+    built = composition.filters(names, definition)
+    shared = (replace(rule, copies=copies) if isinstance(rule, Robots) else rule for rule in built)
+    return tuple(rule for rule in shared if not isinstance(rule, Robots) or rule.mode != "ignore")
+
+
+def follows(robots: Robots, fetch: Fetch, url: str) -> bool:
+    """Whether the links of a page may be followed: neither the page nor the robots.txt of its origin says no."""
+    said = {word.strip().lower() for text in fetch.robots_meta or () for word in text.split(",")}
+    return said.isdisjoint(("nofollow", "none")) and robots.follows(url)
 
 
 def inherit(new: Running, old: Running) -> None:

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from crawlguide.core.protocols import Store
     from crawlguide.core.tables import U64
     from crawlguide.core.types import Crawl, Recorded, Report, Seed
+    from crawlguide.guide.robots import Keeper
     from crawlguide.guide.running import Running
 
 
 @dataclass(frozen=True)
 class Telling:
     store: Store
+    robots: Keeper
 
     async def tell(self, running: Running, crawl: Crawl, crawler_id: str, fetches: Sequence[Fetch], at: float) -> Ack:
         report = intake.reported(fetches, crawl, crawler_id, at, running.rules)
@@ -34,6 +36,7 @@ class Telling:
         if policy.recrawl:
             due = np.full(len(report.fetches), at + policy.recrawl_after_s)
             await self.store.schedule(crawl, report.fetches.target_id, due)
+        await self.robots.told(running, report, fetches)
         results = _results(report, recorded)
         accepted = sum(result.status == "ok" for result in results)
         return Ack(accepted, discovered, report.truncated, results)

@@ -14,7 +14,6 @@ from crawlguide.core.errors import NotFound
 from crawlguide.core.types import Ask, Budget
 from crawlguide.gateway.dashboard import drawing
 from crawlguide.gateway.dashboard.words import share
-from crawlguide.guide.advice import degraded
 from crawlguide.guide.local import Recent
 from crawlguide.guide.pipeline import CANDIDATES_PER_HOST
 from crawlguide.policy import domains
@@ -105,7 +104,6 @@ class Detail:
 
     crawl: Overview
     model: str
-    degraded: str | None
     upcoming: list[Choice]
     hosts: list[Host]
     decisions: list[Choice]
@@ -136,7 +134,6 @@ async def detail(guide: LocalGuide, crawl: Crawl) -> Detail:
     return Detail(
         crawl=await overview(guide, crawl),
         model=running.strategy.predictor.version,
-        degraded=degraded(running),
         upcoming=await upcoming(guide, crawl, running),
         hosts=await hosts(guide, crawl, running),
         decisions=decisions(guide, crawl),

@@ -34,9 +34,13 @@ class Robots:
     mode: str
     agent: str
     copies: Copies = field(default_factory=Copies)
-    waits: bool = False  # for a file that is not known; otherwise whoever fetches has to read it
     name: str = "robots"
     refusal: str = "either"
+
+    @property
+    def waits(self) -> bool:
+        """For a file that is not known, since somebody goes for it. Otherwise whoever fetches has to read it."""
+        return self.mode == "crawler" or self.copies.fetched
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         keep: Mask = self.wait(batch, ask) == 0.0
@@ -73,15 +77,12 @@ class Robots:
         file = self.copies.file(origin_of(url), self.agent)
         return file is None or bool(file.nofollow.permits([forms.path_of_canonical(url)])[0])
 
-    def stood_in(self, batch: Batch) -> bool:
-        """Whether an old copy had to speak for some origin in the batch."""
-        copies = (self.copies.get(origin) for origin in _by_origin(batch.url.tolist()))
-        return any(copy is not None and copy.failures > 0 for copy in copies)
-
-    def unchecked(self, batch: Batch, ask: Ask) -> bool:
-        """Whether URLs are in the batch of which no robots.txt is known."""
-        copies = (self.copies.get(origin) for origin in _by_origin(batch.url.tolist()))
-        return any(copy is None or not copy.stands(ask.at) for copy in copies)
+    def degraded(self, batch: Batch, ask: Ask) -> str | None:
+        """Which word says that URLs are given out for which no file, or an old one, has spoken."""
+        copies = [self.copies.get(origin) for origin in _by_origin(batch.url.tolist())]
+        if any(copy is None or not copy.stands(ask.at) for copy in copies):
+            return None if self.waits else "robots_unchecked"  # then they are robots.txt files themselves
+        return "stale_robots" if any(copy is not None and copy.failures for copy in copies) else None
 
     def why(self, batch: Batch, ask: Ask) -> str:
         url, wait = batch.url.tolist()[0], float(self.wait(batch, ask)[0])

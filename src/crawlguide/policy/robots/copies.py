@@ -77,6 +77,7 @@ class Copies:
     What was not used for longest goes first; the store has it all.
     """
 
+    fetched: bool = False  # somebody here fetches what is missing
     _copies: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
     _files: dict[str, dict[str, File]] = field(default_factory=dict)
     _bytes: int = 0

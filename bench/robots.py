@@ -1,0 +1,78 @@
+"""What robots.txt costs: a match on 200 rules, and the slowest files of 500 KiB there are.
+
+python bench/robots.py
+"""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+from crawlguide.policy.robots import allowed, forms, matching, reading
+
+WORDS = (
+    "shop",
+    "cart",
+    "user",
+    "login",
+    "search",
+    "tag",
+    "page",
+    "print",
+    "item",
+    "news",
+    "sort",
+    "filter",
+    "ref",
+    "id",
+)
+LONG = "https://example.org/" + "ab" * 4_000
+
+
+def main() -> None:
+    chance = Random(1)
+    body = _file(chance, 200)
+    urls = [f"https://www.example.org/{_word(chance)}/{_word(chance)}?{_word(chance)}={k}" for k in range(20_000)]
+    matcher = matching.compiled(reading.read(body, "crawlguide")[0].rules)
+    for size in (1, 10, 200):
+        best = min(_match(matcher, urls, size) for _ in range(5))
+        print(f"200 rules, {size:3} URLs at a time: {best * 1e6:.2f} µs a URL")
+    for name, bomb in _bombs().items():
+        began = time.process_time()
+        allowed(bomb, "crawlguide", LONG)
+        print(f"{name}, {len(bomb):,} bytes: {(time.process_time() - began) * 1e3:.0f} ms to read and match")
+
+
+def _match(matcher: matching.Matcher, urls: list[str], size: int) -> float:
+    began = time.process_time()
+    for start in range(0, len(urls), size):
+        matcher.permits([forms.path_of_canonical(url) for url in urls[start : start + size]])
+    return (time.process_time() - began) / len(urls)
+
+
+def _file(chance: Random, rules: int) -> bytes:
+    """A quarter each: a folder, a name in the query, a name below a folder, an extension."""
+    kinds = ("/{0}/{1}", "/*?{0}=", "/{0}/*/{1}", "/*.{0}$")
+    patterns = [chance.choice(kinds).format(_word(chance), _word(chance)) for _ in range(rules)]
+    return "\n".join(
+        ["User-agent: *", *(f"{chance.choice(('Allow', 'Disallow'))}: {one}" for one in patterns)]
+    ).encode()
+
+
+def _word(chance: Random) -> str:
+    return chance.choice(WORDS) + chance.choice(("", "s", "-a", "_b", str(chance.randrange(100))))
+
+
+def _bombs() -> dict[str, bytes]:
+    head = b"User-agent: *\n"
+    return {
+        "plain rules": head + b"".join(b"Disallow: /p%d\n" % number for number in range(30_000)),
+        "rules with stars": head + b"".join(b"Disallow:/*ba*b%d\n" % number for number in range(26_000)),
+        "stars in a row": head + (b"Disallow: /" + b"*ab" * 5_000 + b"c\n") * 32,
+        "agents": b"".join(b"User-agent: a%d\n" % number for number in range(28_000)) + b"Disallow: /\n",
+        "line ends": b"\r" * 512_000,
+    }
+
+
+if __name__ == "__main__":
+    main()

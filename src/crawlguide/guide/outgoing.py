@@ -1,0 +1,186 @@
+"""Requests of our own: robots.txt and sitemaps. A page that we were told about must not lead us anywhere else.
+
+Only http and https, only to allowed ports; a name is resolved once, every address it has is checked, and the connection
+goes to an address that was checked, so a second answer of its name server changes nothing. Each redirect is a new
+request. What comes back is bounded in bytes, in how far it unpacks, and in time. No proxy, no cookies, no credentials.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import zlib
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+import httpcore
+
+from crawlguide.core import urls
+from crawlguide.core.errors import UrlError
+from crawlguide.policy.addresses import may_reach, networks
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from crawlguide.core.config import Outgoing as Options
+    from crawlguide.policy.addresses import Network
+
+    Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+MAX_REDIRECTS = 5
+MAX_RATIO, SMALL_BYTES = 100, 65_536  # so far may a body unpack, once it is no longer small
+REDIRECTS = (301, 302, 303, 307, 308)
+USUAL_PORTS = {"http": 80, "https": 443}
+PRIVATE_NAMES = (".local", ".internal", ".localhost", ".localdomain", ".home.arpa", ".lan", ".intranet")
+
+
+class Refused(Exception):
+    """We do not go there, or do not take what comes from there."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back; without a status nothing did, and `problem` says why. `cut`: there was more than was wanted."""
+
+    status: int | None = None
+    body: bytes = b""
+    problem: str = ""
+    cut: bool = False
+
+
+async def resolved(host: str, port: int) -> list[str]:
+    """The addresses of a name, from the resolver of this machine."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in found))
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """Fetches what is at a canonical URL, or says why not."""
+
+    options: Options
+    resolve: Resolve = resolved
+    allowed: tuple[Network, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "allowed", networks(self.options.allow_networks, "outgoing.allow_networks"))
+
+    async def get(self, url: str, agent: str, most_bytes: int) -> Answer:
+        """Never raises for what others do: it comes back as a problem."""
+        try:
+            async with asyncio.timeout(self.options.timeout_s):
+                return await self._followed(url, agent, most_bytes)
+        except TimeoutError:
+            return Answer(problem=f"no whole answer within {self.options.timeout_s:g} s")
+        except (Refused, UrlError) as refusal:
+            return Answer(problem=str(refusal))
+        except (
+            OSError,
+            UnicodeError,
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            httpcore.TimeoutException,
+        ) as wrong:
+            return Answer(problem=f"{type(wrong).__name__}: {wrong}"[:200])
+
+    async def _followed(self, url: str, agent: str, most_bytes: int) -> Answer:
+        for _ in range(MAX_REDIRECTS + 1):
+            answer, target = await self._once(url, agent, most_bytes)
+            if target is None:
+                return answer
+            url = urls.canonical(target, url)
+        raise Refused(f"more than {MAX_REDIRECTS} redirects")
+
+    async def _once(self, url: str, agent: str, most_bytes: int) -> tuple[Answer, str | None]:
+        """One request, on a connection of its own; and where it redirects to."""
+        scheme, host, port, _, _ = urls.parts(url)
+        number = int(port or USUAL_PORTS[scheme])
+        self._check(host.strip("[]"), number)
+        path = url[url.index("/", 8) :]
+        place = httpcore.URL(scheme=scheme, host=host.strip("[]"), port=number, target=path)
+        headers = {"Host": host + (f":{port}" if port else ""), "User-Agent": agent, "Accept-Encoding": "gzip"}
+        wait = dict.fromkeys(("connect", "read", "write", "pool"), self.options.timeout_s)
+        backend = Checked(self.resolve, self.allowed)
+        async with (
+            httpcore.AsyncConnectionPool(network_backend=backend) as pool,
+            pool.stream("GET", place, headers=list(headers.items()), extensions={"timeout": wait}) as response,
+        ):
+            target = _header(response, b"location") if response.status in REDIRECTS else ""
+            if target:
+                return Answer(response.status), target
+            body, cut = await _body(response, most_bytes)
+            return Answer(response.status, body, cut=cut), None
+
+    def _check(self, host: str, port: int) -> None:
+        if self.options.ports and port not in self.options.ports:
+            raise Refused(f"port {port} is none of outgoing.ports")
+        if not _is_address(host) and not self.allowed and ("." not in host or host.rstrip(".").endswith(PRIVATE_NAMES)):
+            raise Refused(f"{host[:100]} is no public name")
+
+
+@dataclass
+class Checked(httpcore.AsyncNetworkBackend):
+    """Connects to addresses that were checked, and to nothing else."""
+
+    resolve: Resolve
+    allowed: Iterable[Network]
+    inner: httpcore.AsyncNetworkBackend = field(default_factory=httpcore.AnyIOBackend)
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - as httpcore calls it
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        addresses = [host] if _is_address(host) else await self.resolve(host, port)
+        for address in addresses:
+            if not may_reach(address, self.allowed):
+                raise Refused(f"{host[:100]} leads to {address}, which is no public address")
+        problem: Exception = Refused(f"{host[:100]} has no address")
+        for address in addresses:
+            try:
+                return await self.inner.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as wrong:
+                problem = wrong
+        raise problem
+
+    async def connect_unix_socket(self, path: str, *_: object, **__: object) -> httpcore.AsyncNetworkStream:
+        raise Refused(f"{path} is a file")
+
+    async def sleep(self, seconds: float) -> None:
+        await self.inner.sleep(seconds)
+
+
+async def _body(response: httpcore.Response, most_bytes: int) -> tuple[bytes, bool]:
+    """The body as it was meant; and whether it was cut off after as many bytes as were wanted."""
+    coding = _header(response, b"content-encoding").strip().lower()
+    if coding not in ("", "identity", "gzip", "x-gzip"):
+        raise Refused(f"content-encoding {coding[:40]!r}, which was not asked for")
+    unpacked, taken, body = zlib.decompressobj(wbits=47) if coding.endswith("gzip") else None, 0, bytearray()
+    async for piece in response.aiter_stream():
+        taken += len(piece)
+        try:
+            body += unpacked.decompress(piece, most_bytes - len(body) + 1) if unpacked else piece
+        except zlib.error as wrong:
+            raise Refused(f"a body that is not gzip: {wrong}") from None
+        if len(body) > max(SMALL_BYTES, MAX_RATIO * taken):
+            raise Refused(f"a body that unpacks to more than {MAX_RATIO} times its size")
+        if len(body) > most_bytes:
+            return bytes(body[:most_bytes]), True
+    return bytes(body), False
+
+
+def _header(response: httpcore.Response, name: bytes) -> str:
+    values = [value for key, value in response.headers if key.lower() == name]
+    return values[0].decode("utf-8", "replace") if values else ""
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

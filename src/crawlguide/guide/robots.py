@@ -1,0 +1,252 @@
+"""robots.txt files for the guide: kept in the store, in memory while they are used, read by whoever a crawl says.
+
+A crawl that obeys has them fetched here, in the background; in the mode `crawler` its crawlers are sent for them first.
+Either way a URL whose file is not known waits. Crawlers may tell of a robots.txt whatever the mode. Files belong to
+origins and not to crawls, so all crawls share them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+
+from crawlguide.core import urls
+from crawlguide.core.errors import CrawlGuideError
+from crawlguide.core.events import WARNING, happened
+from crawlguide.core.types import Crawl, Seed
+from crawlguide.guide import intake
+from crawlguide.policy.robots.copies import Copies, Copy, File, address, is_file, origin_of
+from crawlguide.policy.robots.reading import MAX_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from crawlguide.core.clock import Clock
+    from crawlguide.core.messages import Fetch
+    from crawlguide.core.protocols import Store
+    from crawlguide.core.types import Ask, Batch, Report
+    from crawlguide.guide.outgoing import Answer
+    from crawlguide.guide.running import Running
+
+HOUSE = Crawl("", "robots")  # the files of all crawls and tenants are kept as the state of a crawl that nobody sees
+FIRST_OF_ALL = 10.0  # the priority of a robots.txt: above every page
+WORKERS = 16
+LARGE_BYTES = 16_384  # a file beyond this is read in a thread: it would keep others waiting
+SCANNED_AT_ONCE = 500
+
+
+class Fetcher(Protocol):
+    """What gets a file for us: `Outgoing`."""
+
+    async def get(self, url: str, agent: str, most_bytes: int) -> Answer: ...
+
+
+@dataclass
+class Want:
+    """A file that crawls wait for, and in whose name it is fetched."""
+
+    agent: str
+    crawls: set[Crawl] = field(default_factory=set)
+
+
+class Tried(NamedTuple):
+    """One try at a file; without a status nothing came back."""
+
+    origin: str
+    status: int | None
+    body: bytes
+    at: float
+
+
+class Keeper:
+    """Knows robots.txt files, or sees to it that they become known."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self.copies = Copies()
+        self.changed: list[str] = []  # origins whose file says something new: what it forbade is judged anew
+        self._wanted: dict[str, Want] = {}
+        self._errands: asyncio.Queue[str] = asyncio.Queue()
+
+    # before URLs leave
+
+    async def ready(self, running: Running, ask: Ask, batch: Batch) -> bool:
+        """Bring the files of these URLs into memory. True: crawlers are now sent for some; look at the queues again."""
+        rule = running.robots
+        if rule is None:
+            return False
+        wanted = []
+        for origin in dict.fromkeys(map(origin_of, batch.url.tolist())):
+            copy = await self._known(origin)
+            if copy.due() <= ask.at:
+                wanted.append(origin)
+            if copy.stands(ask.at):
+                await self._compiled(origin, copy, rule.agent)
+        if wanted and rule.mode == "crawler":
+            return await self._send_for(running, ask, wanted)
+        if self.copies.fetched:
+            for origin in wanted:
+                self._want(origin, rule.agent, ask.crawl)
+        return False
+
+    async def _send_for(self, running: Running, ask: Ask, origins: Sequence[str]) -> bool:
+        """Queue the robots.txt of each origin, before everything else, unless it is on its way."""
+        files = [address(origin) for origin in origins]
+        ids = np.array([urls.identity(url) for url in files], np.uint64)
+        known = await self._store.find(ask.crawl, ids)
+        new = [url for url, record in zip(files, known, strict=True) if record is None]
+        again = np.array([record is not None and record.state == "done" for record in known], np.bool_)
+        if new:
+            links = intake.seeded([Seed(url, FIRST_OF_ALL) for url in new], running.rules)
+            await self._store.discover(ask.crawl, links, None, ask.at)
+            await self._store.rank(ask.crawl, links.id, np.full(len(new), FIRST_OF_ALL))
+        if again.any():
+            await self._store.schedule(ask.crawl, ids[again], np.full(int(again.sum()), ask.at))
+        return bool(new or again.any())
+
+    async def _known(self, origin: str) -> Copy:
+        copy = self.copies.get(origin)
+        if copy is None:
+            await self._house()
+            kept = await self._store.state_get(HOUSE, origin)
+            copy = Copy() if kept is None else msgspec.msgpack.decode(kept[0], type=Copy)
+            self.copies.put(origin, copy)
+        return copy
+
+    async def _compiled(self, origin: str, copy: Copy, agent: str) -> File:
+        file = self.copies.file(origin, agent)
+        if file is None:
+            large = len(copy.body) > LARGE_BYTES
+            file = await asyncio.to_thread(File.read, copy.body, agent) if large else File.read(copy.body, agent)
+            if self.copies.get(origin) is copy:  # and no newer one came meanwhile
+                self.copies.compiled(origin, agent, file)
+        return file
+
+    # what became known
+
+    async def told(self, running: Running, report: Report, fetches: Sequence[Fetch]) -> None:
+        """Crawlers have fetched robots.txt files."""
+        for item, url in zip(report.fetches.item.tolist(), report.fetches.url.tolist(), strict=True):
+            fetch = fetches[item]
+            if is_file(url) and fetch.error != "released" and (fetch.status or fetch.error):
+                well = fetch.status is not None and 200 <= fetch.status < 300
+                status = fetch.status if fetch.error is None and not (well and fetch.text is None) else None
+                want = Want(running.definition.policy.user_agent, {report.crawl})
+                body = (fetch.text or "").encode("utf-8", "replace")
+                tried = Tried(origin_of(url), status, body, report.at)
+                await self._settled(tried, {report.crawl: running}, want)
+
+    async def _settled(self, tried: Tried, known: Mapping[Crawl, Running], want: Want) -> float:
+        """One more try at a file is over: keep what came of it, and let those who waited go on.
+
+        Returns for how long its host then rests.
+        """
+        origin, old = tried.origin, await self._known(tried.origin)
+        copy = old.after(tried.status, tried.body, tried.at)
+        self.copies.put(origin, copy)
+        await self._house()
+        await self._store.state_put(HOUSE, origin, msgspec.msgpack.encode(copy), copy.version)
+        if copy.failures:
+            return 0.0
+        if old.version and old.body != copy.body:
+            self.changed.append(origin)
+        delays_s = [0.0]
+        for crawl in want.crawls:
+            running = known.get(crawl)
+            if running is not None and running.robots is not None:
+                delays_s.append(await self._paced(running, origin, old, copy))
+                await self._store.withhold(crawl, [urls.queue(address(origin))], np.array([-np.inf]))
+        return max(delays_s)
+
+    async def _paced(self, running: Running, origin: str, old: Copy, new: Copy) -> float:
+        """A pause that a file asks for is its host's own delay from now on, unless the crawl waits longer anyway."""
+        policy = running.definition.policy
+        pause_s = (await self._compiled(origin, new, policy.user_agent)).pause_s
+        delay_s = max(pause_s or 0.0, policy.default_delay_s)
+        if pause_s is not None or await self._paused(old, policy.user_agent):
+            await self._store.control(urls.queue(address(origin)), delay_s=delay_s)
+        return delay_s
+
+    async def _paused(self, copy: Copy, agent: str) -> bool:
+        """Whether a copy asked for a pause."""
+        said = b"delay" in copy.body.lower() or b"rate" in copy.body.lower()
+        return said and (await asyncio.to_thread(File.read, copy.body, agent)).pause_s is not None
+
+    async def _house(self) -> None:
+        if await self._store.crawl_get(HOUSE) is None:
+            await self._store.crawl_put(HOUSE, b"", self._clock.now())
+
+    # fetching them ourselves
+
+    def _want(self, origin: str, agent: str, crawl: Crawl) -> None:
+        if origin not in self._wanted:
+            self._wanted[origin] = Want(agent)
+            self._errands.put_nowait(origin)
+        self._wanted[origin].crawls.add(crawl)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no file is wanted that nobody went for."""
+        return self._errands.empty()
+
+    async def run(self, outgoing: Fetcher, known: Mapping[Crawl, Running]) -> None:
+        """Fetch what is wanted, for ever, many at once."""
+        self.copies.fetched = True
+        await asyncio.gather(*(self._worker(outgoing, known) for _ in range(WORKERS)))
+
+    async def _worker(self, outgoing: Fetcher, known: Mapping[Crawl, Running]) -> None:
+        while True:
+            await self.errand(outgoing, known)
+
+    async def errand(self, outgoing: Fetcher, known: Mapping[Crawl, Running]) -> None:
+        """Fetch the file that was wanted first."""
+        origin = await self._errands.get()
+        began = self._clock.now()
+        answer = await outgoing.get(address(origin), self._wanted[origin].agent, MAX_BYTES + 1)
+        first, want = (await self._known(origin)).version == 0, self._wanted.pop(origin)
+        _say(origin, answer)
+        try:
+            delay_s = await self._settled(Tried(origin, answer.status, answer.body, began), known, want)
+            if first:  # the pages of the host come a delay after its robots.txt
+                await self._store.control(urls.queue(address(origin)), block_until=began + delay_s)
+            await self._store.commit(durable=False)
+        except CrawlGuideError as problem:  # of the store, which says so itself; whoever asks wants the file again
+            words = "robots.txt of {origin} was not kept: {problem}"
+            happened("robots_unread", words, WARNING, origin=origin, problem=problem.message)
+
+    # what they forbade before
+
+    async def upkeep(self, known: Mapping[Crawl, Running]) -> None:
+        """Files that changed: what the old one forbade and the new one permits waits again."""
+        changed, self.changed = self.changed, []
+        for origin in changed:
+            for crawl, running in list(known.items()):
+                if running.robots is not None:
+                    await self._revive(crawl, running, origin)
+
+    async def _revive(self, crawl: Crawl, running: Running, origin: str) -> None:
+        cursor, queue = None, urls.queue(address(origin))
+        while True:
+            records, cursor = await self._store.scan(crawl, "dropped", queue, SCANNED_AT_ONCE, cursor)
+            refused = [record.url for record in records if record.reason == "robots"]
+            free = [url for url in refused if running.rules.reason(url, queue) is None]
+            if free:
+                await self._store.revive(crawl, _ids(free), running.rules.max_depth)
+            if cursor is None:
+                return
+            await asyncio.sleep(0)  # others are served between the pages
+
+
+def _ids(found: Iterable[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    return np.array([urls.identity(url) for url in found], np.uint64)
+
+
+def _say(origin: str, answer: Answer) -> None:
+    if answer.status is None:
+        words = "robots.txt of {origin} could not be read: {problem}; its URLs wait"
+        happened("robots_unread", words, origin=origin, problem=answer.problem)
