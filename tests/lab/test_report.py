@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +129,18 @@ def test_the_python_of_the_documentation_runs(
     exec(compile(example, "lab-results.md", "exec"), {})
     assert re.fullmatch(r"layered 0\.\d+\n\+0\.\d+ \[\+0\.\d+, \+0\.\d+\], worst on .*\n", capsys.readouterr().out)
     assert Path("out.html").stat().st_size > 10_000
+
+
+def test_the_command_of_the_documentation_runs_on_a_smaller_web(tmp_path: Path) -> None:
+    (command,) = re.findall(r"^```sh\n(.*?)^```", DOCUMENTED, re.MULTILINE | re.DOTALL)
+    said = shlex.split(
+        command.replace("\\\n", "").replace("pages=20000,hosts=200,topics=8", "pages=400,hosts=5,topics=2")
+    )
+    program = str(Path(sys.executable).with_name("crawlguide"))
+    less = ["--budget", "60", "--repeat", "1"]
+    subprocess.run([program, *said[1:], *less], cwd=tmp_path, capture_output=True, timeout=110, check=True)
+    page = (tmp_path / "lab.html").read_text()
+    assert all(f"<bdi>{name}</bdi>" in page for name in ("layered", "keyword", "oracle-full", "ceiling"))
 
 
 def test_a_small_drawing_names_the_three_best_of_its_task_and_the_highest_reference() -> None:
