@@ -321,7 +321,9 @@ def test_the_patterns_of_others_can_be_used() -> None:
     used = tuple(dict.fromkeys(pattern for pattern in known if compiles(pattern)))
     assert len(used) > 300
     rule = built(trap_patterns=used)
-    assert rule.sight(["a.org"] * 2, [f"{A}wiki?title=Special:Log&a=1&action=edit", f"{A}story"])[0] is not None
+    assert (
+        rule.sight(["a.org"] * 2, [f"{A}wiki?title=Special:Log&a=1&action=edit", f"{A}story"], [""] * 2)[0] is not None
+    )
 
 
 def compiles(pattern: str) -> bool:

@@ -68,7 +68,7 @@ class GuideOptions(Section, frozen=True):
 
     candidates: Annotated[int, Meta(ge=1, le=100_000)] = 200
     filters: tuple[str, ...] = (
-        "seen", "scope", "banned", "crawlers", "traps", "domains", "politeness", "diversity", "robots", "budget",
+        "seen", "scope", "banned", "crawlers", "traps", "risk", "domains", "politeness", "diversity", "robots", "budget",
     )  # fmt: skip
     freshness_tau_s: Annotated[float, Meta(gt=0)] = 7 * 86_400.0
     slow_ms: Annotated[float, Meta(gt=0)] = 5_000.0

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
+F32 = numba.float32[::1]
 F64 = numba.float64[::1]
+I8 = numba.int8[::1]
 I32 = numba.int32[::1]
 I64 = numba.int64[::1]
 U64 = numba.uint64[::1]
@@ -27,6 +29,7 @@ flag = numba.boolean
 nothing = numba.void
 matrix = numba.float64[:, ::1]
 matrix_i32 = numba.int32[:, ::1]
+matrix_i64 = numba.int64[:, ::1]
 pair = numba.types.UniTuple(numba.int64, 2)  # type: ignore[no-untyped-call]
 
 

@@ -125,8 +125,8 @@ class Sees(Protocol):
     @property
     def name(self) -> str: ...
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str]) -> Sequence[str | None]:
-        """Why each URL is dropped; None: it is not."""
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> Sequence[str | None]:
+        """Why each URL is dropped, found on a page of these queues ("": on none that is known); None: it is not."""
         ...
 
 

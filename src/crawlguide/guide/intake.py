@@ -42,7 +42,7 @@ class Rules:
     def reason(self, url: str, host: str) -> str | None:
         """Why a URL is dropped on sight; None: it is not."""
         banned = self.verdict(host) or ("banned" if self.bans and self.bans(url, host) else None)
-        return banned or next((seer.name for seer in self.seers if seer.sight([host], [url])[0]), None)
+        return banned or next((seer.name for seer in self.seers if seer.sight([host], [url], [""])[0]), None)
 
 
 def check_version(version: str) -> None:
@@ -184,6 +184,7 @@ class LinkColumns:
     parent: list[int] = field(default_factory=list)
     url: list[str] = field(default_factory=list)
     host: list[str] = field(default_factory=list)
+    page: list[str] = field(default_factory=list)  # the queue of the page it stands on
     anchor: list[str] = field(default_factory=list)
     position: list[int] = field(default_factory=list)
     metadata: list[bytes | None] = field(default_factory=list)
@@ -201,6 +202,7 @@ class LinkColumns:
                 self.parent.append(parent)
                 self.url.append(url)
                 self.host.append(host)
+                self.page.append(base_queue)
                 self.anchor.append(link.anchor)
                 self.position.append(number if link.position is None else link.position)
                 self.metadata.append(_packed_or_none(link.metadata) if link.metadata else None)
@@ -210,6 +212,7 @@ class LinkColumns:
         self.parent.append(-1)
         self.url.append(seed.url)
         self.host.append(urls.queue(seed.url))
+        self.page.append("")
         self.anchor.append("")
         self.position.append(0)
         self.metadata.append(seed.metadata)
@@ -249,7 +252,8 @@ class LinkColumns:
     def _seen_by(self, seer: Sees, reasons: list[str | None]) -> None:
         """What a filter refuses on sight, except seeds: people vouch for them."""
         rows = [row for row, reason in enumerate(reasons) if reason is None and row not in self.seeds]
-        found = seer.sight([self.host[row] for row in rows], [self.url[row] for row in rows])
+        columns = ([column[row] for row in rows] for column in (self.host, self.url, self.page))
+        found = seer.sight(*columns)
         for row, why in zip(rows, found, strict=True):
             if why is not None:
                 reasons[row] = seer.name

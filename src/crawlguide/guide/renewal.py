@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.running import Record, Running
 
 DROPPED, QUEUED = "dropped", "queued"
-PASSING = ("scope", "banned", "traps", "robots")  # reasons that may cease to hold
+PASSING = ("scope", "banned", "traps", "risk", "robots")  # reasons that may cease to hold
 
 
 def states(old: Record, new: Definition) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def same_judge(old: Definition, new: Definition) -> bool:
 
 def _bounds(definition: Definition) -> tuple[Any, ...]:
     policy = definition.policy
-    seen = policy.traps, policy.trap_patterns, policy.robots, policy.user_agent
+    seen = policy.traps, policy.trap_patterns, policy.risk_threshold, policy.robots, policy.user_agent
     return policy.allow_domains, policy.deny_domains, definition.limits.max_depth, definition.rules.ban, seen
 
 

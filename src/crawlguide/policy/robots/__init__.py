@@ -61,7 +61,7 @@ class Robots:
         waits[[is_file(url) for url in urls]] = 0.0
         return waits
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str]) -> list[str | None]:  # noqa: ARG002 - origins count here
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:  # noqa: ARG002
         """Why each URL is dropped when it is found, by the files that are known at that moment; None: it is not."""
         found: list[str | None] = [None] * len(urls)
         for origin, rows in _by_origin(urls).items():

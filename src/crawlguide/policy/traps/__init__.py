@@ -97,7 +97,7 @@ class Traps:
         self.memory.shut.update(batch.hosts.name[np.unique(batch.host[closed])].tolist())
         return closed
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str]) -> list[str | None]:
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:  # noqa: ARG002
         """Why each URL is dropped when it is found; None: it is not."""
         return [self._certain(queue, url) for queue, url in zip(queues, urls, strict=True)]
 

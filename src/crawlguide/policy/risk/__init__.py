@@ -1,0 +1,96 @@
+"""Nothing that is likely malicious: judged by what a URL looks like when it is found, with a model that comes along.
+
+Judged is who enters a domain: links within one, seeds and hosts that gave pages before are not. What is refused is
+dropped at once. What came by other ways (an import, a definition that changed) is judged before it would leave;
+judgements are remembered, so that an ask reads hardly a URL for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core import urls as addresses
+from crawlguide.core.events import happened
+from crawlguide.policy.risk.known import Known
+from crawlguide.policy.risk.model import Model, shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.crawls import Definition
+    from crawlguide.core.tables import F32, Mask
+    from crawlguide.core.types import Ask, Batch
+
+
+def score(urls: Sequence[str]) -> F32:
+    """How likely each URL is malicious, from 0 to 1, by what it looks like."""
+    return shipped().probabilities([addresses.canonical(url) for url in urls])
+
+
+@dataclass(frozen=True)
+class Off:
+    """`policy.risk_threshold` is 1."""
+
+    name: str = "risk"
+    refusal: str = "pass"
+
+    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
+        return np.ones(len(batch), np.bool_)
+
+    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
+        return "policy.risk_threshold is 1"
+
+
+@dataclass(frozen=True)
+class Risk:
+    threshold: float
+    model: Model
+    known: Known = field(default_factory=Known, compare=False)
+    name: str = "risk"
+    refusal: str = "forbid"
+
+    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002
+        risk, known = self.known.find(batch.id)
+        if not known.all():
+            new = np.flatnonzero(~known)
+            risk[new] = self.model.probabilities(batch.url[new].tolist())
+            self.known.put(batch.id[new], risk[new])
+        at_home = (batch.hosts.pages > 0)[batch.host]
+        keep: Mask = (risk < self.threshold) | at_home | (batch.depth == 0) | ~np.isnan(batch.given)
+        return keep
+
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:
+        """Why each URL is dropped when it is found; None: it is not."""
+        reasons: list[str | None] = [None] * len(urls)
+        away = [
+            row for row, (to, page) in enumerate(zip(queues, pages, strict=True)) if to != page and _leaves(to, page)
+        ]
+        risk = self.model.probabilities([urls[row] for row in away])
+        bad = np.flatnonzero(risk >= self.threshold).tolist()
+        for number in bad:
+            reasons[away[number]] = self._words(float(risk[number]))
+        if bad:
+            first, sure = urls[away[bad[0]]], round(float(risk[bad[0]]), 2)
+            happened("high_risk", "high risk: possibly malicious ({risk}): {url}", url=first, risk=sure, urls=len(bad))
+        return reasons
+
+    def why(self, batch: Batch, ask: Ask) -> str:
+        if not self.keep(batch, ask)[0]:
+            return self._words(float(self.model.probabilities(batch.url.tolist())[0]))
+        return "it is a seed, on a host that is known, or does not look malicious"
+
+    def _words(self, risk: float) -> str:
+        return f"it is malicious with a probability of {risk:.2f}, policy.risk_threshold is {self.threshold:g}"
+
+
+def _leaves(to: str, page: str) -> bool:
+    """Whether a link leads to another registrable domain than that of its page."""
+    return not page or addresses.domain_of(to) != addresses.domain_of(page)
+
+
+def build(definition: Definition) -> Risk | Off:
+    threshold = definition.policy.risk_threshold
+    return Risk(threshold, shipped()) if threshold < 1 else Off()

@@ -1,0 +1,149 @@
+"""What a URL looks like, as a few hundred hashed features; the same code in training and in service.
+
+A URL comes as the bytes of `host/path?query` in lower case, without scheme and `www.`: neither scheme nor length is
+a feature. Pieces of 3 to 5 letters of the host, the path and the query each make a vector of length one, so that a long
+part says no more than a short one. Digits count as one letter. Beside them stand flags about the host.
+"""
+
+import numpy as np
+
+from crawlguide.core.kernels import F32, F64, I8, I32, I64, Bytes, kernel, matrix_i64, nothing, one_f64, part
+
+BITS = 18
+FEATURES = 1 << BITS
+MOST = 1_100  # features of one URL
+HOST, PATH, QUERY = 64, 100, 60  # letters that are looked at
+SHORTEST, LONGEST = 3, 5
+MASK = FEATURES - 1
+ABOUT_HOST = 8  # flags, the first ones
+FLAG = 0.5  # what a flag weighs beside a part of the text
+
+
+@part
+def letter(byte):  # type: ignore[no-untyped-def]
+    """Digits are one letter."""
+    return 48 if 48 <= byte <= 57 else byte
+
+
+@part
+def mixed(value):  # type: ignore[no-untyped-def]
+    value = (value ^ (value >> 15)) * 0x2C1B3C6D & 0xFFFFFFFF
+    value = (value ^ (value >> 12)) * 0x297A2D39 & 0xFFFFFFFF
+    return value ^ (value >> 15)
+
+
+@part
+def flag_of(kind, value):  # type: ignore[no-untyped-def]
+    return mixed(0x51ED270B ^ (kind * 1_009 + value)) & MASK
+
+
+@part
+def pieces(text, start, end, most, salt, index, value, count):  # type: ignore[no-untyped-def]
+    """The pieces of a part of the text, with its two ends marked; a vector of length one."""
+    end = min(end, start + most)
+    if end <= start:
+        return count
+    first = count
+    for size in range(SHORTEST, LONGEST + 1):
+        for at in range(start - 1, end - size + 2):
+            code = salt * 8 + size
+            for place in range(at, at + size):
+                inside = start <= place < end
+                code = (code * 263 + (letter(text[place]) if inside else 1)) & 0xFFFFFFFF
+            index[count] = mixed(code) & MASK
+            count += 1
+    for place in range(first, count):
+        value[place] = 1.0 / np.sqrt(count - first)
+    return count
+
+
+@part
+def bucket(number):  # type: ignore[no-untyped-def]
+    return min(number, 4)
+
+
+@part
+def flags(text, bounds, index, value, count):  # type: ignore[no-untyped-def]
+    """About the host: how it is put together, not how long it is; about the rest: only what is rare in good URLs."""
+    start, registrable, host, path, end, address, port = bounds
+    dots = hyphens = digits = 0
+    longest = since = 0
+    for place in range(start, host):
+        byte = text[place]
+        hyphens += byte == 45
+        digits += 48 <= byte <= 57
+        dots += byte == 46 and place < registrable
+        since = 0 if byte == 46 else since + 1
+        longest = max(longest, since)
+    suffix = 0
+    for place in range(registrable, host):
+        suffix = 0 if text[place] == 46 else (suffix * 263 + text[place]) & 0xFFFFFFFF
+    found = (
+        bucket(dots), bucket(hyphens), bucket(digits // 2), bucket(longest // 8), address, port, suffix,
+        contains(text, start, host, 120, 110, 45, 45), int(path <= host + 1), contains(text, host, end, 64, 0, 0, 0),
+        contains(text, host, path, 47, 126, 0, 0), contains(text, host + 1, path, 47, 47, 0, 0),
+        in_path(text, host, path),
+    )  # fmt: skip
+    for kind in range(0 if host > start else ABOUT_HOST, len(found)):  # a host that is hidden says nothing
+        index[count], value[count] = flag_of(kind, found[kind]), FLAG
+        count += 1
+    return count
+
+
+@part
+def contains(text, start, end, a, b, c, d):  # type: ignore[no-untyped-def]
+    """Do these bytes (0: fewer of them) stand somewhere in a part of the text?"""
+    for place in range(start, end):
+        if text[place] != a:
+            continue
+        if (b == 0 or (place + 1 < end and text[place + 1] == b)) and (
+            c == 0 or (place + 3 < end and text[place + 2] == c and text[place + 3] == d)
+        ):
+            return 1
+    return 0
+
+
+@part
+def in_path(text, host, path):  # type: ignore[no-untyped-def]
+    """Does a segment of the path look like a host of its own (www.montepio.pt)? 0: no, 1: two dots between letters."""
+    dots = 0
+    for place in range(host, path):
+        if text[place] == 47:
+            dots = 0
+        elif text[place] == 46:
+            dots += 1
+            if dots > 1:
+                return 1
+    return 0
+
+
+@part
+def extracted(text, bounds, index, value):  # type: ignore[no-untyped-def]
+    """All features of one URL; returns how many."""
+    start, registrable, host, path, end = bounds[:5]
+    count = pieces(text, start, registrable, HOST, 1, index, value, 0)
+    count = pieces(text, registrable, host, HOST, 2, index, value, count)
+    count = pieces(text, host + 1, path, PATH, 3, index, value, count)
+    count = pieces(text, path + 1, end, QUERY, 4, index, value, count)
+    return flags(text, (start, registrable, host, path, end, bounds[5], bounds[6]), index, value, count)
+
+
+@kernel(nothing(Bytes, matrix_i64, I32, F32, I64))
+def extract(text, bounds, index, value, ends):  # type: ignore[no-untyped-def]
+    """The features of many URLs, one after the other; `ends` receives where those of each end."""
+    filled = 0
+    for row in range(len(bounds)):
+        filled += extracted(text, bounds[row], index[filled:], value[filled:])
+        ends[row] = filled
+
+
+@kernel(nothing(Bytes, matrix_i64, I8, one_f64, one_f64, F64))
+def judge(text, bounds, weights, scale, bias, out):  # type: ignore[no-untyped-def]
+    """The sum of the weights of each URL's features: log odds before calibration."""
+    index, value = np.empty(MOST, np.int32), np.empty(MOST, np.float32)
+    for row in range(len(bounds)):
+        count = extracted(text, bounds[row], index, value)
+        total = 0.0
+        for place in range(count):
+            total += weights[index[place]] * value[place]
+        out[row] = bias + scale * total

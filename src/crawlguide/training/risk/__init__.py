@@ -1,0 +1,1 @@
+"""How the model of `policy/risk` is fitted, measured and written: `python -m crawlguide.training.risk --help`."""

@@ -1,0 +1,47 @@
+"""Fit the model of risk from labelled URLs, say what it is worth, and write it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from crawlguide.core.errors import ConfigError
+from crawlguide.policy.risk.model import SHIPPED
+from crawlguide.training.risk import examples, measuring
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m crawlguide.training.risk", description=__doc__)
+    parser.add_argument("--labelled", type=Path, required=True, help="Parquet: url, label (1: malicious), source")
+    parser.add_argument(
+        "--good", type=Path, action="append", default=[], help="more good URLs: .txt, or Parquet with url"
+    )
+    parser.add_argument("--out", type=Path, default=SHIPPED, help="where the model goes")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    chance = np.random.default_rng(given.seed)
+    known = examples.labelled(given.labelled)
+    for path in given.good:
+        known += examples.good(path, chance)
+    collections = np.unique(known.source[known.label == 0]).tolist()
+    for source in collections if len(collections) > 1 else ():
+        label, sums = measuring.unseen_source(known, source, given.seed)
+        said(f"without {source}: auc {measuring.auc(label, sums):.4f} on it")
+    model, figures = measuring.final(known, given.seed)
+    model.save(given.out)
+    said("unseen domains: " + ", ".join(f"{name} {figure:.4f}" for name, figure in figures.items()))
+    said(f"{given.out}: {given.out.stat().st_size} bytes")
+
+
+def said(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except ConfigError as wrong:
+        sys.exit(wrong.message)
