@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup demo serve test check docs bench crash machine walls clean
+.PHONY: help setup demo serve test check docs bench crash machine lab walls clean
 
 help:  ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -56,6 +56,11 @@ crash: $(READY)  ## 50 × kill -9 under 8 clients, every fault point, and that n
 
 machine: $(READY)  ## long random histories: the embedded store against the memory store, with restarts
 	MACHINE_EXAMPLES=300 $(BIN)/python -m pytest tests/store/test_machine.py --timeout 3600
+
+lab: $(READY)  ## every policy on the recorded webs beside this folder, with reports (hours)
+	for web in docsweb debpkg wikispeedia; do \
+	  $(BIN)/crawlguide lab run --web ../shared/data/webs/$$web --policies all --json lab-$$web.json --html lab-$$web.html || exit 1; \
+	done
 
 walls: $(READY)  ## the proofs behind docs/adr: an exact loop on a recorded web, the store protocol on a real Redis
 	@sh scripts/debian-packages.sh redis-server "command -v redis-server"

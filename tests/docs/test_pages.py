@@ -27,6 +27,8 @@ ELSEWHERE = {
     ("docs/clients.md", "python"): "tests/docs/test_examples.py",
     ("docs/command-line.md", ""): "tests/cli/test_examples.py",
     ("docs/command-line.md", "json"): "tests/cli/test_examples.py",
+    ("docs/lab.md", "python"): "tests/lab/test_lab_page.py",
+    ("docs/lab.md", "sh"): "tests/lab/test_lab_page.py",
     ("docs/lab-results.md", "python"): "tests/lab/test_report.py",
     ("docs/lab-webs.md", "python"): "tests/lab/test_webs_page.py",
     ("docs/lab-webs.md", "sh"): "tests/lab/test_webs_page.py",

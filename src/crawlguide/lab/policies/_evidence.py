@@ -12,13 +12,11 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I64, U64
     from crawlguide.core.types import Lesson
 
-
-SEED = 0.5  # a seed counts as linked from a page of which nobody knows how relevant it is
 TIE = 1e-6  # of equals a random one goes first
 
 
 class Evidence(Ranking):
-    """Counts each page that links to a URL once. A seed counts as linked from one page."""
+    """Counts each page that links to a URL once. A seed counts as linked from one relevant page."""
 
     def __init__(self, seed: int, **columns: float) -> None:
         super().__init__(parents=0.0, total=0.0, best=0.0, tie=0.0, **columns)
@@ -34,7 +32,7 @@ class Evidence(Ranking):
         fresh = number[lesson.fresh]
         known["tie"][fresh] = self.chance.random(len(fresh))
         for page, targets, _ in pages(lesson, number):
-            worth = SEED if page < 0 else relevance[page]
+            worth = 1.0 if page < 0 else relevance[page]
             known["parents"][targets] += 1.0
             known["total"][targets] += worth
             known["best"][targets] = np.maximum(known["best"][targets], worth)

@@ -1,0 +1,205 @@
+"""Runs of the lab: deterministic, resumable, the same in process and over the wire; and the command that makes them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from crawlguide.core.errors import ConfigError
+from crawlguide.core.messages import Fetch, Outlink
+from crawlguide.lab import naming, runs, synthetic
+from crawlguide.lab import run as running
+from crawlguide.lab.pages import Link, Page
+from crawlguide.lab.results import encode, read_json
+from crawlguide.lab.run import Settings, run
+from tests.gateway.conftest import serving
+
+if TYPE_CHECKING:
+    from crawlguide.lab.pages import Web
+
+WHERE = "synthetic:seed=3,pages=300,hosts=6,topics=4"
+WEB: Web = synthetic.parsed(WHERE)
+TASK = WEB.tasks()[0]
+SHORT = Settings(budget=100)
+LAB = [sys.executable, "-m", "crawlguide", "lab", "run", "--web", WHERE, "--budget", "60", "--quick"]
+
+
+def lab(*words: str, ends: int = 0) -> str:
+    """What the command prints."""
+    done = subprocess.run([*LAB, *words], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == ends, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_run_leaves_one_place_for_every_fetch() -> None:
+    done = run(WEB, TASK, "relational", 0, SHORT)
+    assert len(done.relevant) == len(done.outcome) == len(done.host) == len(done.p) == 100
+    assert 0 < sum(done.relevant) <= done.reachable <= done.targets
+    assert done.host[0] == 0
+    assert done.cpu_us_per_fetch > 0
+
+
+@pytest.mark.parametrize("policy", ["random", "keyword", "tres", "layered"])
+def test_two_runs_with_one_seed_are_the_same_but_for_their_times(policy: str) -> None:
+    one, two = (msgspec.structs.replace(run(WEB, TASK, policy, 1, SHORT), seconds=0, cpu_us_per_fetch=0) for _ in "ab")
+    assert one == two
+
+
+def test_another_repeat_is_another_history() -> None:
+    assert run(WEB, TASK, "random", 0, SHORT).host != run(WEB, TASK, "random", 1, SHORT).host
+
+
+def test_several_crawlers_share_one_budget() -> None:
+    done = run(WEB, TASK, "relational", 0, Settings(budget=95, batch=4, crawlers=3))
+    assert len(done.relevant) == 95
+
+
+def test_a_policy_that_picks_goes_on_while_others_hold_what_it_gave() -> None:
+    done = run(WEB, TASK, "arms", 0, Settings(budget=95, batch=4, crawlers=3))
+    assert len(done.relevant) == 95
+
+
+def test_a_run_ends_when_nothing_is_left() -> None:
+    done = run(synthetic.make(1, pages=40, hosts=2, topics=2, traps=0.0), TASK_OF_TINY, "breadth-first", 0, SHORT)
+    assert 0 < len(done.relevant) < 100
+
+
+TASK_OF_TINY = synthetic.make(1, pages=40, hosts=2, topics=2, traps=0.0).tasks()[0]
+
+
+def test_the_ceiling_is_all_that_can_be_found() -> None:
+    done = run(WEB, TASK, "ceiling", 0, SHORT)
+    assert sum(done.relevant) == min(done.reachable, 100)
+    assert done.reference
+
+
+def test_a_cap_bounds_the_pages_of_a_site() -> None:
+    done = run(WEB, TASK, "breadth-first", 0, Settings(budget=60, batch=1, cap_per_host=5))
+    good = [host for host, outcome in zip(done.host, done.outcome, strict=True) if outcome in "pu"]
+    assert max(good.count(host) for host in set(good)) <= 5
+
+
+def test_feedback_by_text_lets_the_guide_judge() -> None:
+    labelled = run(WEB, TASK, "relational", 0, SHORT)
+    judged = run(WEB, TASK, "relational", 0, Settings(budget=100, feedback="text"))
+    assert judged.feedback == "text"
+    assert judged.host != labelled.host
+
+
+def test_a_start_that_the_web_does_not_have_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"--seeds-from: expected one of .*, got 'elsewhere'"):
+        run(WEB, TASK, "random", 0, Settings(seeds_from="elsewhere"))
+
+
+def test_a_redirect_is_a_page_with_one_link() -> None:
+    page = Page("https://a.example/", 301, redirected_to="https://a.example/b")
+    assert running.outlinks(page) == [Outlink("https://a.example/b")]
+
+
+def test_at_most_two_thousand_links_of_a_page_are_told() -> None:
+    page = Page("https://a.example/", 200, links=tuple(Link(f"/{n}", "", n) for n in range(2_500)))
+    assert [link.position for link in running.outlinks(page)] == list(range(2_000))
+
+
+def test_what_is_too_much_for_one_message_goes_into_several() -> None:
+    heavy = Fetch("https://a.example/", 200, outlinks=[Outlink("x" * 940)] * 2_000)
+    assert [len(part) for part in running.parts([heavy, heavy, heavy])] == [1, 1, 1]
+    light = Fetch("https://a.example/", 200)
+    assert [len(part) for part in running.parts([light] * 50)] == [50]
+
+
+@pytest.mark.parametrize("policy", ["breadth-first", "guide:relational"])
+def test_a_served_guide_finds_what_one_in_this_process_finds(policy: str, tmp_path: Path) -> None:
+    (tmp_path / "crawlguide.toml").write_text(f"[crawls]\nplugins = {list(naming.plugins())}\n")
+    web = synthetic.make(4, pages=200, hosts=4, topics=3, failing=0.0)
+    task = web.tasks()[0]
+    here = run(web, task, policy, 0, SHORT)
+    with serving(tmp_path) as server:
+        elsewhere = msgspec.structs.replace(SHORT, via=server.url)
+        there = run(web, task, policy, 0, elsewhere)
+        with pytest.raises(ConfigError, match="without a crawl"):
+            run(web, task, policy, 0, elsewhere)
+    assert (here.relevant, here.host) == (there.relevant, there.host)
+
+
+def test_finished_runs_are_not_made_again(tmp_path: Path) -> None:
+    todo = runs.jobs(WHERE, [TASK.name], ["random", "breadth-first"], 1, SHORT)
+    first = list(runs.done(todo[:1], tmp_path, workers=1))
+    again = list(runs.done(todo, tmp_path, workers=1))
+    assert again[0] == first[0]  # its times too
+    assert [one.policy for one in again] == ["random", "breadth-first"]
+
+
+def test_a_run_that_was_cut_short_is_made_again(tmp_path: Path) -> None:
+    (job,) = runs.jobs(WHERE, [TASK.name], ["random"], 1, SHORT)
+    (tmp_path / job.name).write_bytes(b'{"web"')
+    (done,) = runs.done([job], tmp_path, workers=1)
+    assert len(done.relevant) == 100
+
+
+def test_other_settings_are_another_run() -> None:
+    one, other = (runs.jobs(WHERE, ["a"], ["random"], 1, Settings(budget=budget))[0] for budget in (1, 2))
+    assert one.name != other.name
+
+
+def test_processes_side_by_side_make_the_same_runs(tmp_path: Path) -> None:
+    todo = runs.jobs(WHERE, [TASK.name], ["random", "keyword"], 1, SHORT)
+    spread = sorted(runs.done(todo, None, workers=2), key=lambda one: one.policy)
+    here = sorted(runs.done(todo, None, workers=1), key=lambda one: one.policy)
+    assert [one.relevant for one in spread] == [one.relevant for one in here]
+
+
+def test_tasks_that_the_web_does_not_have_are_refused() -> None:
+    with pytest.raises(ConfigError, match="--tasks: expected all or some of"):
+        runs.named_tasks(WEB, ["nothing"])
+
+
+def test_the_command_prints_a_table_and_writes_what_it_found(tmp_path: Path) -> None:
+    out, page = tmp_path / "out.json", tmp_path / "out.html"
+    printed = lab("--policies", "random,relational,oracle", "--json", str(out), "--html", str(page))
+    assert "relational" in printed
+    found = read_json(out)
+    assert len(found.runs) == 4 * 5  # quick: four tasks, once
+    assert {one.policy for one in found.runs if one.reference} == {"oracle-one-hop", "oracle-full", "ceiling"}
+    assert found.command[:3] == ["crawlguide", "lab", "run"]
+    assert "<html" in page.read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.html", "out.json"]  # nothing else is left
+
+
+def test_the_command_gives_the_same_document_twice_but_for_times(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    documents = []
+    for _ in range(2):
+        lab("--policies", "random,keyword", "--json", str(out))
+        documents.append(encode(read_json(out), times=False))
+    assert documents[0] == documents[1]
+
+
+@pytest.mark.parametrize("words", [["--policies", "nobody"], ["--tasks", "nothing"], ["--seeds-from", "far,near"]])
+def test_wrong_words_are_wrong_usage(words: list[str]) -> None:
+    assert "expected" in lab(*words, ends=2) or "Invalid value" in lab(*words, ends=2)
+
+
+def test_an_interrupted_command_goes_on_where_it_was(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    command = [*LAB[:-3], "--budget", "200", "--policies", "random,tres,ache", "--resume", str(kept)]
+    started = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    until = time.monotonic() + 60
+    while not list(kept.glob("*.json")) and time.monotonic() < until:
+        time.sleep(0.05)
+    os.killpg(started.pid, signal.SIGINT)  # as Ctrl-C does
+    _, said = started.communicate(timeout=30)
+    assert started.returncode == 130
+    assert "the same command goes on from there" in said
+    assert "Traceback" not in said
+    assert list(kept.glob("*.json"))
