@@ -175,11 +175,10 @@ def test_the_command_prints_a_table_and_writes_what_it_found(tmp_path: Path) -> 
 
 
 def test_the_command_gives_the_same_document_twice_but_for_times(tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
     documents = []
-    for _ in range(2):
-        lab("--policies", "random,keyword", "--json", str(out))
-        documents.append(encode(read_json(out), times=False))
+    for name in ("one.json", "two.json"):  # wherever they are written
+        lab("--policies", "random,keyword", "--json", str(tmp_path / name), f"--html={tmp_path / name}.html")
+        documents.append(encode(read_json(tmp_path / name), times=False))
     assert documents[0] == documents[1]
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crawlguide.lab.runs import Job
 
 QUICK_TASKS, QUICK_REPEATS = 4, 1
+PLACES = ("--json", "--html", "--resume")
 app.add_typer(webs, name="lab", help="Prove which order of fetching finds more, on recorded and made-up webs.")
 
 
@@ -66,7 +67,8 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
         named, repeat = named[:QUICK_TASKS], QUICK_REPEATS
     kept = resume or (json and json.with_name(json.name + ".runs"))
     todo = runs.jobs(where, named, chosen, repeat, settings)
-    found = results.Results(command=["crawlguide", *sys.argv[1:]], versions=runs.versions(), runs=_made(todo, kept))
+    command = ["crawlguide", *_without_places(sys.argv[1:])]
+    found = results.Results(command=command, versions=runs.versions(), runs=_made(todo, kept))
     from rich.console import Console  # noqa: PLC0415
 
     Console().print(report.table(found))
@@ -99,6 +101,17 @@ def _made(todo: Sequence[Job], kept: Path | None) -> list[Run]:
                 say(f"stopped after {len(found)} of {len(todo)} runs; the same command goes on from there ({kept})")
             raise
     return found
+
+
+def _without_places(words: Sequence[str]) -> list[str]:
+    """What was asked for, without where it was written to: equal runs leave equal documents."""
+    left, kept = iter(words), []
+    for word in left:
+        if word in PLACES:
+            next(left, None)
+        elif not word.startswith(tuple(f"{place}=" for place in PLACES)):
+            kept.append(word)
+    return kept
 
 
 def _names(words: str) -> list[str]:
