@@ -33,6 +33,7 @@ ELSEWHERE = {
     ("docs/lab-webs.md", "python"): "tests/lab/test_webs_page.py",
     ("docs/lab-webs.md", "sh"): "tests/lab/test_webs_page.py",
     ("docs/lab-webs.md", "text"): "tests/lab/test_webs_page.py",
+    ("docs/rules.md", "rego"): "tests/policy/test_rules.py",
     ("docs/steering.md", "python"): "tests/docs/test_steering.py",
     ("docs/websocket.md", "text"): "tests/gateway/test_websocket.py",
     ("docs/logs.md", "text"): "lines with the time of the day in them; tests/gateway/test_logs.py checks their form",

@@ -68,7 +68,8 @@ class GuideOptions(Section, frozen=True):
 
     candidates: Annotated[int, Meta(ge=1, le=100_000)] = 200
     filters: tuple[str, ...] = (
-        "seen", "scope", "banned", "crawlers", "traps", "risk", "domains", "politeness", "diversity", "robots", "budget",
+        "seen", "scope", "banned", "crawlers", "traps", "risk", "domains", "politeness", "diversity", "robots", "rules",
+        "budget",
     )  # fmt: skip
     freshness_tau_s: Annotated[float, Meta(gt=0)] = 7 * 86_400.0
     slow_ms: Annotated[float, Meta(gt=0)] = 5_000.0
@@ -76,6 +77,8 @@ class GuideOptions(Section, frozen=True):
     default_fetch_ms: Annotated[float, Meta(gt=0)] = 500.0
     default_bytes: Annotated[float, Meta(gt=0)] = 65_536.0
     upkeep_every_s: Annotated[float, Meta(gt=0)] = 1.0
+    rules: str = ""
+    rules_timeout_ms: Annotated[float, Meta(gt=0, le=10_000)] = 50.0
 
 
 class Outgoing(Section, frozen=True):

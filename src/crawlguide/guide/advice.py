@@ -66,7 +66,13 @@ def deferred(walked: Walked, ask: Ask) -> list[Deferred]:
 
 def degraded(running: Running, ask: Ask, walked: Walked) -> str | None:
     """An old robots.txt spoke for some of the URLs that are given out, or none did and the crawler has to look."""
-    return None if running.robots is None else running.robots.degraded(walked.batch, ask)
+    robots = None if running.robots is None else running.robots.degraded(walked.batch, ask)
+    return "+".join(filter(None, (robots, degraded_rules(running)))) or None
+
+
+def degraded_rules(running: Running) -> str | None:
+    """The operator's rules do not hold as they lie on disk: older ones do, or none work."""
+    return running.operator.engine.trouble if running.operator is not None and running.operator.engine else None
 
 
 def advice(running: Running, ask: Ask, given: Given, queries: int) -> Advice:

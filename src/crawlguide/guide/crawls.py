@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crawlguide.core.config import Config
     from crawlguide.core.protocols import Store
     from crawlguide.policy.robots import Copies
+    from crawlguide.policy.rules.engine import Engine
 
 RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between others, and how often in a row
 NAMES_COMPARED = 200  # with one that is not there
@@ -28,9 +29,10 @@ NAMES_COMPARED = 200  # with one that is not there
 class Crawls:
     """Running crawls by name; one that nobody defined is created with defaults unless the operator says no."""
 
-    def __init__(self, store: Store, config: Config, seed: int, copies: Copies) -> None:
+    def __init__(self, store: Store, config: Config, seed: int, copies: Copies, rules: Engine | None = None) -> None:
         self._store = store
         self._copies = copies
+        self._rules = rules
         self._config = config
         self._seed = seed
         self.known: dict[Crawl, Running] = {}  # those that were asked or told since this guide opened
@@ -137,7 +139,7 @@ class Crawls:
 
     def _built(self, record: Record) -> Running:
         options = self._config
-        return running(record, options.guide.filters, self._seed, options.crawls.plugins, self._copies)
+        return running(record, options.guide.filters, self._seed, options.crawls.plugins, self._copies, self._rules)
 
     async def _begin(self, crawl: Crawl, record: Record, at: float) -> None:
         """Written at once: a store that has to read its folder anew in the middle of a request still knows it."""

@@ -37,6 +37,8 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
     ask = Ask(crawl, ASKER, guide.clock.now(), Budget(1))
     batch, terms = guide.pipeline.ranked(running, ask, await guide.store.look(crawl, ids))
     await guide.robots.ready(running, ask, batch)
+    if running.operator is not None:
+        await running.operator.prepare(batch, ask)
     filters = [FilterVerdict(rule.name, _verdict(rule, batch, ask), rule.why(batch, ask)) for rule in running.filters]
     links = await _links(guide, crawl, ids)
     rules = running.weighing.why(canonical, addresses.queue(canonical))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -22,6 +23,7 @@ from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
 from crawlguide.guide.robots import Keeper
 from crawlguide.guide.rules import edited
 from crawlguide.guide.telling import Telling
+from crawlguide.policy.rules.engine import Engine
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -85,7 +87,9 @@ class LocalGuide:
         self.clock = clock
         self.store = store
         self.robots = Keeper(store, clock)
-        self.crawls = Crawls(store, config, seed, self.robots.copies)
+        options = config.guide
+        self._rules = Engine(Path(options.rules), options.rules_timeout_ms / 1_000) if options.rules else None
+        self.crawls = Crawls(store, config, seed, self.robots.copies, self._rules)
         self.pipeline = Pipeline(store, config.guide, self.robots)
         self._telling = Telling(store, self.robots)
         self._telemetry = telemetry
@@ -199,6 +203,8 @@ class LocalGuide:
         await self.store.commit()
 
     async def close(self) -> None:
+        if self._rules is not None:
+            await self._rules.close()
         await self.store.close()
 
     async def _hear(self, running: Running, ask: Ask, message: AskMessage) -> None:
@@ -226,7 +232,8 @@ class LocalGuide:
             return await self._nothing(running, ask, Given())
         held, dropped = answers.deferred(walked, ask), walked.dropped
         if not len(walked.batch):
-            return await self._nothing(running, ask, Given(deferred=held, dropped=dropped))
+            given = Given(deferred=held, dropped=dropped, degraded=answers.degraded_rules(running))
+            return await self._nothing(running, ask, given)
         if running.learner is not None:
             running.learner.given(walked.batch)
         expires = ask.at + lease_s(ask)

@@ -95,6 +95,8 @@ class Pipeline:
         for rule in running.filters:  # each filter sees only the survivors of the one before
             if rule is running.robots and await self.robots.ready(running, ask, walked.batch):
                 return replace(walked.take(np.zeros(0, np.int64)), again=True)
+            if rule is running.operator:
+                await running.operator.prepare(walked.batch, ask)
             keep = rule.keep(walked.batch, ask)
             if np.count_nonzero(keep) < len(keep):
                 await self._refused(running, ask, walked, rule, ~keep)

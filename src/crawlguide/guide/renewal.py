@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.running import Record, Running
 
 DROPPED, QUEUED = "dropped", "queued"
-PASSING = ("scope", "banned", "traps", "risk", "robots")  # reasons that may cease to hold
+PASSING = ("scope", "banned", "traps", "risk", "robots", "rules")  # reasons that may cease to hold
 
 
 def states(old: Record, new: Definition) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from crawlguide.guide.intake import NAN, Rules
 from crawlguide.guide.rules import Weighing, weighing
 from crawlguide.policy import banned, crawlers, scope
 from crawlguide.policy.robots import Copies, Robots
+from crawlguide.policy.rules import Rules as OperatorRules
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from crawlguide.core.crawls import Weights
     from crawlguide.core.messages import Fetch
     from crawlguide.core.protocols import Filter, Strategy
+    from crawlguide.policy.rules.engine import Engine
 
 
 class Record(msgspec.Struct):
@@ -50,6 +52,7 @@ class Running:
     weighing: Weighing
     crawlers: crawlers.Crawlers
     robots: Robots | None = None  # None: robots.txt files do not count
+    operator: OperatorRules | None = None  # None: the operator has no rules
     renewed_to: str | None = None  # how far the first of `record.renew` has come
     sought: dict[scope.Scope, tuple[int, int]] = field(default_factory=dict)  # where to look on for a scope's hosts
 
@@ -63,13 +66,18 @@ class Running:
 
 
 def running(
-    record: Record, filters: Sequence[str], seed: int, plugins: Collection[str] = (), copies: Copies | None = None
+    record: Record,
+    filters: Sequence[str],
+    seed: int,
+    plugins: Collection[str] = (),
+    copies: Copies | None = None,
+    engine: Engine | None = None,
 ) -> Running:
     """Build everything a definition asks for; raises `MalformedRequest` for what cannot be built."""
     definition = record.definition
     strategy = composition.strategy(definition, seed, plugins)
     inside, bans, weights = scope.build(definition), banned.build(definition), weighing(definition)
-    rules = _filters(filters, definition, copies or Copies())
+    rules = _filters(filters, definition, copies or Copies(), engine)
     robots = next((rule for rule in rules if isinstance(rule, Robots)), None)
     return Running(
         record=record,
@@ -93,14 +101,26 @@ def running(
         weighing=weights,
         crawlers=crawlers.build(definition),
         robots=robots,
+        operator=next((rule for rule in rules if isinstance(rule, OperatorRules)), None),
     )
 
 
-def _filters(names: Sequence[str], definition: Definition, copies: Copies) -> tuple[Filter, ...]:
-    """All crawls share the robots.txt files that are known; a crawl that ignores them has no such filter."""
-    built = composition.filters(names, definition)
-    shared = (replace(rule, copies=copies) if isinstance(rule, Robots) else rule for rule in built)
-    return tuple(rule for rule in shared if not isinstance(rule, Robots) or rule.mode != "ignore")
+def _filters(
+    names: Sequence[str], definition: Definition, copies: Copies, engine: Engine | None
+) -> tuple[Filter, ...]:
+    """All crawls share the robots.txt files that are known, and the operator's rules.
+
+    A crawl that ignores robots.txt has no such filter, and where there are no rules none has the other.
+    """
+    found: list[Filter] = []
+    for rule in composition.filters(names, definition):
+        if isinstance(rule, Robots):
+            found += [replace(rule, copies=copies)] if rule.mode != "ignore" else []
+        elif isinstance(rule, OperatorRules):
+            found += [OperatorRules(engine)] if engine is not None else []
+        else:
+            found.append(rule)
+    return tuple(found)
 
 
 def follows(robots: Robots, fetch: Fetch, url: str) -> bool:

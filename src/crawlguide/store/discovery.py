@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crawlguide.store.frontier import Frontier
 
 OUT_OF_SCOPE = "scope"
-PASSING = (OUT_OF_SCOPE, "banned", "traps", "risk", "robots")  # reasons that may cease to hold
+PASSING = (OUT_OF_SCOPE, "banned", "traps", "risk", "robots", "rules")  # reasons that may cease to hold
 
 
 def discover(frontier: Frontier, links: Links, parents: Fetches | None, at: float) -> Discovery:

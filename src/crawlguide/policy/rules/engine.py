@@ -1,0 +1,125 @@
+"""The rules that hold: the newest bundle that works, evaluated in a process of its own and within its time.
+
+A new bundle is tried beside the one in service and takes its place only if it loads and answers. Where no bundle works,
+nobody gets a verdict: what is not known to be permitted stays where it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from crawlguide.core.errors import ConfigError
+from crawlguide.core.events import ERROR, happened
+from crawlguide.policy.rules import source
+from crawlguide.policy.rules.process import RulesFailed, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from pathlib import Path
+
+LOOK_EVERY_S = 1.0
+TRIAL = b'{"at":0,"crawl":"trial","crawler_id":"trial","urls":[{"url":"https://example.org/","host":"example.org",\
+"domain":"example.org","path":"/","query":"","depth":0,"score":0,"value":0,"parents":0,"host_pages":0,"host_failures":0}]}'
+KEPT, MISSING = "rules_kept", "rules_unavailable"
+
+
+class Engine:
+    """One for a whole guide; questions are answered one after the other."""
+
+    def __init__(self, path: Path, limit_s: float) -> None:
+        if not path.exists():
+            raise ConfigError(f"guide.rules: expected a file or a folder, there is nothing at {path}")
+        if find_spec("regopy") is None:
+            raise ConfigError("guide.rules needs regopy, which is not installed: pip install 'crawlguide[rego]'")
+        self._path, self._limit_s = path, limit_s
+        self._worker: Worker | None = None
+        self._stamp: object = None
+        self._good: source.Source | None = None
+        self._looked = float("-inf")
+        self._turn = asyncio.Lock()
+        self._background: asyncio.Task[None] | None = None
+        self.trouble: str | None = None  # what an answer says in `degraded`
+
+    async def denied(self, question: bytes) -> dict[str, str] | None:
+        """URLs that the rules deny, with their reasons; None where there is no verdict."""
+        await self._refresh()
+        async with self._turn:
+            if self._worker is None:
+                return None
+            try:
+                return await asyncio.to_thread(self._worker.ask, question, self._limit_s)
+            except RulesFailed as failed:
+                self._worker, self.trouble = None, MISSING
+                _said(self._path, failed.message, "an answer was not in time or wrong; they are started anew")
+                self._later(self._again())
+                return None
+
+    async def reload(self) -> None:
+        """Try what lies on disk now, if it is not what was tried last."""
+        try:
+            found = source.stamp(self._path)
+            if found == self._stamp:
+                return
+            self._stamp = found
+            bundle = source.read(self._path)
+            worker = await asyncio.to_thread(_tried, bundle, self._limit_s)
+        except (RulesFailed, ConfigError, OSError) as failed:
+            self.trouble = MISSING if self._worker is None else KEPT
+            what = "nothing is given out" if self._worker is None else "the ones before stay in service"
+            _said(self._path, getattr(failed, "message", str(failed)), what)
+            return
+        async with self._turn:
+            old, self._worker, self._good, self.trouble = self._worker, worker, bundle, None
+        if old is not None:
+            old.close()
+        happened("rules_loaded", "rules of {path} are in service", path=str(self._path))
+
+    async def close(self) -> None:
+        if self._background is not None:
+            await asyncio.gather(self._background, return_exceptions=True)
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+    async def _refresh(self) -> None:
+        """Look at the files now and then; only the first bundle is waited for."""
+        now = asyncio.get_running_loop().time()
+        if self._stamp is None:
+            self._looked = now
+            await self.reload()
+        elif now >= self._looked + LOOK_EVERY_S:
+            self._looked = now
+            self._later(self.reload())
+
+    def _later(self, step: Coroutine[Any, Any, None]) -> None:
+        """In the background, unless something is going on there."""
+        if self._background is None or self._background.done():
+            self._background = asyncio.create_task(step)
+        else:
+            step.close()
+
+    async def _again(self) -> None:
+        """Start the bundle that was in service once more."""
+        if self._good is None:
+            return
+        try:
+            worker = await asyncio.to_thread(_tried, self._good, self._limit_s)
+        except RulesFailed as failed:
+            _said(self._path, failed.message, "nothing is given out")
+            return
+        async with self._turn:
+            self._worker, self.trouble = worker, None
+
+
+def _tried(bundle: source.Source, limit_s: float) -> Worker:
+    """A worker that has shown that it answers."""
+    worker = Worker(bundle)
+    worker.ask(TRIAL, limit_s)
+    return worker
+
+
+def _said(path: Path, why: str, what: str) -> None:
+    first = " ".join(why.split())[:500]
+    happened("rules_failed", "rules of {path}: {what}: {why}", ERROR, path=str(path), what=what, why=first)
