@@ -191,6 +191,27 @@ def test_a_crawl_that_ceases_to_ignore_is_held_to_the_files(guide: Guide) -> Non
     assert len(asked(guide)) == 1
 
 
+def test_a_domain_may_be_an_exception(guide: Guide) -> None:
+    crawler_mode(guide, robots_exceptions=["a.org"])
+    guide.seed("default", ["https://www.a.org/private", "https://b.org/"])
+    tell(guide, {"url": "https://www.a.org/robots.txt", "status": 200, "text": FORBIDS})
+    assert set(asked(guide)) == {"https://www.a.org/private", "https://b.org/robots.txt"}
+    (why,) = [
+        each["why"]
+        for each in guide.explain("default", "https://www.a.org/private")["filters"]
+        if each["name"] == "robots"
+    ]
+    assert why == "policy.robots_exceptions names its domain"
+
+
+def test_whoever_ignores_robots_txt_is_named_in_the_log(guide: Guide, caplog: pytest.LogCaptureFixture) -> None:
+    guide.define("free", {"policy": {"robots": "ignore"}})
+    crawler_mode(guide)
+    crawler_mode(guide, robots_exceptions=["a.org"])
+    said = [record.message for record in caplog.records if record.__dict__.get("event") == "robots_ignored"]
+    assert said == ["crawl free ignores robots.txt: everywhere", "crawl default ignores robots.txt: a.org"]
+
+
 # what else a file says
 
 

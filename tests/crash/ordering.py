@@ -63,6 +63,8 @@ async def run(folder: Path, one_by_one: int, together: int, pretend: bool = Fals
         await server.start()
         async with fleet.connection(server.port) as http:
             numbers = count()
+            defined = await http.put(f"/v1/crawls/{CRAWL}", json={"policy": {"robots": "ignore"}})  # nobody is there
+            defined.raise_for_status()
             await _speak(http, numbers, one_by_one)
             await asyncio.gather(*(_speak(http, numbers, together // CLIENTS) for _ in range(CLIENTS)))
         await server.end()

@@ -54,7 +54,7 @@ def test_real_files_are_read_as_googles_parser_reads_them() -> None:
     agree = too_much = total = 0
     for (site, agent), cases in asked.items():
         matcher = matching.compiled(reading.read(bodies[site], agent)[0].rules)
-        verdicts = matcher.permits([forms.path(url) for url, _ in cases]).tolist()
+        verdicts = matcher.permits([forms.path(url) for url, _ in cases])
         for verdict, (_, wanted) in zip(verdicts, cases, strict=True):
             total, agree = total + 1, agree + (verdict == wanted)
             too_much += verdict and not wanted
@@ -69,6 +69,14 @@ def test_the_compiled_rules_decide_as_the_rfc_describes_it(rules: list[tuple[boo
     verdicts = matching.compiled(rules).by_letter.permits(forms.targets(paths), len(paths)).tolist()
     texts = forms.targets(paths).split(b"\n")
     assert verdicts == [plainly([(allow, forms.pattern(text)) for allow, text in rules], text) for text in texts]
+
+
+@given(st.lists(st.tuples(st.booleans(), LETTERS), min_size=1, max_size=8), LETTERS)
+def test_the_short_way_for_plain_paths_leads_to_the_same_verdict(rules: list[tuple[bool, str]], tail: str) -> None:
+    matcher = matching.compiled([(allow, "/" + text) for allow, text in rules])
+    text = forms.targets(["/" + tail])
+    both = matcher.by_letter.permits(text, 1) & matcher.by_meaning.permits(forms.meant_targets(text), 1)
+    assert matcher.permits(["/" + tail]) == both.tolist()
 
 
 def plainly(rules: list[tuple[bool, bytes]], path: bytes) -> bool:
@@ -186,26 +194,27 @@ def test_whatever_the_bytes_there_is_a_verdict(body: bytes, agent: str, url: str
 def test_only_so_many_copies_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "MOST_COPIES", 3)
     monkeypatch.setattr(copies, "MOST_BYTES", 100)
-    known = copies.Copies()
-    for name in "abc":
+    known, names = copies.Copies(), [f"https://{name}.org" for name in "abcde"]
+    for name in names[:3]:
         known.put(name, copies.Copy(b"x" * 10))
         known.compiled(name, "bot", copies.File.read(b"", "bot"))
-    known.get("a")
-    known.put("d", copies.Copy(b"x" * 10))  # what was used least goes
-    assert [name for name in "abcd" if known.get(name)] == ["a", "c", "d"]
-    assert known.file("b", "bot") is None
-    known.put("e", copies.Copy(b"x" * 95))
-    assert [name for name in "abcde" if known.get(name)] == ["e"]
+    known.get(names[0])
+    known.put(names[3], copies.Copy(b"x" * 10))  # what was used least goes
+    assert [known.get(name) is not None for name in names] == [True, False, True, True, False]
+    assert known.file(names[1], "bot") is None
+    known.put(names[4], copies.Copy(b"x" * 95))
+    assert [known.get(name) is not None for name in names] == [False, False, False, False, True]
+    assert list(known.stamps) == ["e.org"]
 
 
 def test_what_was_compiled_of_the_same_text_stays() -> None:
-    known = copies.Copies()
-    known.put("a", copies.Copy(b"one"))
-    known.compiled("a", "bot", copies.File.read(b"one", "bot"))
-    known.put("a", copies.Copy(b"one", failures=1))
-    assert known.file("a", "bot") is not None
-    known.put("a", copies.Copy(b"two"))
-    assert known.file("a", "bot") is None
+    known, name = copies.Copies(), "https://a.org"
+    known.put(name, copies.Copy(b"one"))
+    known.compiled(name, "bot", copies.File.read(b"one", "bot"))
+    known.put(name, copies.Copy(b"one", failures=1))
+    assert known.file(name, "bot") is not None
+    known.put(name, copies.Copy(b"two"))
+    assert known.file(name, "bot") is None
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,7 @@ class Policy(Fixed, frozen=True):
     """What may be fetched, and how fast."""
 
     robots: Annotated[Literal["obey", "crawler", "ignore"], Meta(description="one of obey, crawler, ignore")] = "obey"
+    robots_exceptions: Names = ()
     user_agent: Name = "crawlguide"
     default_delay_s: Annotated[float, Meta(ge=0, le=86_400, description="a number from 0 to 86400")] = 1.0
     strict: bool = False

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Batch, Report
     from crawlguide.guide.outgoing import Answer
     from crawlguide.guide.running import Running
+    from crawlguide.policy.robots import Robots
 
 HOUSE = Crawl("", "robots")  # the files of all crawls and tenants are kept as the state of a crawl that nobody sees
 FIRST_OF_ALL = 10.0  # the priority of a robots.txt: above every page
@@ -78,14 +79,14 @@ class Keeper:
     async def ready(self, running: Running, ask: Ask, batch: Batch) -> bool:
         """Bring the files of these URLs into memory. True: crawlers are now sent for some; look at the queues again."""
         rule = running.robots
-        if rule is None:
+        if rule is None or not await self._any(rule):
             return False
-        wanted = []
-        for origin in dict.fromkeys(map(origin_of, batch.url.tolist())):
-            copy = await self._known(origin)
+        batch, wanted = batch.take(np.flatnonzero(~rule.settled(batch, ask))), []
+        for origin in filter(rule.counts, dict.fromkeys(map(origin_of, batch.url.tolist()))):
+            copy = self.copies.get(origin) or await self._known(origin)
             if copy.due() <= ask.at:
                 wanted.append(origin)
-            if copy.stands(ask.at):
+            if self.copies.file(origin, rule.agent) is None and copy.stands(ask.at):
                 await self._compiled(origin, copy, rule.agent)
         if wanted and rule.mode == "crawler":
             return await self._send_for(running, ask, wanted)
@@ -93,6 +94,11 @@ class Keeper:
             for origin in wanted:
                 self._want(origin, rule.agent, ask.crawl)
         return False
+
+    async def _any(self, rule: Robots) -> bool:
+        """Whether files matter at all: some are known, or somebody goes for them."""
+        self.copies.known |= not self.copies.known and await self._store.crawl_get(HOUSE) is not None
+        return rule.waits or self.copies.known
 
     async def _send_for(self, running: Running, ask: Ask, origins: Sequence[str]) -> bool:
         """Queue the robots.txt of each origin, before everything else, unless it is on its way."""

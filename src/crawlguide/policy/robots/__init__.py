@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core import urls as addresses
 from crawlguide.policy.robots import forms, matching, reading
-from crawlguide.policy.robots.copies import Copies, File, is_file, origin_of
+from crawlguide.policy.robots.copies import Copies, File, address, is_file, origin_of
+from crawlguide.policy.scope import Scope, named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,13 +21,14 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, Mask
     from crawlguide.core.types import Ask, Batch
 
+MOST_PASSED = 100_000
 SOON_S = 1.0  # a file that is on its way is looked for again after so long
 
 
 def allowed(body: bytes, agent: str, url: str) -> bool:
     """May this agent fetch this URL, by the bytes of this robots.txt?"""
     said, _ = reading.read(body, agent)
-    return bool(matching.compiled(said.rules).permits([forms.path(url)])[0])
+    return matching.compiled(said.rules).permits([forms.path(url)])[0]
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Robots:
     mode: str
     agent: str
     copies: Copies = field(default_factory=Copies)
+    exceptions: Scope | None = None  # domains whose robots.txt does not count
+    passed: dict[int, int] = field(default_factory=dict, compare=False)  # URLs, by the stamp that their queue had then
     name: str = "robots"
     refusal: str = "either"
 
@@ -42,65 +48,96 @@ class Robots:
         """For a file that is not known, since somebody goes for it. Otherwise whoever fetches has to read it."""
         return self.mode == "crawler" or self.copies.fetched
 
+    def counts(self, origin: str) -> bool:
+        """Whether the robots.txt of an origin has a say."""
+        return self.exceptions is None or not self.exceptions.covers(addresses.queue(address(origin)))
+
     def keep(self, batch: Batch, ask: Ask) -> Mask:
-        keep: Mask = self.wait(batch, ask) == 0.0
+        keep = self.settled(batch, ask)
+        rest = np.flatnonzero(~keep)
+        if len(rest):
+            keep[rest] = self.wait(batch.take(rest), ask) == 0.0
         return keep
+
+    def settled(self, batch: Batch, ask: Ask) -> Mask:
+        """What was permitted before, by files that have not changed since and are not due. Reads no text."""
+        if not self.waits and not self.copies.known:
+            return np.ones(len(batch), np.bool_)
+        queues, ids, host = list(batch.hosts.name), batch.id.tolist(), batch.host
+        passed = np.fromiter(map(self.passed.get, ids, repeat(-1)), np.int64, len(ids))
+        stamps = np.fromiter(map(self.copies.stamps.get, queues, repeat(0)), np.int64, len(queues))
+        due = np.fromiter(map(self.copies.dues.get, queues, repeat(-np.inf)), np.float64, len(queues))
+        settled: Mask = (passed == stamps[host]) & (due[host] > ask.at)
+        return settled
 
     def wait(self, batch: Batch, ask: Ask) -> F64:
         """0 for what may be fetched, NaN for what never may, else how long to wait until more is known."""
-        urls = batch.url.tolist()
-        waits = np.zeros(len(urls))
-        for origin, rows in _by_origin(urls).items():
+        found, ids, waits = batch.url.tolist(), batch.id.tolist(), [0.0] * len(batch)
+        for origin, rows in self._by_origin(found).items():
             copy, file = self.copies.get(origin), self.copies.file(origin, self.agent)
             if copy is not None and file is not None and copy.stands(ask.at):
-                permitted = file.matcher.permits([forms.path_of_canonical(urls[row]) for row in rows])
-                waits[rows] = np.where(permitted, 0.0, np.nan)
+                permitted = file.matcher.permits([forms.path_of_canonical(found[row]) for row in rows])
+                for row, may in zip(rows, permitted, strict=True):
+                    waits[row] = 0.0 if may else np.nan
+                self._remember([ids[row] for row, may in zip(rows, permitted, strict=True) if may], origin)
             elif self.waits:
                 later = copy.due() - ask.at if copy is not None and copy.failures else 0.0
-                waits[rows] = max(later, SOON_S)
-        waits[[is_file(url) for url in urls]] = 0.0
-        return waits
+                for row in rows:
+                    waits[row] = 0.0 if is_file(found[row]) else max(later, SOON_S)
+        return np.array(waits)
+
+    def _remember(self, permitted: Sequence[int], origin: str) -> None:
+        """What may go now may go until the file is due again or another one comes."""
+        if len(self.passed) > MOST_PASSED:
+            self.passed.clear()
+        self.passed.update(dict.fromkeys(permitted, self.copies.stamps[addresses.queue(address(origin))]))
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:  # noqa: ARG002
         """Why each URL is dropped when it is found, by the files that are known at that moment; None: it is not."""
-        found: list[str | None] = [None] * len(urls)
-        for origin, rows in _by_origin(urls).items():
+        why: list[str | None] = [None] * len(urls)
+        for origin, rows in self._by_origin(urls).items():
             file = self.copies.file(origin, self.agent)
             if file is not None and file.matcher.by_letter.texts:
-                permitted = file.matcher.permits([forms.path_of_canonical(urls[row]) for row in rows]).tolist()
+                permitted = file.matcher.permits([forms.path_of_canonical(urls[row]) for row in rows])
                 for row, may in zip(rows, permitted, strict=True):
-                    found[row] = None if may else "its robots.txt forbids it"
-        return found
+                    why[row] = None if may else "its robots.txt forbids it"
+        return why
 
     def follows(self, url: str) -> bool:
         """Whether links on the page at a canonical URL may be followed, by robots.txt."""
         file = self.copies.file(origin_of(url), self.agent)
-        return file is None or bool(file.nofollow.permits([forms.path_of_canonical(url)])[0])
+        return file is None or file.nofollow.permits([forms.path_of_canonical(url)])[0]
 
     def degraded(self, batch: Batch, ask: Ask) -> str | None:
         """Which word says that URLs are given out for which no file, or an old one, has spoken."""
-        copies = [self.copies.get(origin) for origin in _by_origin(batch.url.tolist())]
+        if self.copies.known and self.settled(batch, ask).all():
+            return None
+        copies = [self.copies.get(origin) for origin in self._by_origin(batch.url.tolist())]
         if any(copy is None or not copy.stands(ask.at) for copy in copies):
             return None if self.waits else "robots_unchecked"  # then they are robots.txt files themselves
         return "stale_robots" if any(copy is not None and copy.failures for copy in copies) else None
 
     def why(self, batch: Batch, ask: Ask) -> str:
         url, wait = batch.url.tolist()[0], float(self.wait(batch, ask)[0])
+        if not self.counts(origin_of(url)):
+            return "policy.robots_exceptions names its domain"
         file = self.copies.file(origin_of(url), self.agent)
         if wait > 0:
             return f"its robots.txt could not be read yet; it is tried again in {wait:.0f} s"
         return "its robots.txt is not known" if file is None else file.matcher.why(forms.path_of_canonical(url))
 
-
-def _by_origin(urls: Sequence[str]) -> dict[str, list[int]]:
-    rows = defaultdict(list)
-    for row, url in enumerate(urls):
-        rows[origin_of(url)].append(row)
-    return rows
+    def _by_origin(self, found: Sequence[str]) -> dict[str, list[int]]:
+        """The rows of each origin whose robots.txt counts."""
+        rows = defaultdict(list)
+        for row, url in enumerate(found):
+            rows[origin_of(url)].append(row)
+        return {origin: mine for origin, mine in rows.items() if self.counts(origin)}
 
 
 def build(definition: Definition) -> Robots:
-    return Robots(definition.policy.robots, definition.policy.user_agent)
+    policy = definition.policy
+    exceptions = named(policy.robots_exceptions, "policy.robots_exceptions")
+    return Robots(policy.robots, policy.user_agent, exceptions=Scope(exceptions) if exceptions else None)
 
 
 __all__ = ["Copies", "File", "Robots", "allowed", "build"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from crawlguide.core import urls
 from crawlguide.policy.robots import matching, reading
 
 if TYPE_CHECKING:
@@ -78,9 +79,13 @@ class Copies:
     """
 
     fetched: bool = False  # somebody here fetches what is missing
+    known: bool = False  # whether there are any, here or in the store
+    stamps: dict[str, int] = field(default_factory=dict)  # of each politeness queue: another one after every change
+    dues: dict[str, float] = field(default_factory=dict)  # until when nothing has to be done about its files
     _copies: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
     _files: dict[str, dict[str, File]] = field(default_factory=dict)
     _bytes: int = 0
+    _stamp: int = 0
 
     def get(self, origin: str) -> Copy | None:
         """None: it is not in memory, which says nothing."""
@@ -93,6 +98,10 @@ class Copies:
         self._forget(origin, keep_files=copy.body)
         self._copies[origin] = copy
         self._bytes += len(copy.body)
+        self._stamp += 1
+        queue = urls.queue(address(origin))
+        self.stamps[queue], self.dues[queue] = self._stamp, self._due(queue)
+        self.known |= copy.version > 0
         while len(self._copies) > MOST_COPIES or self._bytes > MOST_BYTES:
             self._forget(next(iter(self._copies)))
 
@@ -108,15 +117,24 @@ class Copies:
         old = self._copies.pop(origin, None)
         if old is not None:
             self._bytes -= len(old.body)
+            self.stamps.pop(urls.queue(address(origin)), None)
+            self.dues.pop(urls.queue(address(origin)), None)
         if old is None or old.body != keep_files:
             self._files.pop(origin, None)
+
+    def _due(self, queue: str) -> float:
+        """A queue may have two files, for http and https. Where an old copy stands in, all is looked at anew."""
+        copies = filter(None, (self._copies.get(f"{scheme}://{queue}") for scheme in ("http", "https")))
+        return min((copy.due() if not copy.failures else NEVER for copy in copies), default=NEVER)
 
 
 def origin_of(url: str) -> str:
     """The origin of a canonical URL: whose robots.txt counts. Who asks does not matter."""
-    end = url.index("/", 8)
-    at = url.rfind("@", 0, end)
-    return url[:end] if at < 0 else url[: url.index("://") + 3] + url[at + 1 : end]
+    origin = url[: url.index("/", 8)]
+    if "@" not in origin:
+        return origin
+    scheme, _, authority = origin.partition("://")
+    return f"{scheme}://{authority.rpartition('@')[2]}"
 
 
 def address(origin: str) -> str:

@@ -8,6 +8,7 @@ others are searched by Knuth, Morris and Pratt's method, so no pattern and no UR
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     Rule = tuple[bool, bytes, str]  # allowed, the pattern in its form, the pattern as it was written
 
 ITSELF = "/robots.txt"
+MOST_STARTS = 100
+_PLAIN = re.compile(r"[A-Za-z0-9_.~!&'()+,;=:@/?-]*")
 DOLLAR = b"%24"  # a last "$" says that nothing follows, but some who wrote one meant the letter
 
 
@@ -62,18 +65,24 @@ class Matcher:
     by_letter: Rules
     by_meaning: Rules
     differ: bool  # the patterns themselves, and not only the URLs
+    starts: tuple[str, ...]  # how the paths begin that anything may be forbidden to
 
-    def permits(self, paths: Sequence[str]) -> Mask:
+    def _plainly(self, path: str) -> bool:
+        """No rule forbids a path with nothing to escape that begins like none of them: most are of this kind."""
+        return not path.startswith(self.starts) and bool(_PLAIN.fullmatch(path))
+
+    def permits(self, paths: Sequence[str]) -> list[bool]:
         """Which paths, each with its query, may be fetched. The robots.txt itself may, unless a rule names it."""
-        if not self.by_letter.texts:
-            return np.ones(len(paths), np.bool_)
+        if not self.by_letter.texts or all(map(self._plainly, paths)):
+            return [True] * len(paths)
         text = forms.targets(paths)
         keep, meant = self.by_letter.permits(text, len(paths)), forms.meant_targets(text)
         if self.differ or meant != text or DOLLAR in text:
             keep &= self.by_meaning.permits(meant, len(paths))
         if ITSELF in paths and ITSELF not in self.by_letter.texts:
             keep |= np.array([path == ITSELF for path in paths])
-        return keep
+        permitted: list[bool] = keep.tolist()
+        return permitted
 
     def why(self, path: str) -> str:
         """The rule that decides on a path, in words."""
@@ -88,10 +97,11 @@ def compiled(rules: Iterable[tuple[bool, str]]) -> Matcher:
     by_letter = list(dict.fromkeys((allow, forms.pattern(text), text) for allow, text in _with_folders(rules)))
     by_meaning = [(allow, forms.meant_pattern(form), text) for allow, form, text in by_letter]
     letters = [(allow, form[:-1] + DOLLAR, text) for allow, form, text in by_meaning if form.endswith(b"$")]
-    first = _columns(by_letter)
-    if by_letter == by_meaning and not letters:
-        return Matcher(first, first, differ=False)
-    return Matcher(first, _columns(by_meaning + letters), by_letter != by_meaning)
+    first, others = _columns(by_letter), by_meaning + letters
+    same = by_letter == by_meaning and not letters
+    forbidden = {_start(form) for allow, form, _ in by_letter + others if not allow}
+    starts = tuple(forbidden) if len(forbidden) <= MOST_STARTS else ("/",)
+    return Matcher(first, first if same else _columns(others), by_letter != by_meaning, starts)
 
 
 def _columns(rules: Sequence[Rule]) -> Rules:
@@ -115,6 +125,11 @@ def _parts(pattern: bytes) -> tuple[list[bytes], bool]:
     middle = [text for text in others[:-1] if text]
     last = [text for text in others[-1:] if text or anchored]  # "*$" ends anywhere: its last text is empty
     return [first, *middle, *last], anchored
+
+
+def _start(pattern: bytes) -> str:
+    """What a path begins with, if the pattern matches it."""
+    return pattern.removesuffix(b"$").partition(b"*")[0].decode("ascii", "replace")
 
 
 def _with_folders(rules: Iterable[tuple[bool, str]]) -> Iterable[tuple[bool, str]]:
