@@ -10,7 +10,7 @@ import msgspec
 
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import NotFound
-from crawlguide.core.events import happened
+from crawlguide.core.events import WARNING, happened
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.types import Crawl
 from crawlguide.guide import renewal
@@ -70,6 +70,7 @@ class Crawls:
             await renewal.give(self._store, crawl, old, built)
             await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
         happened("crawl_changed", "crawl {crawl} has a new definition", crawl=crawl.name, strategy=built.kind)
+        _warn(crawl, definition)
         return False
 
     async def pause(self, crawl: Crawl, paused: bool, at: float) -> None:
@@ -170,3 +171,12 @@ class Crawls:
 def _created(crawl: Crawl, definition: Definition) -> None:
     kind = str(definition.strategy.get("kind", "layered"))
     happened("crawl_created", "crawl {crawl} was created", crawl=crawl.name, strategy=kind)
+    _warn(crawl, definition)
+
+
+def _warn(crawl: Crawl, definition: Definition) -> None:
+    """Whoever ignores robots.txt is named in the log."""
+    policy = definition.policy
+    if policy.robots == "ignore" or policy.robots_exceptions:
+        where = "everywhere" if policy.robots == "ignore" else ", ".join(policy.robots_exceptions[:10])
+        happened("robots_ignored", "crawl {crawl} ignores robots.txt: {where}", WARNING, crawl=crawl.name, where=where)

@@ -42,8 +42,9 @@ def same_judge(old: Definition, new: Definition) -> bool:
 
 def _bounds(definition: Definition) -> tuple[Any, ...]:
     policy = definition.policy
-    seen = policy.traps, policy.trap_patterns, policy.risk_threshold, policy.robots, policy.user_agent
-    return policy.allow_domains, policy.deny_domains, definition.limits.max_depth, definition.rules.ban, seen
+    seen = policy.traps, policy.trap_patterns, policy.risk_threshold
+    robots = policy.robots, policy.user_agent, policy.robots_exceptions
+    return policy.allow_domains, policy.deny_domains, definition.limits.max_depth, definition.rules.ban, seen, robots
 
 
 async def step(store: Store, crawl: Crawl, found: Running, most: int) -> bool:
