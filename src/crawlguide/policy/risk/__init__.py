@@ -14,7 +14,7 @@ import numpy as np
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.events import happened
-from crawlguide.policy.risk.known import Known
+from crawlguide.core.recall import Recall
 from crawlguide.policy.risk.model import Model, shipped
 
 if TYPE_CHECKING:
@@ -48,18 +48,19 @@ class Off:
 class Risk:
     threshold: float
     model: Model
-    known: Known = field(default_factory=Known, compare=False)
+    known: Recall = field(default_factory=Recall, compare=False)  # risks, by URL
     name: str = "risk"
     refusal: str = "forbid"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002
-        risk, known = self.known.find(batch.id)
-        if not known.all():
-            new = np.flatnonzero(~known)
+        risk, new = self.known.find(batch.id)
+        if len(new):
             risk[new] = self.model.probabilities(batch.url[new].tolist())
             self.known.put(batch.id[new], risk[new])
-        at_home = (batch.hosts.pages > 0)[batch.host]
-        keep: Mask = (risk < self.threshold) | at_home | (batch.depth == 0) | ~np.isnan(batch.given)
+        keep: Mask = risk < self.threshold
+        if not keep.all():
+            at_home = (batch.hosts.pages > 0)[batch.host]
+            keep |= at_home | (batch.depth == 0) | ~np.isnan(batch.given)
         return keep
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:

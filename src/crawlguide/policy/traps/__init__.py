@@ -14,10 +14,11 @@ import numpy as np
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.patterns import Patterns
+from crawlguide.core.recall import Recall
 from crawlguide.policy.traps import lessons
 from crawlguide.policy.traps.novelty import Novelty
 from crawlguide.policy.traps.shape import Suspicion, suspicion
-from crawlguide.policy.traps.sightings import Numbers, Sightings
+from crawlguide.policy.traps.sightings import Sightings
 from crawlguide.policy.traps.templates import bare
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Memory:
     titles: Sightings = field(default_factory=Sightings)
     words: Sightings = field(default_factory=Sightings)
     forms: Sightings = field(default_factory=lambda: Sightings(1 << 18))
-    numbers: Numbers = field(default_factory=Numbers)
+    numbers: Recall = field(default_factory=Recall)  # of templates, by URL
     shut: set[str] = field(default_factory=set)  # hosts of which a template has shut
     at: float = 0.0  # the newest instant it heard of
 
@@ -131,14 +132,13 @@ class Traps:
     def _numbers(self, batch: Batch) -> I32:
         """The account of each row's template; a text is read only for rows that were not looked at lately."""
         memory = self.memory
-        numbers, known = memory.numbers.find(batch.id)
-        if not known.all():
-            new = np.flatnonzero(~known)
+        numbers, new = memory.numbers.find(batch.id)
+        if len(new):
             queues = batch.hosts.name[batch.host[new]].tolist()
             found = map(memory.number, queues, batch.url[new].tolist())
-            numbers[new] = np.fromiter(found, np.int32, len(new))
+            numbers[new] = np.fromiter(found, np.float64, len(new))
             memory.numbers.put(batch.id[new], numbers[new])
-        return numbers
+        return numbers.astype(np.int32)
 
 
 def build(definition: Definition) -> Traps | Off:

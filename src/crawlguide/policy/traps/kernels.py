@@ -13,7 +13,8 @@ def left_of(number, used, paid, suspicion, levels, start, growth, proven):  # ty
     trust = 1.0 - suspicion[number]
     tightest = growth * trust * paid[number] - used[number]
     if paid[number] < proven:
-        for level in levels[number]:
+        for place in range(levels.shape[1]):
+            level = levels[number, place]
             tightest = min(tightest, growth * trust * paid[level] - used[level])
     return start * trust * trust + tightest
 

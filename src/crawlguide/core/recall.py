@@ -1,0 +1,53 @@
+"""Numbers that were worked out before, by id, looked up by the column.
+
+Bounded: of two ids that claim one place the older is forgotten, and its number has to be worked out again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.kernels import F64 as NUMBERS
+from crawlguide.core.kernels import I64 as ROWS
+from crawlguide.core.kernels import U64 as IDS
+from crawlguide.core.kernels import kernel, nothing, one_i64
+
+if TYPE_CHECKING:
+    from crawlguide.core.tables import F64, I64, U64
+
+
+class Recall:
+    def __init__(self, places: int = 1 << 18) -> None:
+        self._ids, self._numbers = np.zeros(places, np.uint64), np.zeros(places)
+
+    def find(self, ids: U64) -> tuple[F64, I64]:
+        """The number of each id, and the rows of those that are not known."""
+        numbers, unknown = np.empty(len(ids)), np.empty(len(ids), np.int64)
+        count = look_up(ids, self._ids, self._numbers, numbers, unknown)
+        return numbers, unknown[:count]
+
+    def put(self, ids: U64, numbers: F64) -> None:
+        write_down(ids, numbers, self._ids, self._numbers)
+
+
+@kernel(one_i64(IDS, IDS, NUMBERS, NUMBERS, ROWS))
+def look_up(ids, known, numbers, found, unknown):  # type: ignore[no-untyped-def]
+    """Returns how many are not known."""
+    count, last = 0, np.uint64(len(known) - 1)
+    for row in range(len(ids)):
+        place = ids[row] & last
+        found[row] = numbers[place]
+        if known[place] != ids[row]:
+            unknown[count] = row
+            count += 1
+    return count
+
+
+@kernel(nothing(IDS, NUMBERS, IDS, NUMBERS))
+def write_down(ids, given, known, numbers):  # type: ignore[no-untyped-def]
+    last = np.uint64(len(known) - 1)
+    for row in range(len(ids)):
+        place = ids[row] & last
+        known[place], numbers[place] = ids[row], given[row]

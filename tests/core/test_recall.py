@@ -1,0 +1,31 @@
+"""Numbers that were worked out before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crawlguide.core.recall import Recall
+
+
+def ids(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    return np.array(numbers, np.uint64)
+
+
+def test_what_was_put_is_found_and_the_rest_is_named() -> None:
+    recall = Recall()
+    recall.put(ids(7, 8), np.array([0.5, 0.25]))
+    numbers, unknown = recall.find(ids(8, 9, 7))
+    assert unknown.tolist() == [1]
+    assert (numbers[0], numbers[2]) == (0.25, 0.5)
+
+
+def test_of_two_that_claim_one_place_the_older_is_forgotten() -> None:
+    recall = Recall(places=16)
+    recall.put(ids(3), np.array([1.0]))
+    recall.put(ids(19), np.array([2.0]))
+    assert recall.find(ids(3, 19))[1].tolist() == [0]
+
+
+def test_nothing_is_found_among_nothing() -> None:
+    numbers, unknown = Recall().find(ids())
+    assert (len(numbers), len(unknown)) == (0, 0)
