@@ -86,6 +86,22 @@ def test_every_origin_has_a_file_of_its_own(guide: Guide) -> None:
     assert asked(guide) == ["http://a.org/2"]
 
 
+def test_a_robots_txt_that_was_found_as_a_link_still_comes_first(guide: Guide) -> None:
+    crawler_mode(guide, max_per_host=1)
+    pages = [f"https://a.org/{number}" for number in range(5)]
+    tell(guide, fetched("https://b.org/", *pages, FILE), fetched("https://c.org/", *pages))
+    assert asked(guide) == [FILE]
+
+
+def test_a_file_that_forbids_itself_is_fetched_again_nevertheless(guide: Guide, clock: ManualClock) -> None:
+    crawler_mode(guide)
+    guide.seed("default", ["https://a.org/x"])
+    tell(guide, {"url": "https://a.org/robots.txt", "status": 200, "text": "User-agent: *\nDisallow: /robots.txt"})
+    tell(guide, fetched("https://b.org/", FILE))
+    clock.advance(30 * HOUR)
+    assert asked(guide) == [FILE]
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
 def test_a_file_that_is_not_there_permits_everything(guide: Guide, status: int) -> None:
     crawler_mode(guide)
@@ -220,6 +236,15 @@ def test_a_crawl_delay_is_the_delay_of_its_host(guide: Guide) -> None:
     guide.seed("default", [f"https://a.org/{number}" for number in range(3)])
     asked(guide)
     tell(guide, {"url": FILE, "status": 200, "text": "User-agent: *\nCrawl-delay: 10"})
+    waits = [given["not_before_ms"] for given in ask(guide)["assigned_urls"]]
+    assert [later - sooner for sooner, later in pairwise(waits)] == [10_000, 10_000]
+
+
+def test_a_crawl_that_comes_later_is_held_to_the_delay_as_well(guide: Guide) -> None:
+    guide.define("rude", {"policy": {"robots": "ignore"}})
+    tell(guide, {"url": FILE, "status": 200, "text": "User-agent: *\nCrawl-delay: 10"}, crawl_id="rude")
+    crawler_mode(guide, horizon_s=60.0)
+    guide.seed("default", [f"https://a.org/{number}" for number in range(3)])
     waits = [given["not_before_ms"] for given in ask(guide)["assigned_urls"]]
     assert [later - sooner for sooner, later in pairwise(waits)] == [10_000, 10_000]
 

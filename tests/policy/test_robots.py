@@ -43,7 +43,7 @@ def test_every_case_of_googles_own_suite_and_nearly_all_of_the_others_are_right(
     assert right["google_robots_test"] == total["google_robots_test"] == 145
     assert (sum(right.values()) - right["protego_tests"]) / others >= 0.98
     assert too_much / others <= 0.015
-    assert right["protego_tests"] >= 253  # the suites contradict one another about the rest
+    assert right["protego_tests"] >= 254  # the suites contradict one another about the rest
 
 
 def test_real_files_are_read_as_googles_parser_reads_them() -> None:
@@ -97,6 +97,19 @@ def test_marks_of_an_encoding_and_odd_line_ends_hide_no_rule(mark: bytes, end: s
     body = mark + end.join(["User-Agent: *", "Disallow: /private", ""]).encode()
     assert not allowed(body, "crawlguide", "https://example.org/private/x")
     assert allowed(body, "crawlguide", "https://example.org/public")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_a_file_in_wide_letters_is_read(encoding: str) -> None:
+    text = "User-agent: *\r\nDisallow: /privé\r\n"
+    body = ("\ufeff" if encoding != "utf-16" else "").encode(encoding) + text.encode(encoding)
+    assert not allowed(body, "x", "https://example.org/priv%C3%A9/1")
+
+
+def test_a_crawler_that_calls_itself_compatible_goes_by_its_own_name() -> None:
+    agent = "Mozilla/5.0 (compatible; ExampleBot/1.0; +https://example.org/bot)"
+    assert not allowed(file("Disallow: /", agent="examplebot"), agent, "https://example.org/")
+    assert allowed(file("Disallow: /", agent="mozilla"), agent, "https://example.org/")
 
 
 def test_only_the_first_500_kib_count_and_half_a_line_says_nothing() -> None:

@@ -47,7 +47,7 @@ MEANINGS = {
     "guide.upkeep_every_s": "how often leases and answers that ended are cleared",
     "guide.rules": "the operator's rules: a file or a folder in Rego; empty means none",
     "guide.rules_timeout_ms": "rules that take longer for one answer are stopped",
-    "outgoing.ports": "ports that the guide itself may connect to, for robots.txt and sitemaps; an empty list means any",
+    "outgoing.ports": "ports that the guide itself may connect to, for robots.txt; an empty list means any",
     "outgoing.allow_networks": "networks beyond the public Internet that it may connect to, such as `10.0.0.0/8`",
     "outgoing.timeout_s": "one such request, with its redirects, may take so long",
 }

@@ -82,7 +82,7 @@ class GuideOptions(Section, frozen=True):
 
 
 class Outgoing(Section, frozen=True):
-    """Requests of our own: robots.txt and sitemaps."""
+    """Requests of our own, for robots.txt."""
 
     ports: tuple[Annotated[int, Meta(ge=1, le=65_535)], ...] = (80, 443, 8080, 8443)
     allow_networks: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Requests of our own: robots.txt and sitemaps. A page that we were told about must not lead us anywhere else.
+"""Requests of our own, such as for robots.txt. A page that we were told about must not lead us anywhere else.
 
 Only http and https, only to allowed ports; a name is resolved once, every address it has is checked, and the connection
 goes to an address that was checked, so a second answer of its name server changes nothing. Each redirect is a new

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 HOUSE = Crawl("", "robots")  # the files of all crawls and tenants are kept as the state of a crawl that nobody sees
 FIRST_OF_ALL = 10.0  # the priority of a robots.txt: above every page
-WORKERS = 16
+WORKERS = 64
 LARGE_BYTES = 16_384  # a file beyond this is read in a thread: it would keep others waiting
 SCANNED_AT_ONCE = 500
 
@@ -87,7 +87,7 @@ class Keeper:
             if copy.due() <= ask.at:
                 wanted.append(origin)
             if self.copies.file(origin, rule.agent) is None and copy.stands(ask.at):
-                await self._compiled(origin, copy, rule.agent)
+                await self._paced(running, origin, copy, copy)  # this crawl meets the file for the first time
         if wanted and rule.mode == "crawler":
             return await self._send_for(running, ask, wanted)
         if self.copies.fetched:
@@ -105,15 +105,17 @@ class Keeper:
         files = [address(origin) for origin in origins]
         ids = np.array([urls.identity(url) for url in files], np.uint64)
         known = await self._store.find(ask.crawl, ids)
-        new = [url for url, record in zip(files, known, strict=True) if record is None]
-        again = np.array([record is not None and record.state == "done" for record in known], np.bool_)
-        if new:
-            links = intake.seeded([Seed(url, FIRST_OF_ALL) for url in new], running.rules)
-            await self._store.discover(ask.crawl, links, None, ask.at)
-            await self._store.rank(ask.crawl, links.id, np.full(len(new), FIRST_OF_ALL))
-        if again.any():
-            await self._store.schedule(ask.crawl, ids[again], np.full(int(again.sum()), ask.at))
-        return bool(new or again.any())
+        states = np.array(["new" if record is None else record.state for record in known])
+        low = np.array([record is None or record.priority < FIRST_OF_ALL for record in known], np.bool_)
+        await self._store.revive(ask.crawl, ids[states == "dropped"])
+        await self._store.schedule(ask.crawl, ids[states == "done"], np.full(int((states == "done").sum()), ask.at))
+        if low.any():  # nobody knew it, or it was found as a link like any other
+            seeds = [Seed(url) for url, state in zip(files, states.tolist(), strict=True) if state == "new"]
+            await self._store.discover(ask.crawl, intake.seeded(seeds, running.rules), None, ask.at)
+            first = np.full(int(low.sum()), FIRST_OF_ALL)
+            await self._store.give(ask.crawl, ids[low], first)
+            await self._store.rank(ask.crawl, ids[low], first)
+        return bool(low.any() or np.isin(states, ("done", "dropped")).any())
 
     async def _known(self, origin: str) -> Copy:
         copy = self.copies.get(origin)
@@ -174,7 +176,7 @@ class Keeper:
         policy = running.definition.policy
         pause_s = (await self._compiled(origin, new, policy.user_agent)).pause_s
         delay_s = max(pause_s or 0.0, policy.default_delay_s)
-        if pause_s is not None or await self._paused(old, policy.user_agent):
+        if pause_s is not None or (old is not new and await self._paused(old, policy.user_agent)):
             await self._store.control(urls.queue(address(origin)), delay_s=delay_s)
         return delay_s
 

@@ -100,7 +100,7 @@ class Robots:
             if file is not None and file.matcher.by_letter.texts:
                 permitted = file.matcher.permits([forms.path_of_canonical(urls[row]) for row in rows])
                 for row, may in zip(rows, permitted, strict=True):
-                    why[row] = None if may else "its robots.txt forbids it"
+                    why[row] = None if may or is_file(urls[row]) else "its robots.txt forbids it"
         return why
 
     def follows(self, url: str) -> bool:

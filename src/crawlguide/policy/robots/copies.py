@@ -62,13 +62,12 @@ class File:
     matcher: Matcher
     pause_s: float | None
     nofollow: Matcher
-    sitemaps: tuple[str, ...]
 
     @classmethod
     def read(cls, body: bytes, agent: str) -> File:
-        said, sitemaps = reading.read(body, agent)
+        said, _ = reading.read(body, agent)
         nofollow = matching.compiled((False, text) for text in said.nofollow)
-        return cls(matching.compiled(said.rules), said.pause_s, nofollow, tuple(sitemaps))
+        return cls(matching.compiled(said.rules), said.pause_s, nofollow)
 
 
 @dataclass

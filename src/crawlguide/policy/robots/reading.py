@@ -28,11 +28,12 @@ _WORDS = {
     "noindex": "noindex",
     "nofollow": "nofollow",
 }
-_MARK = b"\xef\xbb\xbf"
+_MARK, _WIDE_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _ENDS = re.compile(rb"\r\n|\n|\r")
 _RATE = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _PRODUCT, _WIDE_PRODUCT = re.compile(r"[A-Za-z_-]+"), re.compile(r"[\w-]+")
+_COMPATIBLE = re.compile(r"^Mozilla/[^(]*\(compatible;\s*([\w-]+)", re.IGNORECASE)
 _BLANK = " \t\v\f\x00"
 
 
@@ -77,8 +78,12 @@ def read(body: bytes, agent: str) -> tuple[Said, list[str]]:
 
 
 def agent_name(agent: str) -> str:
-    """How a crawler that calls itself `agent` is named in robots.txt: without a version or what is said after it."""
-    return agent.partition("/")[0].strip().lower()
+    """How a crawler that calls itself `agent` is named in robots.txt: without a version or what is said after it.
+
+    "Mozilla/5.0 (compatible; examplebot/1.0)" is an examplebot.
+    """
+    compatible = _COMPATIBLE.search(agent)
+    return (compatible[1] if compatible else agent.partition("/")[0].strip()).lower()
 
 
 def is_everyone(value: str) -> bool:
@@ -141,6 +146,8 @@ def _without_colon(text: str) -> Iterator[tuple[str, str]]:
 
 def _whole(body: bytes) -> bytes:
     """Without the mark of UTF-8, even half of one, and without a last line that was cut off."""
+    if body.startswith(_WIDE_MARKS):
+        body = body[:MAX_BYTES].decode("utf-16", "replace").encode()
     start = next((size for size in (3, 2, 1) if body.startswith(_MARK[:size])), 0)
     if len(body) <= MAX_BYTES:
         return body[start:]
