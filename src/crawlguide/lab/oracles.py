@@ -14,7 +14,7 @@ from crawlguide.core.errors import UrlError
 from crawlguide.core.urls import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from crawlguide.lab.pages import Page, Web
 
@@ -24,7 +24,7 @@ _GRAPHS: WeakKeyDictionary[Any, Graph] = WeakKeyDictionary()
 
 
 def graph(web: Web) -> Graph:
-    """The graph of a web, made once."""
+    """Where the links of every page lead; made once for a web."""
     if web not in _GRAPHS:
         _GRAPHS[web] = _graph(web)
     return _GRAPHS[web]
@@ -33,17 +33,27 @@ def graph(web: Web) -> Graph:
 def _graph(web: Web) -> Graph:
     """Every page that is reachable from any seed of any task, and where its links lead: to pages of the web only."""
     inside = web.reachable({url for task in web.tasks() for urls in task.seeds.values() for url in urls})
-    name = {url: url for url in inside}  # one string for each page
-    return {url: tuple(dict.fromkeys(name[to] for to in _targets(web.fetch(url), url) if to in name)) for url in inside}
+    page_of: dict[str, str | None] = {url: url for url in inside}  # most links say a page's own name
+    return {url: tuple(dict.fromkeys(_targets(web.fetch(url), page_of))) for url in inside}
 
 
-def _targets(page: Page, url: str) -> Iterable[str]:
+def _targets(page: Page, page_of: dict[str, str | None]) -> Iterator[str]:
+    """The pages that a page leads to; a spelling is read once, if it says the same wherever it stands."""
     links = [link.url for link in page.links[:MOST_LINKS]] + ([page.redirected_to] if page.redirected_to else [])
     for link in links:
-        try:
-            yield canonical(link, url)
-        except UrlError:
-            continue
+        target = page_of[link] if link in page_of else _read(link, page.url, page_of)
+        if target is not None:
+            yield target
+
+
+def _read(link: str, base: str, page_of: dict[str, str | None]) -> str | None:
+    try:
+        found = page_of.get(canonical(link, base))
+    except UrlError:
+        found = None
+    if link.startswith(("http://", "https://")):
+        page_of[link] = found
+    return found
 
 
 class Foresight:

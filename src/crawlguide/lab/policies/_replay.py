@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 REPLAY_CAPACITY, BATCH_SIZE = 50_000, 64
 LEARNING_RATE, LR_DECAY, GAMMA = 0.001, 0.995, 0.99
-REPLAY_PERIOD, TARGET_UPDATE_FREQ = 4, 100  # transitions, rounds
+REPLAY_PERIOD, TARGET_UPDATE_FREQ, ROUND = 4, 100, 50  # transitions; forager's round, by which the rate decays
 PER_ALPHA, PER_BETA, PER_EPSILON = 0.6, 0.4, 1e-4
 NEXT_KEPT = 32  # of a page's links, for the maximum over what can be done next
 
@@ -28,7 +28,7 @@ class Replay:
         self._reward: list[float] = []
         self._next: list[F64] = []
         self._priority = np.zeros(REPLAY_CAPACITY)
-        self._rounds, self._rate = 0, LEARNING_RATE
+        self._rate = LEARNING_RATE
 
     def values(self, x: F64) -> F64:
         return self._online.values(x)
@@ -43,14 +43,13 @@ class Replay:
         self._x.append(x.copy())
         self._reward.append(reward)
         self._next.append(following)
-        if len(self._x) >= self._min_size and len(self._x) % REPLAY_PERIOD == 0:
+        count = len(self._x)
+        if count >= self._min_size and count % REPLAY_PERIOD == 0:
             self._train()
-
-    def end_round(self) -> None:
-        self._rounds += 1
-        self._rate *= LR_DECAY
-        if self._rounds % TARGET_UPDATE_FREQ == 0:
+        if count % TARGET_UPDATE_FREQ == 0:
             self._online.copy_to(self._target)
+        if count % ROUND == 0:
+            self._rate *= LR_DECAY
 
     def _train(self) -> None:
         count = len(self._x)

@@ -1,8 +1,8 @@
 """An online link classifier in the manner of ACHE: words of anchor and URL, learned from links that were followed.
 
-Logistic regression on hashed words of the anchor, the URL and the first page that linked here (its title), with
-whether any page that links here was relevant. It is fitted anew each time the crawl has grown by a quarter, on at most
-5 000 links of either kind. Until a hundred links were followed, links of relevant pages go first.
+Logistic regression on hashed words of the anchor and the URL, with the best relevance of a page that links here. It is
+fitted anew every 250 fetches, later with every eighth that is new, on at most 5 000 links of either kind. Until a
+hundred links were followed, links of relevant pages go first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 WORD = re.compile(r"[^\W_]+")
 WORDS, BITS = 24, 16  # kept of a link; room for their weights
 SIZE = 1 << BITS
-FIRST, GROWTH, MOST = 100, 1.25, 5_000
+FIRST, EVERY, MOST = 100, 250, 5_000
 STEPS, STEP, DECAY = 60, 0.5, 1e-3
 
 
@@ -79,7 +79,7 @@ class Classifier(Evidence):
             self.words[number[row], : min(len(found), WORDS)] = found[:WORDS]
 
     def _fitted(self) -> U64:
-        self.due = int(len(self.followed) * GROWTH)
+        self.due = len(self.followed) + max(EVERY, len(self.followed) // 8)
         known, count = self.known, len(self.known)
         followed = np.array(self.followed)
         good = followed[known["label"][followed] >= 0.5][-MOST:]

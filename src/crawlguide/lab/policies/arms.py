@@ -1,7 +1,8 @@
 """A sleeping bandit over URL templates, in the manner of SB-CLASSIFIER (Gauquier, Manolescu, Senellart): AUER.
 
 An arm is a template: host, first two folders, kind of file, names of query keys, with numbers made alike. The arm with
-the largest mean reward + a · √(ln t / n) is played, and within it a link at random.
+the largest reward / (n + 1) + a · √(ln t / (n + 1)) is played, and within it a link at random: on many hosts there are
+more templates than fetches, so one that was never played does not come before all others.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FOLDERS = 2
 
 
 class Options(Ahead, frozen=True):
-    exploration: float = 0.2  # SB's 2√2 is meant for rewards that are counts of links
+    exploration: float = 0.1  # SB's 2√2 is meant for rewards that are counts of links
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
@@ -74,9 +75,8 @@ class Arms(Picking):
         self.plays -= 1
 
     def _index(self, arm: Arm) -> float:
-        if not arm.plays:
-            return math.inf
-        return arm.reward / arm.plays + self.exploration * math.sqrt(math.log(max(self.plays, 2)) / arm.plays)
+        plays = arm.plays + 1
+        return arm.reward / plays + self.exploration * math.sqrt(math.log(self.plays + 1) / plays)
 
 
 def template(url: str) -> str:

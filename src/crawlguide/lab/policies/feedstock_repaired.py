@@ -1,8 +1,8 @@
-"""feedstock's link groups, repaired: no link is thrown away, links to other hosts are followed, and the reward is
-credited to the group of the page that was fetched.
+"""feedstock's link groups, repaired: no link is thrown away, links to other hosts are followed, the reward is credited
+to the group of the page that was fetched, and the order of the queue knows Q.
 
-Each pick chooses a group by ε-greedy Q, and in it the best link: words of the topic in URL and anchor + the best
-relevance of a page that links here. Groups belong to a host, so that what is learned of one says nothing of another.
+Each pick takes the link with the largest Q of its group + words of the topic in URL and anchor + best relevance of a
+page that links here; with chance ε, the best link of any group.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from crawlguide.core import urls
-from crawlguide.lab.policies._feedstock import Defaults, updated
+from crawlguide.lab.policies._feedstock import Defaults, group, updated
 from crawlguide.lab.policies._known import Policy, pages, relevances
 from crawlguide.lab.policies._picking import Picking
 from crawlguide.lab.policies._words import share, topic_words
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 class Options(Defaults, frozen=True):
     ahead: int = 10
-    start: float = 0.0
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
@@ -32,9 +31,9 @@ def build(options: Options, seed: int, goal: Goal) -> Strategy:
 
 
 class Group:
-    def __init__(self, start: float) -> None:
+    def __init__(self) -> None:
         self.waiting: list[tuple[float, float, int]] = []
-        self.q = start
+        self.q = 0.0
 
 
 class Groups(Picking):
@@ -55,15 +54,18 @@ class Groups(Picking):
         for page, targets, rows in pages(lesson, known.numbers(links.id)):
             worth = 1.0 if page < 0 else float(relevance[page])
             for number, row in zip(targets.tolist(), rows.tolist(), strict=True):
-                self._found(number, links.url[row], links.anchor[row], worth)
+                if number not in self.group_of:
+                    home = links.host[row] if page < 0 else urls.queue(lesson.fetches.url[page])
+                    self._found(number, links.url[row], links.anchor[row], home)
+                self._raised(number, worth)
 
-    def _found(self, number: int, url: str, anchor: str, worth: float) -> None:
+    def _found(self, number: int, url: str, anchor: str, home: str) -> None:
+        self.group_of[number] = self.groups.setdefault(group(url, home), Group())
+        self.known["priority"][number] = -1.0
+        self.known["words"][number] = share(self.words, f"{url} {anchor}")
+
+    def _raised(self, number: int, worth: float) -> None:
         known = self.known
-        if number not in self.group_of:
-            key = f"{urls.queue(url)}:{urls.parts(url).path.split('/')[1] or '_root'}"
-            self.group_of[number] = self.groups.setdefault(key, Group(self.options.start))
-            known["priority"][number] = -1.0
-            known["words"][number] = share(self.words, f"{url} {anchor}")
         priority = known["words"][number] + worth
         if priority > known["priority"][number] and not known["taken"][number]:
             known["priority"][number] = priority
@@ -74,13 +76,13 @@ class Groups(Picking):
         heappush(self.group_of[number].waiting, entry)
 
     def pick(self) -> int | None:
-        awake = [group for group in self.groups.values() if self._cleaned(group)]
+        awake = [its for its in self.groups.values() if self._cleaned(its)]
         if not awake:
             return None
         if self.chance.random() < self.epsilon:
             chosen = awake[int(self.chance.integers(len(awake)))]
         else:
-            chosen = max(awake, key=lambda group: (group.q, -group.waiting[0][0]))
+            chosen = max(awake, key=lambda its: its.q - its.waiting[0][0])
         number = heappop(chosen.waiting)[2]
         self.known["priority"][number] += 1e-9  # its other entries are old from now on
         return number
