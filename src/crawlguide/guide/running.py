@@ -105,9 +105,7 @@ def running(
     )
 
 
-def _filters(
-    names: Sequence[str], definition: Definition, copies: Copies, engine: Engine | None
-) -> tuple[Filter, ...]:
+def _filters(names: Sequence[str], definition: Definition, copies: Copies, engine: Engine | None) -> tuple[Filter, ...]:
     """All crawls share the robots.txt files that are known, and the operator's rules.
 
     A crawl that ignores robots.txt has no such filter, and where there are no rules none has the other.
