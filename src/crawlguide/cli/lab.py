@@ -123,4 +123,4 @@ def _names(words: str) -> list[str]:
 
 def _place(web: str) -> str:
     """A folder is the same from wherever a process looks."""
-    return web if web.startswith("synthetic") else str(Path(web).resolve())
+    return web if web.partition(":")[0] == "synthetic" else str(Path(web).resolve())
