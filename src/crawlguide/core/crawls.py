@@ -89,6 +89,7 @@ class Policy(Fixed, frozen=True):
 
     robots: Annotated[Literal["obey", "crawler", "ignore"], Meta(description="one of obey, crawler, ignore")] = "obey"
     robots_exceptions: Names = ()
+    sitemaps: bool = False
     user_agent: Name = "crawlguide"
     default_delay_s: Annotated[float, Meta(ge=0, le=86_400, description="a number from 0 to 86400")] = 1.0
     strict: bool = False

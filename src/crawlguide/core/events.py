@@ -14,7 +14,7 @@ Event = Literal[
     "crawl_created", "crawl_changed", "crawl_paused", "crawl_resumed", "crawl_finished", "crawl_deleted",
     "request_refused", "request_failed", "request_slow",
     "high_risk", "rules_loaded", "rules_failed",
-    "robots_unread", "robots_ignored",
+    "robots_unread", "robots_ignored", "sitemap_unread",
     "storage_full", "storage_failed", "storage_recovered", "snapshot", "sweep",
 ]  # fmt: skip
 LOGGER = logging.getLogger("crawlguide")

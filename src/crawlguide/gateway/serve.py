@@ -17,6 +17,7 @@ import uvicorn
 from crawlguide.core.errors import ConfigError, CrawlGuideError, StorageFull
 from crawlguide.core.events import ERROR, happened
 from crawlguide.gateway.http import Door
+from crawlguide.gateway.sitemaps import Sitemaps
 from crawlguide.gateway.socket_pipe import Pipe
 from crawlguide.gateway.websocket import Sockets
 from crawlguide.guide.outgoing import Outgoing
@@ -52,15 +53,17 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     server = Server(_uvicorn(_both(door, sockets), config), lambda: _announce(listener, guide, ready_file))
     answering = asyncio.create_task(server.serve([listener]))
     upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s))
-    fetching = asyncio.create_task(guide.robots.run(Outgoing(config.outgoing), guide.crawls.known))
+    outgoing = Outgoing(config.outgoing)
+    fetching = asyncio.create_task(guide.robots.run(outgoing, guide.crawls.known))
+    reading = asyncio.create_task(Sitemaps(guide, outgoing).run())
     watch = asyncio.create_task(sockets.watch())
-    ends = {answering, upkeep, fetching, watch, asyncio.create_task(stop.wait())}
+    ends = {answering, upkeep, fetching, reading, watch, asyncio.create_task(stop.wait())}
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     happened("stopping", "stopping: requests that came in are answered, new ones are sent elsewhere")
     door.draining = server.should_exit = True
     sockets.leave()
     await answering
-    for task in (watch, fetching, upkeep):
+    for task in (watch, reading, fetching, upkeep):
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task

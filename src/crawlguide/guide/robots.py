@@ -54,6 +54,14 @@ class Want:
     crawls: set[Crawl] = field(default_factory=set)
 
 
+class Named(NamedTuple):
+    """A sitemap, and the origin whose robots.txt names it to a crawl."""
+
+    crawl: Crawl
+    origin: str
+    url: str
+
+
 class Tried(NamedTuple):
     """One try at a file; without a status nothing came back."""
 
@@ -73,6 +81,8 @@ class Keeper:
         self.changed: list[str] = []  # origins whose file says something new: what it forbade is judged anew
         self._wanted: dict[str, Want] = {}
         self._errands: asyncio.Queue[str] = asyncio.Queue()
+        self.sitemaps: asyncio.Queue[Named] = asyncio.Queue()  # that files name; a server reads them
+        self._met: set[tuple[Crawl, str]] = set()
 
     # before URLs leave
 
@@ -81,19 +91,32 @@ class Keeper:
         rule = running.robots
         if rule is None or not await self._any(rule):
             return False
-        batch, wanted = batch.take(np.flatnonzero(~rule.settled(batch, ask))), []
-        for origin in filter(rule.counts, dict.fromkeys(map(origin_of, batch.url.tolist()))):
-            copy = self.copies.get(origin) or await self._known(origin)
-            if copy.due() <= ask.at:
-                wanted.append(origin)
-            if self.copies.file(origin, rule.agent) is None and copy.stands(ask.at):
-                await self._paced(running, origin, copy, copy)  # this crawl meets the file for the first time
+        batch = batch.take(np.flatnonzero(~rule.settled(batch, ask)))
+        origins = filter(rule.counts, dict.fromkeys(map(origin_of, batch.url.tolist())))
+        wanted = [origin for origin in origins if await self._meets(running, ask, origin)]
         if wanted and rule.mode == "crawler":
             return await self._send_for(running, ask, wanted)
         if self.copies.fetched:
             for origin in wanted:
                 self._want(origin, rule.agent, ask.crawl)
         return False
+
+    async def _meets(self, running: Running, ask: Ask, origin: str) -> bool:
+        """Bring what an origin's file says into memory; True if the file is to be fetched."""
+        copy, policy = self.copies.get(origin) or await self._known(origin), running.definition.policy
+        if self.copies.file(origin, policy.user_agent) is None and copy.stands(ask.at):
+            await self._paced(running, origin, copy, copy)  # this crawl meets the file for the first time
+        if policy.sitemaps and self.copies.fetched:
+            self._name_sitemaps(ask.crawl, origin, policy.user_agent)
+        return copy.due() <= ask.at
+
+    def _name_sitemaps(self, crawl: Crawl, origin: str, agent: str) -> None:
+        """Once for a crawl, when its URLs of an origin leave for the first time."""
+        file = self.copies.file(origin, agent)
+        if file is not None and (crawl, origin) not in self._met:
+            self._met.add((crawl, origin))
+            for url in file.sitemaps:
+                self.sitemaps.put_nowait(Named(crawl, origin, url))
 
     async def _any(self, rule: Robots) -> bool:
         """Whether files matter at all: some are known, or somebody goes for them."""

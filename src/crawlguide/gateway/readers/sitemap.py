@@ -31,10 +31,16 @@ _FIELDS = ("loc", "priority", "lastmod")
 
 def read(path: Path) -> Iterator[SeedMessage | Skipped]:
     """The sitemap's entries as seeds. Raises `DataError` for other XML, for a DTD or entities, and over a limit."""
+    for number, entry in enumerate(entries(path), 1):
+        yield _seed(entry, f"entry {number}")
+
+
+def entries(path: Path) -> Iterator[Entry]:
+    """The entries as they are, pages and other sitemaps. Raises `DataError` as `read` does."""
     for number, entry in enumerate(_entries(path), 1):
         if number > MAX_ENTRIES:
             raise DataError(f"{path}: entry {number}: expected at most {MAX_ENTRIES} entries in a sitemap")
-        yield _seed(entry, f"entry {number}")
+        yield entry
 
 
 @dataclass

@@ -62,12 +62,13 @@ class File:
     matcher: Matcher
     pause_s: float | None
     nofollow: Matcher
+    sitemaps: tuple[str, ...]
 
     @classmethod
     def read(cls, body: bytes, agent: str) -> File:
-        said, _ = reading.read(body, agent)
+        said, sitemaps = reading.read(body, agent)
         nofollow = matching.compiled((False, text) for text in said.nofollow)
-        return cls(matching.compiled(said.rules), said.pause_s, nofollow)
+        return cls(matching.compiled(said.rules), said.pause_s, nofollow, tuple(sitemaps))
 
 
 @dataclass

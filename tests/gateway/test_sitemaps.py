@@ -1,0 +1,163 @@
+"""Sitemaps that robots.txt files name: read once and politely, followed, bounded, and judged like any page's links."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crawlguide.core import urls
+from crawlguide.core.config import Config
+from crawlguide.core.crawls import Definition, Policy
+from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, SeedsMessage
+from crawlguide.core.types import Crawl
+from crawlguide.gateway import sitemaps
+from crawlguide.gateway.library import open_guide
+from crawlguide.gateway.sitemaps import Sitemaps, read
+from crawlguide.guide.local import LocalGuide
+from crawlguide.guide.outgoing import Answer
+from crawlguide.testing import ManualClock
+
+CRAWL = Crawl("default", "default")
+MAP = "https://a.org/map.xml"
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+class Web:
+    """Answers with what was laid there, and remembers when it was asked."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.files: dict[str, Answer] = {}
+        self.asked: list[str] = []
+
+    async def get(self, url: str, agent: str, most_bytes: int) -> Answer:  # noqa: ARG002 - as a fetcher is called
+        self.asked.append(url)
+        found = self.files.get(url, Answer(404))
+        return Answer(found.status, found.body[:most_bytes], cut=len(found.body) > most_bytes)
+
+
+def urlset(*entries: str) -> bytes:
+    return f"<urlset {NAMESPACE}>{''.join(f'<url>{one}</url>' for one in entries)}</urlset>".encode()
+
+
+def index(*locations: str) -> bytes:
+    nested = "".join(f"<sitemap><loc>{one}</loc></sitemap>" for one in locations)
+    return f"<sitemapindex {NAMESPACE}>{nested}</sitemapindex>".encode()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def web(clock: ManualClock) -> Web:
+    found = Web(clock)
+    found.files["https://a.org/robots.txt"] = Answer(200, f"Sitemap: {MAP}\nUser-agent: *\nDisallow: /private".encode())
+    return found
+
+
+@pytest.fixture
+def guide(clock: ManualClock) -> LocalGuide:
+    opened = open_guide(":memory:", Config(), clock)
+    opened.robots.copies.fetched = True
+    return opened
+
+
+async def crawled(guide: LocalGuide, web: Web, **policy: Any) -> None:
+    """A crawl that has read the robots.txt and whatever sitemaps that led to."""
+    policy = {"sitemaps": True, "default_delay_s": 0, **policy}
+    await guide.define(CRAWL, Definition(policy=Policy(**policy)))
+    await guide.seed(CRAWL, SeedsMessage(["https://a.org/"]))
+    await ask(guide)
+    await guide.robots.errand(web, guide.crawls.known)
+    await ask(guide)
+    reader = Sitemaps(guide, web)
+    while not guide.robots.sitemaps.empty():
+        await reader.errand()
+
+
+async def ask(guide: LocalGuide) -> list[Any]:
+    return list((await guide.ask(AskMessage(VERSION, "c-1", BudgetMessage(10)))).assigned_urls)
+
+
+async def states(guide: LocalGuide, *found: str) -> list[str]:
+    records = await guide.store.find(CRAWL, np.array([urls.identity(url) for url in found], np.uint64))
+    return ["unknown" if record is None else record.state for record in records]
+
+
+async def test_the_entries_of_a_sitemap_become_links(guide: LocalGuide, web: Web) -> None:
+    entry = "<loc>https://a.org/one</loc><lastmod>2026-01-02</lastmod><priority>0.7</priority>"
+    web.files[MAP] = Answer(200, urlset(entry, "<loc>/private/two</loc>", "<loc>http://[</loc>"))
+    await crawled(guide, web)
+    assert await states(guide, "https://a.org/one", "https://a.org/private/two", MAP) == ["queued", "dropped", "done"]
+    (given,) = await ask(guide)
+    assert (given.url, bytes(given.metadata)) == ("https://a.org/one", b'{"lastmod":"2026-01-02","priority":"0.7"}')
+
+
+async def test_indexes_are_followed_and_gzip_is_unpacked(guide: LocalGuide, web: Web) -> None:
+    web.files[MAP] = Answer(200, index("https://a.org/1.xml.gz", "/2.xml"))
+    web.files["https://a.org/1.xml.gz"] = Answer(200, gzip.compress(urlset("<loc>https://a.org/x</loc>")))
+    web.files["https://a.org/2.xml"] = Answer(200, index(MAP) + b"\n")
+    await crawled(guide, web)
+    assert web.asked[1:] == [MAP, "https://a.org/1.xml.gz", "https://a.org/2.xml"]  # and not the first one again
+    assert await states(guide, "https://a.org/x") == ["queued"]
+
+
+async def test_a_crawl_that_does_not_want_them_is_spared(guide: LocalGuide, web: Web) -> None:
+    await crawled(guide, web, sitemaps=False)
+    assert web.asked == ["https://a.org/robots.txt"]
+
+
+async def test_a_sitemap_out_of_scope_is_not_fetched(guide: LocalGuide, web: Web) -> None:
+    web.files["https://a.org/robots.txt"] = Answer(200, b"Sitemap: https://elsewhere.org/map.xml")
+    await crawled(guide, web, allow_domains=["a.org"])
+    assert web.asked == ["https://a.org/robots.txt"]
+
+
+async def test_a_sitemap_waits_for_its_host(
+    guide: LocalGuide, web: Web, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sitemaps, "AGAIN_S", 0.0)
+    web.files[MAP] = Answer(200, urlset("<loc>https://a.org/one</loc>"))
+    await crawled(guide, web, default_delay_s=60.0)
+    clock.advance(60.0)
+    assert [given.url for given in await ask(guide)] == ["https://a.org/"]
+    await Sitemaps(guide, web).errand()
+    assert web.asked == ["https://a.org/robots.txt"]
+    assert await states(guide, MAP) == ["queued"]
+    clock.advance(60.0)
+    await Sitemaps(guide, web).errand()
+    assert web.asked == ["https://a.org/robots.txt", MAP]
+    assert [given.url for given in await ask(guide)] == []  # the host rests after it, too
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(503),
+        Answer(problem="nobody answers"),
+        Answer(200, b"<html>"),
+        Answer(200, b'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>' + urlset("<loc>&a;</loc>")),
+        Answer(200, urlset("<loc>https://a.org/1</loc>"), cut=True),
+    ],
+)
+async def test_what_is_no_sitemap_leads_nowhere(answer: Answer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    assert await asyncio.to_thread(read, MAP, answer) == ([], [])
+    assert "was not read" in caplog.text
+
+
+def test_more_entries_than_there_may_be_are_left() -> None:
+    found = read(MAP, Answer(200, urlset(*(f"<loc>https://a.org/{number}</loc>" for number in range(50_010)))))
+    assert len(found.links) == 50_000
+
+
+async def test_more_links_than_a_page_may_have_are_told_in_parts(guide: LocalGuide, web: Web) -> None:
+    web.files[MAP] = Answer(200, urlset(*(f"<loc>https://a.org/{number}</loc>" for number in range(10_001))))
+    await crawled(guide, web)
+    assert await states(guide, "https://a.org/0", "https://a.org/10000") == ["queued", "queued"]
