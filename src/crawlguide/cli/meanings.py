@@ -46,7 +46,7 @@ MEANINGS = {
     "guide.default_bytes": "the same for bytes",
     "guide.upkeep_every_s": "how often leases and answers that ended are cleared",
     "guide.rules": "the operator's rules: a file or a folder in Rego; empty means none",
-    "guide.rules_timeout_ms": "rules that take longer for one answer are stopped",
+    "guide.rules_timeout_ms": "rules that take longer for up to 200 URLs are stopped",
     "outgoing.ports": "ports that the guide itself may connect to, for robots.txt; an empty list means any",
     "outgoing.allow_networks": "networks beyond the public Internet that it may connect to, such as `10.0.0.0/8`",
     "outgoing.timeout_s": "one such request, with its redirects, may take so long",

@@ -35,7 +35,7 @@ class Rules:
         if self.engine is None or not len(batch):
             return
         urls = batch.url.tolist()
-        denied = await self.engine.denied(msgspec.json.encode(question(batch, urls, ask)))
+        denied = await self.engine.denied(msgspec.json.encode(question(batch, urls, ask)), len(urls))
         self.verdicts.clear()
         if denied is not None:
             self.verdicts.update({row: denied.get(url) for row, url in zip(batch.id.tolist(), urls, strict=True)})

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOOK_EVERY_S = 1.0
+USUAL = 200  # URLs for which the limit holds; more of them have more time
 TRIAL = b'{"at":0,"crawl":"trial","crawler_id":"trial","urls":[{"url":"https://example.org/","host":"example.org",\
 "domain":"example.org","path":"/","query":"","depth":0,"score":0,"value":0,"parents":0,"host_pages":0,"host_failures":0}]}'
 KEPT, MISSING = "rules_kept", "rules_unavailable"
@@ -39,20 +40,28 @@ class Engine:
         self._good: source.Source | None = None
         self._looked = float("-inf")
         self._turn = asyncio.Lock()
+        self._refused = False  # what lies on disk does not work
         self._background: asyncio.Task[None] | None = None
-        self.trouble: str | None = None  # what an answer says in `degraded`
 
-    async def denied(self, question: bytes) -> dict[str, str] | None:
+    @property
+    def trouble(self) -> str | None:
+        """What an answer says in `degraded`."""
+        if self._stamp is not None and self._worker is None:
+            return MISSING
+        return KEPT if self._refused else None
+
+    async def denied(self, question: bytes, urls: int) -> dict[str, str] | None:
         """URLs that the rules deny, with their reasons; None where there is no verdict."""
         await self._refresh()
         async with self._turn:
             if self._worker is None:
                 return None
             try:
-                return await asyncio.to_thread(self._worker.ask, question, self._limit_s)
+                within_s = self._limit_s * max(1.0, urls / USUAL)
+                return await asyncio.to_thread(self._worker.ask, question, within_s)
             except RulesFailed as failed:
-                self._worker, self.trouble = None, MISSING
-                _said(self._path, failed.message, "an answer was not in time or wrong; they are started anew")
+                self._worker = None
+                _said(self._path, failed.message, "they are started anew")
                 self._later(self._again())
                 return None
 
@@ -66,12 +75,12 @@ class Engine:
             bundle = source.read(self._path)
             worker = await asyncio.to_thread(_tried, bundle, self._limit_s)
         except (RulesFailed, ConfigError, OSError) as failed:
-            self.trouble = MISSING if self._worker is None else KEPT
+            self._refused = True
             what = "nothing is given out" if self._worker is None else "the ones before stay in service"
             _said(self._path, getattr(failed, "message", str(failed)), what)
             return
         async with self._turn:
-            old, self._worker, self._good, self.trouble = self._worker, worker, bundle, None
+            old, self._worker, self._good, self._refused = self._worker, worker, bundle, False
         if old is not None:
             old.close()
         happened("rules_loaded", "rules of {path} are in service", path=str(self._path))
@@ -92,6 +101,8 @@ class Engine:
         elif now >= self._looked + LOOK_EVERY_S:
             self._looked = now
             self._later(self.reload())
+        if self._worker is None:
+            self._later(self._again())
 
     def _later(self, step: Coroutine[Any, Any, None]) -> None:
         """In the background, unless something is going on there."""
@@ -102,7 +113,7 @@ class Engine:
 
     async def _again(self) -> None:
         """Start the bundle that was in service once more."""
-        if self._good is None:
+        if self._good is None or self._worker is not None:
             return
         try:
             worker = await asyncio.to_thread(_tried, self._good, self._limit_s)
@@ -110,7 +121,7 @@ class Engine:
             _said(self._path, failed.message, "nothing is given out")
             return
         async with self._turn:
-            self._worker, self.trouble = worker, None
+            self._worker = worker
 
 
 def _tried(bundle: source.Source, limit_s: float) -> Worker:
