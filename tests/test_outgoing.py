@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import ssl
+import subprocess
 from contextlib import asynccontextmanager
 from itertools import cycle
 from pathlib import Path
@@ -60,9 +62,11 @@ class Canary:
 
 
 @asynccontextmanager
-async def listening(address: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Canary]:
+async def listening(
+    address: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Canary]:
     canary = Canary()
-    server = await asyncio.start_server(canary.answer, address, port)
+    server = await asyncio.start_server(canary.answer, address, port, ssl=tls)
     canary.port = server.sockets[0].getsockname()[1]
     try:
         yield canary
@@ -191,6 +195,35 @@ async def test_gzip_is_unpacked_and_a_bomb_is_refused() -> None:
         assert "not gzip" in (await fetcher.get(f"{here}/broken", "bot", 1_000)).problem
         canary.lay("/other", b"?", Content_Encoding="br")
         assert "not asked for" in (await fetcher.get(f"{here}/other", "bot", 1_000)).problem
+
+
+async def test_over_tls_a_host_has_to_prove_its_name(tmp_path: Path) -> None:
+    """The connection goes to an address that was checked; its certificate is that of the name."""
+    key, certificate = _certificate(tmp_path, "site.test")
+    context, names = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), []
+    context.load_cert_chain(certificate, key)
+    context.sni_callback = lambda _, name, __: names.append(name)
+
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.1"]
+
+    async with listening(tls=context) as canary:
+        canary.lay("/robots.txt", b"User-agent: *")
+        trusting = Outgoing(LOOPBACK, resolve, ssl.create_default_context(cafile=str(certificate)))
+        here = f"https://site.test:{canary.port}/robots.txt"
+        assert (await trusting.get(here, "bot", 100)).body == b"User-agent: *"
+        assert names == ["site.test"]
+        assert "CERTIFICATE_VERIFY_FAILED" in (await Outgoing(LOOPBACK, resolve).get(here, "bot", 100)).problem
+        elsewhere = await trusting.get(here.replace("site.test", "other.test"), "bot", 100)
+        assert "CERTIFICATE_VERIFY_FAILED" in elsewhere.problem
+
+
+def _certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}"]
+    made += ["-addext", f"subjectAltName=DNS:{name}", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    return key, certificate
 
 
 async def test_silence_ends_after_the_time_that_is_allowed() -> None:
