@@ -98,8 +98,9 @@ def test_a_file_that_forbids_itself_is_fetched_again_nevertheless(guide: Guide, 
     guide.seed("default", ["https://a.org/x"])
     tell(guide, {"url": "https://a.org/robots.txt", "status": 200, "text": "User-agent: *\nDisallow: /robots.txt"})
     tell(guide, fetched("https://b.org/", FILE))
-    clock.advance(30 * HOUR)
-    assert asked(guide) == [FILE]
+    clock.advance(13 * HOUR)
+    assert [given["kind"] for given in ask(guide)["assigned_urls"]] == ["robots", "page"]
+    assert state_of(guide, FILE) == "leased"
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])

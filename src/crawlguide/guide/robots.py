@@ -91,8 +91,7 @@ class Keeper:
         rule = running.robots
         if rule is None or not await self._any(rule):
             return False
-        batch = batch.take(np.flatnonzero(~rule.settled(batch, ask)))
-        origins = filter(rule.counts, dict.fromkeys(map(origin_of, batch.url.tolist())))
+        origins = filter(rule.counts, dict.fromkeys(map(origin_of, rule.look(batch, ask).urls)))
         wanted = [origin for origin in origins if await self._meets(running, ask, origin)]
         if wanted and rule.mode == "crawler":
             return await self._send_for(running, ask, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.crawls import Definition
-    from crawlguide.core.tables import F64, Mask
+    from crawlguide.core.tables import F64, Mask, Rows
     from crawlguide.core.types import Ask, Batch
 
 MOST_PASSED = 100_000
@@ -31,6 +31,15 @@ def allowed(body: bytes, agent: str, url: str) -> bool:
     return matching.compiled(said.rules).permits([forms.path(url)])[0]
 
 
+class Look(NamedTuple):
+    """The rows of a batch that are to be judged, with their texts, which are read once."""
+
+    batch: Batch
+    at: float
+    rest: Rows
+    urls: list[str]
+
+
 @dataclass(frozen=True)
 class Robots:
     """What may be fetched, by the copies in memory. Whoever asks has seen to it that they are there and compiled."""
@@ -40,6 +49,7 @@ class Robots:
     copies: Copies = field(default_factory=Copies)
     exceptions: Scope | None = None  # domains whose robots.txt does not count
     passed: dict[int, int] = field(default_factory=dict, compare=False)  # URLs, by the stamp that their queue had then
+    latest: list[Look] = field(default_factory=list, compare=False)  # at most one
     name: str = "robots"
     refusal: str = "either"
 
@@ -53,11 +63,15 @@ class Robots:
         return self.exceptions is None or not self.exceptions.covers(addresses.queue(address(origin)))
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
-        keep = self.settled(batch, ask)
-        rest = np.flatnonzero(~keep)
-        if len(rest):
-            keep[rest] = self.wait(batch.take(rest), ask) == 0.0
+        keep: Mask = self.wait(batch, ask) == 0.0
         return keep
+
+    def look(self, batch: Batch, ask: Ask) -> Look:
+        """What there is to judge in a batch. Whoever comes next with the same batch is given the same."""
+        if not self.latest or self.latest[0].batch is not batch or self.latest[0].at != ask.at:
+            rest = np.flatnonzero(~self.settled(batch, ask))
+            self.latest[:] = [Look(batch, ask.at, rest, batch.url[rest].tolist() if len(rest) else [])]
+        return self.latest[0]
 
     def settled(self, batch: Batch, ask: Ask) -> Mask:
         """What was permitted before, by files that have not changed since and are not due. Reads no text."""
@@ -72,25 +86,32 @@ class Robots:
 
     def wait(self, batch: Batch, ask: Ask) -> F64:
         """0 for what may be fetched, NaN for what never may, else how long to wait until more is known."""
-        found, ids, waits = batch.url.tolist(), batch.id.tolist(), [0.0] * len(batch)
+        look, waits = self.look(batch, ask), np.zeros(len(batch))
+        if len(look.rest):
+            waits[look.rest] = self._judged(look.urls, batch.id[look.rest].tolist(), ask.at)
+        return waits
+
+    def _judged(self, found: Sequence[str], ids: Sequence[int], at: float) -> list[float]:
+        waits = [0.0] * len(found)
         for origin, rows in self._by_origin(found).items():
             copy, file = self.copies.get(origin), self.copies.file(origin, self.agent)
-            if copy is not None and file is not None and copy.stands(ask.at):
+            if copy is not None and file is not None and copy.stands(at):
                 permitted = file.matcher.permits([forms.path_of_canonical(found[row]) for row in rows])
                 for row, may in zip(rows, permitted, strict=True):
-                    waits[row] = 0.0 if may else np.nan
+                    waits[row] = 0.0 if may or is_file(found[row]) else np.nan
                 self._remember([ids[row] for row, may in zip(rows, permitted, strict=True) if may], origin)
             elif self.waits:
-                later = copy.due() - ask.at if copy is not None and copy.failures else 0.0
+                later = copy.due() - at if copy is not None and copy.failures else 0.0
                 for row in rows:
                     waits[row] = 0.0 if is_file(found[row]) else max(later, SOON_S)
-        return np.array(waits)
+        return waits
 
     def _remember(self, permitted: Sequence[int], origin: str) -> None:
         """What may go now may go until the file is due again or another one comes."""
         if len(self.passed) > MOST_PASSED:
             self.passed.clear()
-        self.passed.update(dict.fromkeys(permitted, self.copies.stamps[addresses.queue(address(origin))]))
+        stamp = self.copies.stamps.get(addresses.queue(address(origin)), -1)
+        self.passed.update(dict.fromkeys(permitted, stamp))
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:  # noqa: ARG002
         """Why each URL is dropped when it is found, by the files that are known at that moment; None: it is not."""
