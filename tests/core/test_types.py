@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlguide.core.columns import first_of_each, rank_within, texts
+from crawlguide.core.columns import among, first_of_each, rank_within, texts
 from crawlguide.core.tables import BESIDE, F64, I64, Fact, Table, Text, rows_of
 
 RECORD = np.dtype([("small", np.uint8), ("wide", np.float64), ("whole", np.int32)])
@@ -127,6 +127,17 @@ def test_the_first_of_each_is_where_numpy_finds_it(ids: list[int]) -> None:
     assert first_of_each(column).tolist() == wanted.tolist()
 
 
+@settings(deadline=None)
+@given(
+    st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**64 - 1)), max_size=50),
+    st.lists(st.integers(0, 9), max_size=50),
+)
+def test_ids_are_among_others_where_numpy_says_so(ids: list[int], wanted: list[int]) -> None:
+    column, few = np.array(ids, np.uint64), np.array(wanted, np.uint64)
+    assert among(column, few).tolist() == np.isin(column, few).tolist()
+
+
 def test_ids_that_meet_in_one_slot_of_a_table_are_still_told_apart() -> None:
     ids = np.arange(100, dtype=np.uint64) * np.uint64(1 << 20)
     assert first_of_each(np.concatenate([ids, ids])).tolist() == [True] * 100 + [False] * 100
+    assert among(ids, ids[::2].copy()).tolist() == [True, False] * 50

@@ -49,6 +49,33 @@ def first_of_each(ids: U64) -> Mask:
     return first
 
 
+def among(ids: U64, wanted: U64) -> Mask:
+    """True for each id that is one of those wanted. numpy's `isin` sorts: ten times as long for a few."""
+    found = np.empty(len(ids), np.bool_)
+    mark_among(ids, wanted, found)
+    return found
+
+
+@kernel(nothing(IDS, IDS, MASK))
+def mark_among(ids, wanted, found):  # type: ignore[no-untyped-def]
+    """A throw-away hash table, never more than half full."""
+    room = 16
+    while room < 2 * len(wanted):
+        room *= 2
+    last = np.uint64(room - 1)
+    table = np.full(room, -1, np.int64)
+    for row in range(len(wanted)):
+        at = wanted[row] & last
+        while table[at] >= 0:
+            at = (at + np.uint64(1)) & last
+        table[at] = row
+    for row in range(len(ids)):
+        at = ids[row] & last
+        while table[at] >= 0 and wanted[table[at]] != ids[row]:
+            at = (at + np.uint64(1)) & last
+        found[row] = table[at] >= 0
+
+
 @kernel(nothing(IDS, MASK))
 def mark_first(ids, first):  # type: ignore[no-untyped-def]
     """A throw-away hash table, never more than half full."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.columns import texts
+from crawlguide.core.columns import among, first_of_each, texts
 from crawlguide.core.types import Lesson
 from crawlguide.guide.intake import FetchColumns
 
@@ -50,8 +50,4 @@ def seed_lesson(links: Links, discovery: Discovery, at: float) -> Lesson:
 
 def first_seen(links: Links, discovery: Discovery) -> Mask:
     """Of several links to a new URL the first is the one that found it."""
-    fresh: Mask = np.isin(links.id, discovery.fresh)
-    _, first = np.unique(links.id, return_index=True)
-    found = np.zeros(len(links), np.bool_)
-    found[first] = True
-    return fresh & found
+    return among(links.id, discovery.fresh) & first_of_each(links.id)

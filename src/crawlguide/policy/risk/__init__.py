@@ -55,13 +55,12 @@ class Risk:
     def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002
         risk, new = self.known.find(batch.id)
         if len(new):
+            new = new[~_vouched(batch)[new]]
+        if len(new):
             risk[new] = self.model.probabilities(batch.url[new].tolist())
             self.known.put(batch.id[new], risk[new])
         keep: Mask = risk < self.threshold
-        if not keep.all():
-            at_home = (batch.hosts.pages > 0)[batch.host]
-            keep |= at_home | (batch.depth == 0) | ~np.isnan(batch.given)
-        return keep
+        return keep if keep.all() else keep | _vouched(batch)
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:
         """Why each URL is dropped when it is found; None: it is not."""
@@ -85,6 +84,13 @@ class Risk:
 
     def _words(self, risk: float) -> str:
         return f"it is malicious with a probability of {risk:.2f}, policy.risk_threshold is {self.threshold:g}"
+
+
+def _vouched(batch: Batch) -> Mask:
+    """Rows that are not judged: on a host that gave pages, seeds, and those that a person has set a priority for."""
+    at_home = (batch.hosts.pages > 0)[batch.host]
+    vouched: Mask = at_home | (batch.depth == 0) | ~np.isnan(batch.given)
+    return vouched
 
 
 def _leaves(to: str, page: str) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crawlguide.core import urls as addresses
+from crawlguide.core.kernels import I64 as NUMBERS
+from crawlguide.core.kernels import U8 as OUT
+from crawlguide.core.kernels import Bytes, kernel, matrix_i64, nothing, part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,31 +18,104 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import I64, U8
 
 MOST_LETTERS = 400  # of one URL
+SEAMS = 7
+LINE_END = 10
 
 
 def formed(urls: Sequence[str]) -> tuple[U8, I64]:
     """Bytes, and a row of seams for each canonical URL: start, registrable domain, end of host, of path, of all;
     whether the host is an address and whether it has a port of its own.
     """
-    texts: list[bytes] = []
-    seams: list[tuple[int, ...]] = []
-    at = 0
-    for url in urls:
-        text, seam = _form(url)
-        texts.append(text)
-        seams.append(tuple(at + place for place in seam[:5]) + seam[5:])
-        at += len(text)
-    return np.frombuffer(b"".join(texts), np.uint8), np.array(seams, np.int64).reshape(len(urls), 7)
+    sizes = [_domain_size(url[url.index("//") + 2 : url.index("/", 8)]) for url in urls]
+    text = np.frombuffer("\n".join(urls).encode("ascii", "replace"), np.uint8)
+    out, seams = np.empty(len(text) + len(urls), np.uint8), np.empty((len(urls), SEAMS), np.int64)
+    form(text, np.array(sizes, np.int64), out, seams)
+    return out, seams
 
 
-def _form(url: str) -> tuple[bytes, tuple[int, ...]]:
-    queue = addresses.queue(url)
-    rest = url[url.index("/", 8) : MOST_LETTERS].lower()
-    host, domain = addresses.host_of(queue), addresses.domain_of(queue)
-    is_address = host.startswith("[") or host.replace(".", "").isdigit()
-    host = host.removeprefix("www.") if len(host) > len(domain) else host
-    path = rest.partition("?")[0].rstrip("/")
-    rest = path + rest[len(rest.partition("?")[0]) :]
-    text = (host + (rest or "/")).encode("ascii", "replace")
-    ends = len(host), len(host) + len(path), len(text)
-    return text, (0, max(len(host) - len(domain), 0), *ends, int(is_address), int(queue != addresses.host_of(queue)))
+@lru_cache(maxsize=65_536)
+def _domain_size(authority: str) -> int:
+    """Letters of the registrable domain."""
+    return len(addresses.domain_of(addresses.queue(f"http://{authority}/")))
+
+
+@part
+def find(text, start, end, byte):  # type: ignore[no-untyped-def]
+    """Where a byte stands first; `end`: nowhere."""
+    while start < end and text[start] != byte:
+        start += 1
+    return start
+
+
+@part
+def host_in(text, start, end):  # type: ignore[no-untyped-def]
+    """Where the host begins and ends within scheme://authority, and whether a port follows it."""
+    first = find(text, start, end, 47) + 2
+    for place in range(first, end):
+        if text[place] == 64:  # @
+            first = place + 1
+    last = end
+    while last > first and 48 <= text[last - 1] <= 57:
+        last -= 1
+    if last > first and text[last - 1] == 58:  # :
+        last -= 1
+        return first, (last - 1 if last > first and text[last - 1] == 46 else last), True
+    last = end
+    while last > first and text[last - 1] == 46:  # example.org. is example.org
+        last -= 1
+    return first, (last if last > first else end), False
+
+
+@part
+def is_address(text, start, end):  # type: ignore[no-untyped-def]
+    digits, others = 0, 0
+    for place in range(start, end):
+        digits += 48 <= text[place] <= 57
+        others += text[place] != 46
+    return end > start and (text[start] == 91 or (digits > 0 and digits == others))  # [
+
+
+@part
+def copy(text, start, end, out, at):  # type: ignore[no-untyped-def]
+    """In small letters; returns where it ends."""
+    for place in range(start, end):
+        byte = text[place]
+        out[at] = byte + 32 if 65 <= byte <= 90 else byte
+        at += 1
+    return at
+
+
+@part
+def starts_www(text, start, end):  # type: ignore[no-untyped-def]
+    same = end - start > 3 and text[start + 3] == 46
+    for place in range(start, start + 3 if same else start):
+        same = same and text[place] == 119
+    return same
+
+
+@kernel(nothing(Bytes, NUMBERS, OUT, matrix_i64))
+def form(text, domains, out, seams):  # type: ignore[no-untyped-def]
+    """host/path?query of each line: without www., port and the slashes at the end of the path."""
+    start, at = 0, 0
+    for row in range(len(domains)):
+        end = find(text, start, len(text), LINE_END)
+        path = find(text, min(start + 8, end), end, 47)
+        host, host_end, port = host_in(text, start, path)
+        address = is_address(text, host, host_end)
+        if host_end - host > domains[row] and starts_www(text, host, host_end):
+            host += 4
+        stop = max(min(end, start + MOST_LETTERS), path)
+        mark = find(text, path, stop, 63)
+        path_end = mark
+        while path_end > path and text[path_end - 1] == 47:
+            path_end -= 1
+        first, at = at, copy(text, host, host_end, out, at)
+        seams[row, 0], seams[row, 1], seams[row, 2] = first, max(at - domains[row], first), at
+        at = copy(text, path, path_end, out, at)
+        seams[row, 3] = at
+        at = copy(text, mark, stop, out, at)
+        if at == seams[row, 2]:
+            out[at] = 47
+            at += 1
+        seams[row, 4], seams[row, 5], seams[row, 6] = at, address, port
+        start = end + 1

@@ -17,6 +17,7 @@ from crawlguide.core.patterns import Patterns
 from crawlguide.core.recall import Recall
 from crawlguide.policy.traps import lessons
 from crawlguide.policy.traps.novelty import Novelty
+from crawlguide.policy.traps.reading import Reading, read
 from crawlguide.policy.traps.shape import Suspicion, suspicion
 from crawlguide.policy.traps.sightings import Sightings
 from crawlguide.policy.traps.templates import bare
@@ -25,17 +26,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.crawls import Definition
-    from crawlguide.core.tables import F32, I32, Mask
+    from crawlguide.core.tables import F32, I32, U64, Mask, Rows
     from crawlguide.core.types import Ask, Batch, Lesson
 
 CERTAIN = 0.9  # from here on the form of a URL is enough
+NOTHING = np.zeros(0, np.intp)
 FIRST_CREDIBLE = 946_684_800.0  # a clock that stands before 2000 does not know the year
 
 
 def score(urls: Sequence[str]) -> F32:
     """How likely each URL is part of a trap, from 0 to 1, by its form alone, judged today."""
     year = datetime.now(UTC).year
-    return np.array([suspicion(addresses.canonical(url), year).much for url in urls], np.float32)
+    found = [addresses.canonical(url) for url in urls]
+    return read([""] * len(found), found, year).much.astype(np.float32)
 
 
 @dataclass
@@ -51,17 +54,33 @@ class Memory:
     shut: set[str] = field(default_factory=set)  # hosts of which a template has shut
     at: float = 0.0  # the newest instant it heard of
 
-    def number(self, queue: str, url: str) -> int:
-        return self.novelty.number(queue, url, self.shape(url).much)
+    def read(self, queues: Sequence[str], urls: Sequence[str]) -> Reading:
+        return read(queues, urls, self.year())
 
-    def shut_out(self, queue: str, url: str) -> str | None:
-        """What is to be said of a URL whose template has shut; None if it has not."""
-        number = self.number(queue, url)
-        return self.novelty.words(number) if self.novelty.left(np.array([number], np.int32))[0] <= 0 else None
+    def account(self, found: Reading) -> I32:
+        """The accounts of URLs that were read."""
+        return self.novelty.numbers(found.levels, found.much)
+
+    def remember(self, ids: U64, found: Reading) -> None:
+        """Keep the accounts that are open and do not change by these URLs, so that no ask has to read them."""
+        numbers = self.novelty.settled(found.levels, found.much)
+        if np.count_nonzero(numbers) < len(numbers):
+            ids, numbers = ids[numbers > 0], numbers[numbers > 0]
+        self.numbers.put(ids, numbers.astype(np.float64))
+
+    def shut_out(self, found: Reading) -> Mask:
+        """URLs whose template has shut."""
+        return self.novelty.left(self.account(found)) <= 0
+
+    def met(self, found: Reading) -> Mask:
+        """URLs that are another form of one that was met before; from now on these were met."""
+        return self.forms.all_met(found.bare, found.whole) & (found.clothed > 0)
 
     def shape(self, url: str) -> Suspicion:
-        year = datetime.fromtimestamp(self.at, UTC).year if self.at > FIRST_CREDIBLE else None
-        return suspicion(url, year)
+        return suspicion(url, self.year())
+
+    def year(self) -> int | None:
+        return datetime.fromtimestamp(self.at, UTC).year if self.at > FIRST_CREDIBLE else None
 
 
 @dataclass(frozen=True)
@@ -88,9 +107,8 @@ class Traps:
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         self.memory.at = max(self.memory.at, ask.at)
         numbers = self._numbers(batch)
-        return self.memory.novelty.chosen(numbers) | ~np.isnan(
-            batch.given
-        )  # who sets a priority by hand knows what it is for
+        chosen = self.memory.novelty.chosen(numbers)
+        return chosen | ~np.isnan(batch.given)  # who sets a priority by hand knows what it is for
 
     def shut(self, batch: Batch) -> Mask:
         """Rows whose template has used up its budget, so that no answer will hold them."""
@@ -99,20 +117,20 @@ class Traps:
         return closed
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:  # noqa: ARG002
-        """Why each URL is dropped when it is found; None: it is not."""
-        return [self._certain(queue, url) for queue, url in zip(queues, urls, strict=True)]
-
-    def _certain(self, queue: str, url: str) -> str | None:
-        memory = self.memory
-        found = memory.shape(url)
-        if found.much >= CERTAIN:
-            return found.why
-        if pattern := self.patterns.found(url):
-            return f"policy.trap_patterns holds {self.patterns.texts[pattern[0]]!r}"
-        form = bare(url)
-        if memory.forms.met(form, addresses.identity(url, queue)) and form != url:
-            return f"it shows the same as another form of {form}"
-        return memory.shut_out(queue, url) if queue in memory.shut else None
+        """Why each URL is dropped when it is found, in short; None: it is not."""
+        reasons: list[str | None] = [None] * len(urls)
+        found, left = self.memory.read(queues, urls), np.arange(len(urls))
+        certain = found.much >= CERTAIN
+        left = _refuse(reasons, "its form is that of a trap", left, certain)
+        if self.patterns:
+            listed = np.array([bool(self.patterns.found(urls[row])) for row in left.tolist()], np.bool_)
+            left = _refuse(reasons, "policy.trap_patterns", left, listed)
+        left = _refuse(reasons, "it shows the same as another", left, self.memory.met(found.take(left)))
+        shut = self.memory.shut
+        inside = np.array([row for row in left.tolist() if queues[row] in shut], np.intp) if shut else NOTHING
+        if len(inside):
+            _refuse(reasons, "its template has shut", inside, self.memory.shut_out(found.take(inside)))
+        return reasons
 
     def learn(self, lesson: Lesson) -> None:
         lessons.heard(self.memory, lesson)
@@ -122,12 +140,17 @@ class Traps:
         self.memory = before.memory
 
     def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002 - every filter is given the ask
-        if self.memory is None:
-            return "policy.traps is off"
-        url, queue = batch.url.tolist()[0], batch.hosts.name.tolist()[0]
-        number = self.memory.number(queue, url)
-        certain = self._certain(queue, url)
-        return certain or self.memory.shape(url).why or self.memory.novelty.words(number)
+        memory, url, queue = self.memory, batch.url.tolist()[0], batch.hosts.name.tolist()[0]
+        shape, found = memory.shape(url), memory.read([queue], [url])
+        if shape.much >= CERTAIN:
+            return shape.why
+        if pattern := self.patterns.found(url):
+            return f"policy.trap_patterns holds {self.patterns.texts[pattern[0]]!r}"
+        if memory.met(found)[0]:
+            return f"it shows the same as another form of {bare(url)}"
+        number = int(memory.account(found)[0])
+        shut = queue in memory.shut and memory.shut_out(found)[0]
+        return memory.novelty.words(number) if shut or not shape.why else shape.why
 
     def _numbers(self, batch: Batch) -> I32:
         """The account of each row's template; a text is read only for rows that were not looked at lately."""
@@ -135,10 +158,18 @@ class Traps:
         numbers, new = memory.numbers.find(batch.id)
         if len(new):
             queues = batch.hosts.name[batch.host[new]].tolist()
-            found = map(memory.number, queues, batch.url[new].tolist())
-            numbers[new] = np.fromiter(found, np.float64, len(new))
+            numbers[new] = memory.account(memory.read(queues, batch.url[new].tolist()))
             memory.numbers.put(batch.id[new], numbers[new])
         return numbers.astype(np.int32)
+
+
+def _refuse(reasons: list[str | None], why: str, rows: Rows, gone: Mask) -> Rows:
+    """Write down why some of these rows are refused; returns the others."""
+    if not np.count_nonzero(gone):
+        return rows
+    for row in rows[gone].tolist():
+        reasons[row] = why
+    return rows[~gone]
 
 
 def build(definition: Definition) -> Traps | Off:

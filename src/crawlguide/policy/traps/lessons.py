@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crawlguide.core.columns import rank_within
+from crawlguide.policy.traps import scanning
 from crawlguide.policy.traps.novelty import GROWTH
-from crawlguide.policy.traps.templates import said, skeleton, template
+from crawlguide.policy.traps.sightings import Linked
+from crawlguide.policy.traps.templates import skeleton
 
 if TYPE_CHECKING:
+    from crawlguide.core.tables import I64, U64, Mask, Text
     from crawlguide.core.types import Lesson
     from crawlguide.policy.traps import Memory
+    from crawlguide.policy.traps.reading import Reading
 
 LOOKED_AT = 64  # new links of one page
-GONE = frozenset((404, 410))
 ON_ITS_HOST = 2  # levels of an account
 WASTED = 6.0  # uses that a page of which everything was known before counts for
 NAME = "traps"
@@ -30,21 +34,35 @@ class Spread(NamedTuple):
     outside: int
 
 
+class Told(NamedTuple):
+    """One page of a lesson: its row, the hash of its part of the host, and its new links."""
+
+    lesson: Lesson
+    row: int
+    part: int
+    spread: Spread
+
+
 def heard(memory: Memory, lesson: Lesson) -> None:
     """Every fetch of a lesson goes to the account of its template."""
     fetches = lesson.fetches
     memory.at = max(memory.at, lesson.at)
     ok = (fetches.status >= 200) & (fetches.status < 300) & (fetches.error == "")
-    for row, (status, good) in enumerate(zip(fetches.status.tolist(), ok.tolist(), strict=True)):
-        if good or status in GONE:
-            number = memory.number(fetches.target_host[row], fetches.target_url[row])
-            if good:
-                memory.novelty.note(number, *_worth(memory, lesson, row, memory.novelty.tried(number)))
-            else:  # a dead link says nothing about other hosts
-                memory.novelty.note(number, 1.0, 0.0, ON_ITS_HOST)
+    rows = np.flatnonzero(ok | (fetches.status == 404) | (fetches.status == 410))
+    if not len(rows):
+        return
+    pages = memory.read(fetches.target_host.tolist(), fetches.target_url.tolist())
+    numbers = memory.novelty.numbers(pages.levels.take(rows, axis=1), pages.much[rows])
+    spreads = _spread(memory, lesson, ok, pages)
+    for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
+        if ok[row]:
+            told = Told(lesson, row, int(pages.levels[1, row]), Spread(*spreads[row].tolist()))
+            memory.novelty.note(number, *_worth(memory, told, memory.novelty.tried(number)))
+        else:  # a dead link says nothing about other hosts
+            memory.novelty.note(number, 1.0, 0.0, ON_ITS_HOST)
 
 
-def _worth(memory: Memory, lesson: Lesson, row: int, tried: bool) -> tuple[float, float]:
+def _worth(memory: Memory, page: Told, tried: bool) -> tuple[float, float]:
     """What a page used up and what it paid.
 
     A copy pays nothing. A page pays if it leads elsewhere under new words, or further inside under new words with a
@@ -52,8 +70,8 @@ def _worth(memory: Memory, lesson: Lesson, row: int, tried: bool) -> tuple[float
     what it used, if it has a title of its own and is on topic; else it is worse than nothing. What only leads inside
     may be the first step into a trap, so the first page of its kind (not `tried`) pays no more either.
     """
-    spread, copied, titled = _spread(memory, lesson, row), _copied(memory, lesson, row), _titled(memory, lesson, row)
-    relevant = not lesson.fetches.relevance[row] < 0.5  # also where nobody said
+    spread, copied, titled = page.spread, _copied(memory, page), _titled(memory, page)
+    relevant = not page.lesson.fetches.relevance[page.row] < 0.5  # also where nobody said
     leads = spread.outside or (spread.inside and titled and tried)
     inward = not leads and spread.echoes + spread.inside > 0
     if copied or (inward and not titled):
@@ -63,9 +81,9 @@ def _worth(memory: Memory, lesson: Lesson, row: int, tried: bool) -> tuple[float
     return 1.0, (1.0 if leads or titled or relevant else 0.0)
 
 
-def _copied(memory: Memory, lesson: Lesson, row: int) -> bool:
+def _copied(memory: Memory, page: Told) -> bool:
     """The same content was met under another address; where no hash was told, the same title and weight."""
-    fetches, title = lesson.fetches, lesson.title[row]
+    fetches, row, title = page.lesson.fetches, page.row, page.lesson.title[page.row]
     content, size = fetches.content_hash[row], fetches.bytes[row]
     if not content and (not title or np.isnan(size)):
         return False
@@ -73,27 +91,41 @@ def _copied(memory: Memory, lesson: Lesson, row: int) -> bool:
     return memory.contents.met(named, int(fetches.target_id[row]))
 
 
-def _titled(memory: Memory, lesson: Lesson, row: int) -> bool:
+def _titled(memory: Memory, page: Told) -> bool:
     """Its title is its own among the pages of its part of the host; unknown titles are."""
-    fetches, title = lesson.fetches, skeleton(lesson.title[row])
+    title = skeleton(page.lesson.title[page.row])
     if not title:
         return True
-    part = template(fetches.target_url[row]).coarse
-    return not memory.titles.met(f"{fetches.target_host[row]}{part} {title}", int(fetches.target_id[row]))
+    return not memory.titles.met(f"{page.part} {title}", int(page.lesson.fetches.target_id[page.row]))
 
 
-def _spread(memory: Memory, lesson: Lesson, row: int) -> Spread:
-    links, host = lesson.links, lesson.fetches.target_host[row]
-    own = template(lesson.fetches.target_url[row]).coarse
-    echoes = inside = outside = 0
-    for link in np.flatnonzero(lesson.fresh & (links.parent == row))[:LOOKED_AT].tolist():
-        url = links.url[link]
-        part, words = template(url).coarse, said(url, links.anchor[link])
-        met = words and memory.words.met(f"{part} {words}", int(links.id[link]))
-        if met or links.reason[link] == NAME:
-            echoes += 1
-        elif part == own and links.host[link] == host:
-            inside += 1
-        else:
-            outside += 1
-    return Spread(echoes, inside, outside)
+def _spread(memory: Memory, lesson: Lesson, ok: Mask, pages: Reading) -> I64:
+    """How the new links of each page are spread, a row for each; what is known of their templates is remembered."""
+    links = lesson.links
+    rows = np.flatnonzero(lesson.fresh & ok[links.parent])
+    if len(rows) > LOOKED_AT:
+        rows = rows[rank_within(links.parent[rows]) < LOOKED_AT]
+    counts = np.zeros((len(ok), len(Spread._fields)), np.int64)
+    if not len(rows):
+        return counts
+    parent, ids = links.parent[rows], links.id[rows]
+    hosts = links.host[rows]
+    found = memory.read(hosts.tolist(), links.url[rows].tolist())
+    memory.remember(ids, found)
+    local, refused = hosts == lesson.fetches.target_host[parent], links.reason[rows] == NAME
+    words = spoken(found, links.anchor[rows])
+    memory.words.spread(Linked(parent, local, found.coarse, words, ids, pages.coarse, refused), counts)
+    return counts
+
+
+def spoken(found: Reading, anchors: Text) -> U64:
+    """The hash of the words under which each link stands (see `templates.said`); 0 where nobody says anything."""
+    silent = np.flatnonzero(found.words == 0)
+    if not len(silent):
+        return found.words
+    said = [(anchor if anchor.isascii() else skeleton(anchor)).encode() for anchor in anchors[silent].tolist()]
+    codes = np.empty(len(silent), np.uint64)
+    scanning.skeletons(np.frombuffer(b"".join(said), np.uint8), np.cumsum(list(map(len, said))), codes)
+    words = found.words.copy()
+    words[silent] = codes
+    return words

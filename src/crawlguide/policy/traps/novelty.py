@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.policy.traps import kernels
-from crawlguide.policy.traps.templates import template
+from crawlguide.policy.traps.reading import read
+from crawlguide.policy.traps.scanning import LEVELS
 
 if TYPE_CHECKING:
-    from crawlguide.core.tables import F64, I32, Mask
+    from crawlguide.core.tables import F64, I32, U64, Mask
 
 START = 12.0  # pages that a harmless template may use before it has to pay
 GROWTH = 5.0  # pages more for each page that paid
@@ -25,48 +26,35 @@ PROVEN = 3.0  # pages that paid, and a template stands for itself
 AT_ONCE = 2.0  # pages in one answer, of a template that has not proven itself and has disappointed
 SUSPECT = 0.3  # from here on a template has to prove itself before it gets much in one answer
 MOST = 200_000  # templates remembered
-HOME = "/"
-LEVELS = 4  # on the host finely, on the host coarsely, in the crawl finely, in the crawl coarsely
 
 
 class Novelty:
     """Accounts of templates, by number. Number 0 stands for home pages, and for all there was no room for."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._rows = 1
-        self.used, self.paid, self.suspicion = np.zeros(1), np.zeros(1), np.ones(1)
-        self.levels = np.zeros((1, LEVELS), np.int32)
-        self._taken = np.zeros(1, np.int32)
+        self._open, self._keys = np.zeros(1, np.int64), np.zeros(MOST + 1, np.uint64)
+        self._slots = np.zeros(1 << (2 * MOST).bit_length(), np.int32)  # pages of memory that nobody wrote to cost none
+        self.used, self.paid, self.suspicion = np.zeros(MOST + 1), np.zeros(MOST + 1), np.zeros(MOST + 1)
+        self.levels = np.zeros((MOST + 1, LEVELS), np.int32)
+        self._taken = np.zeros(MOST + 1, np.int32)
 
     def number(self, queue: str, url: str, suspicion: float = 0.0) -> int:
-        """The account of a URL's template on its host."""
-        fine, coarse = template(url)
-        if fine == HOME:
-            return 0
-        own = self._row(f"{queue}{fine}")
-        if own and not self.levels[own, 0]:
-            self.levels[own] = own, self._row(f"{queue} {coarse}"), self._row(fine), self._row(f" {coarse}")
-        self.suspicion[own] = min(self.suspicion[own], suspicion)  # the least suspicious of them speaks for all
-        return own
+        """The account of one URL's template on its host."""
+        return int(self.numbers(read([queue], [url], None).levels, np.array([suspicion]))[0])
 
-    def _row(self, name: str) -> int:
-        row = self._numbers.get(name)
-        if row is None:
-            if self._rows > MOST:
-                return 0
-            row, self._rows = self._rows, self._rows + 1
-            self._numbers[name] = row
-            self._fit()
-        return row
+    def numbers(self, levels: U64, suspicion: F64) -> I32:
+        """The account of each URL's template on its host, by the keys of its levels; opened where there is none."""
+        found = np.empty(len(suspicion), np.int32)
+        kernels.open_accounts(
+            levels, suspicion, self._slots, self._keys, self._open, self.levels, self.suspicion, found
+        )
+        return found
 
-    def _fit(self) -> None:
-        if self._rows > len(self.used):
-            more = len(self.used)
-            self.used, self.paid = (np.concatenate([column, np.zeros(more)]) for column in (self.used, self.paid))
-            self.suspicion = np.concatenate([self.suspicion, np.ones(more)])
-            self._taken = np.zeros(len(self.used), np.int32)
-            self.levels = np.concatenate([self.levels, np.zeros((more, LEVELS), np.int32)])
+    def settled(self, levels: U64, suspicion: F64) -> I32:
+        """The same of accounts that are open and that these URLs do not change; 0 for the others."""
+        found = np.empty(len(suspicion), np.int32)
+        kernels.find_accounts(levels, suspicion, self._slots, self._keys, self.suspicion, found)
+        return found
 
     def note(self, number: int, used: float, paid: float, levels: int = LEVELS) -> None:
         """A page of a template was fetched; with fewer levels, other hosts do not hear of it."""

@@ -6,8 +6,9 @@ import re
 from typing import NamedTuple
 
 DEEPEST = 4  # segments that a template tells apart
+LONGEST_WORD = 24  # letters
 _NUMBER = re.compile(r"\d+")
-_WORD = re.compile(r"[a-zA-Z]{1,24}")
+_WORD = re.compile(rf"[a-zA-Z]{{1,{LONGEST_WORD}}}")
 _VISIT = re.compile(
     r"(?:(?:php|j|asp|cf|os?)?sess(?:ion)?[_-]?(?:id|key|token)?|sid|cfid|cftoken|zenid|oscsid|s_id"
     r"|sort|sort_?by|sort_?order|order_?by|utm_\w+)=.*|(?:order|dir|direction)=(?:asc|desc|up|down|[ad])",
@@ -33,7 +34,7 @@ def template(url: str) -> Template:
     kinds = [_kind(segment) for segment in segments[1:DEEPEST]]
     tail = "/…" if len(segments) > DEEPEST else ""
     names = sorted({_NUMBER.sub("#", pair.partition("=")[0]) for pair in query.split("&")}) if mark else []
-    fine = "/".join(["", first, *kinds]) + tail + (mark and "?" + "&".join(names)[:200])
+    fine = "/".join(["", first, *kinds]) + tail + (mark and "?" + "&".join(names))
     return Template(fine, f"/{first}{'/…' if kinds else ''}{mark}")
 
 

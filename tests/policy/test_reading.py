@@ -1,0 +1,121 @@
+"""What the kernels read in URLs is what the plain forms say of them, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlguide.core import urls as addresses
+from crawlguide.core.errors import UrlError
+from crawlguide.policy.traps import lessons
+from crawlguide.policy.traps.reading import Reading, read
+from crawlguide.policy.traps.shape import suspicion
+from crawlguide.policy.traps.templates import bare, said, skeleton, template
+
+RISK = Path(__file__).parents[3] / "shared" / "data" / "risk" / "urls.parquet"
+EVERY = 23  # of the URLs there
+YEARS = (None, 2026, 1971)
+
+WORDS = """
+a b news shop Calendar calendars kalender cal agenda ical-x month week day date year yr start_date to_year 2026 2041
+1999 2026-04 2041/4/12 2031.12.1 2024_13 204104 20410412 2041-04-5 12 007 1001 100001 9999999999999999 sid PHPSESSID
+jsessionid osess ssession_id cfid s_id evd7tesvnacrmu5ms0vj0rrb53 aaaaaaaaaaaaaa 12345678 ab%2F12345678 sort sort_by
+SortOrder order dir direction asc DESC up d view per_page filter filter[a_b] filters%5Bx%5d filter[a-b] page paged p
+cursor action edit editor history do diff login oldid replytocom add-to-cart redirect_url utm_source utm_ amp;amp;
+a-long-story some_word.html xy-ab ..
+"""
+PIECES = WORDS.split()
+SEAMS = ["/", "/", "/", "&", "=", "?", ";", "-", "_", ".", "", "%"]
+
+
+def canonical(rest: str, host: str = "a.org") -> str:
+    try:
+        return addresses.canonical(f"https://{host}/{rest}")
+    except UrlError:
+        return f"https://{host}/"
+
+
+pieces = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SEAMS)), max_size=14)
+patched = pieces.map(lambda found: canonical("".join(piece + seam for piece, seam in found)))
+anything = st.text("ab/?&=;-_.%[]0129", max_size=60).map(canonical)
+long = st.tuples(st.sampled_from(["a/", "x1/", "a&", "q=1&", "word-"]), st.integers(1, 500)).map(
+    lambda found: canonical(found[0] * found[1])
+)
+many = st.lists(patched | anything | long, min_size=1, max_size=20)
+
+
+def one_to_one(hashes: Sequence[int], texts: Sequence[str]) -> bool:
+    """Are equal texts equal hashes, and different ones different?"""
+    pairs = set(zip(hashes, texts, strict=True))
+    return len(pairs) == len({code for code, _ in pairs}) == len({text for _, text in pairs})
+
+
+def check(urls: Sequence[str]) -> None:
+    for year in YEARS:
+        found = read([addresses.queue(url) for url in urls], urls, year)
+        plain = [suspicion(url, year).much for url in urls]
+        wrong = np.flatnonzero(found.much != plain).tolist()
+        assert [(urls[row], found.much[row], plain[row]) for row in wrong[:5]] == []
+    check_templates(found, urls)
+    check_forms(found, urls)
+
+
+def check_templates(found: Reading, urls: Sequence[str]) -> None:
+    own, coarse_own, fine, coarse = found.levels.tolist()
+    known = [template(url) for url in urls]
+    assert one_to_one(fine + coarse, [one.fine for one in known] + [f" {one.coarse}" for one in known])
+    assert [not code for code in own] == [one.fine == "/" for one in known]
+    away = [
+        (code, f"{addresses.queue(url)}{one.fine}") for code, url, one in zip(own, urls, known, strict=True) if code
+    ]
+    named = [f"{addresses.queue(url)} {one.coarse}" for url, one in zip(urls, known, strict=True)]
+    assert one_to_one([code for code, _ in away] + coarse_own, [name for _, name in away] + named)
+
+
+def check_forms(found: Reading, urls: Sequence[str]) -> None:
+    forms = [bare(url) for url in urls]
+    assert one_to_one(found.bare.tolist(), forms)
+    assert one_to_one(found.whole.tolist(), urls)
+    assert found.clothed.tolist() == [form != url for form, url in zip(forms, urls, strict=True)]
+    spoken = [said(url, "") for url in urls]
+    assert one_to_one(found.words.tolist(), spoken)
+    assert (found.words == 0).tolist() == [not words for words in spoken]
+
+
+@given(many)
+@settings(max_examples=300, deadline=None)
+def test_any_url_is_read_as_its_plain_form_says(urls: list[str]) -> None:
+    check(urls)
+
+
+def test_real_urls_are_read_as_their_plain_forms_say() -> None:
+    if not RISK.exists():
+        pytest.skip("the URLs of ../shared are not here")
+    import pyarrow.parquet as pq
+
+    check(list(dict.fromkeys(canonical_or_home(url) for url in pq.read_table(RISK)["url"].to_pylist()[::EVERY])))
+
+
+def canonical_or_home(url: str) -> str:
+    try:
+        return addresses.canonical(url)
+    except UrlError:
+        return "https://a.org/"
+
+
+@given(st.lists(st.text(max_size=12) | st.sampled_from(["Next 11", " next 12\n", "ÄÖ 1", "äö 2", "٣", ""]), min_size=1))
+@settings(deadline=None)
+def test_words_of_links_are_alike_where_their_skeletons_are(anchors: list[str]) -> None:
+    silent = read(["a.org"] * len(anchors), ["https://a.org/1"] * len(anchors), None)
+    codes = lessons.spoken(silent, np.array([*anchors, None], object)[:-1]).tolist()
+    assert one_to_one(codes, [skeleton(anchor) for anchor in anchors])
+    assert [not code for code in codes] == [not skeleton(anchor) for anchor in anchors]
+
+
+def test_no_urls_are_read_as_nothing() -> None:
+    assert read([], [], None).much.shape == (0,)
