@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
+I8 = npt.NDArray[np.int8]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U8 = npt.NDArray[np.uint8]

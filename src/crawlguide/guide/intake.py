@@ -17,7 +17,7 @@ from crawlguide.core.types import Ask, Budget, Crawl, Fetches, Links, Report, Se
 from crawlguide.policy.robots.copies import is_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from crawlguide.core.messages import AskMessage, Context, Fetch, SeedMessage
     from crawlguide.core.protocols import Sees
@@ -251,10 +251,12 @@ class LinkColumns:
 
     def _seen_by(self, seer: Sees, reasons: list[str | None]) -> None:
         """What a filter refuses on sight, except seeds: people vouch for them."""
-        rows = [row for row, reason in enumerate(reasons) if reason is None and row not in self.seeds]
-        columns = ([column[row] for row in rows] for column in (self.host, self.url, self.page))
-        found = seer.sight(*columns)
-        for row, why in zip(rows, found, strict=True):
+        rows: Sequence[int] = range(len(reasons))
+        columns: Iterable[list[str]] = (self.host, self.url, self.page)
+        if self.seeds or any(reasons):
+            rows = [row for row in rows if reasons[row] is None and row not in self.seeds]
+            columns = ([column[row] for row in rows] for column in columns)
+        for row, why in zip(rows, seer.sight(*columns), strict=True):
             if why is not None:
                 reasons[row] = seer.name
 

@@ -30,14 +30,14 @@ def taught(learner: Learner, heard: Lesson) -> U64:
 
 def lesson(report: Report, used: Mask, links: Links, discovery: Discovery, messages: Sequence[Fetch]) -> Lesson:
     """The accepted fetches with what was found on them; `links` are theirs, by their place in the report."""
-    place = np.cumsum(used) - 1
+    everything = bool(used.all())
     told = [messages[item] for item in report.fetches.item[used].tolist()]
     return Lesson(
         at=report.at,
-        fetches=report.fetches.take(used),
+        fetches=report.fetches if everything else report.fetches.take(used),
         title=texts([fetch.title or "" for fetch in told]),
         text=texts([fetch.text or "" for fetch in told]),
-        links=links.attach(parent=place[links.parent]),
+        links=links if everything else links.attach(parent=(np.cumsum(used) - 1)[links.parent]),
         fresh=first_seen(links, discovery),
     )
 

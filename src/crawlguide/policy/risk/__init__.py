@@ -53,14 +53,16 @@ class Risk:
     refusal: str = "forbid"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002
-        risk, new = self.known.find(batch.id)
-        if len(new):
-            new = new[~_vouched(batch)[new]]
-        if len(new):
-            risk[new] = self.model.probabilities(batch.url[new].tolist())
-            self.known.put(batch.id[new], risk[new])
-        keep: Mask = risk < self.threshold
-        return keep if keep.all() else keep | _vouched(batch)
+        keep = _vouched(batch)
+        rows = np.flatnonzero(~keep)
+        if len(rows):
+            ids = batch.id[rows]
+            risk, new = self.known.find(ids)
+            if len(new):
+                risk[new] = self.model.probabilities(batch.url[rows[new]].tolist())
+                self.known.put(ids[new], risk[new])
+            keep[rows] = risk < self.threshold
+        return keep
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:
         """Why each URL is dropped when it is found; None: it is not."""
@@ -68,6 +70,8 @@ class Risk:
         away = [
             row for row, (to, page) in enumerate(zip(queues, pages, strict=True)) if to != page and _leaves(to, page)
         ]
+        if not away:
+            return reasons
         risk = self.model.probabilities([urls[row] for row in away])
         bad = np.flatnonzero(risk >= self.threshold).tolist()
         for number in bad:

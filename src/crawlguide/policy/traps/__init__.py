@@ -15,7 +15,7 @@ import numpy as np
 from crawlguide.core import urls as addresses
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.recall import Recall
-from crawlguide.policy.traps import lessons
+from crawlguide.policy.traps import kernels, lessons
 from crawlguide.policy.traps.novelty import Novelty
 from crawlguide.policy.traps.reading import Reading, read
 from crawlguide.policy.traps.shape import Suspicion, suspicion
@@ -26,11 +26,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.crawls import Definition
-    from crawlguide.core.tables import F32, I32, U64, Mask, Rows
+    from crawlguide.core.tables import F32, I8, I32, U64, Mask
     from crawlguide.core.types import Ask, Batch, Lesson
 
 CERTAIN = 0.9  # from here on the form of a URL is enough
-NOTHING = np.zeros(0, np.intp)
+BY_PATTERN, SHUT = 3, 4
+REASONS = (
+    None,
+    "its form is that of a trap",
+    "it shows the same as another",
+    "policy.trap_patterns",
+    "its template has shut",
+)
 FIRST_CREDIBLE = 946_684_800.0  # a clock that stands before 2000 does not know the year
 
 
@@ -38,7 +45,7 @@ def score(urls: Sequence[str]) -> F32:
     """How likely each URL is part of a trap, from 0 to 1, by its form alone, judged today."""
     year = datetime.now(UTC).year
     found = [addresses.canonical(url) for url in urls]
-    return read([""] * len(found), found, year).much.astype(np.float32)
+    return read(found, year).much.astype(np.float32)
 
 
 @dataclass
@@ -51,11 +58,20 @@ class Memory:
     words: Sightings = field(default_factory=Sightings)
     forms: Sightings = field(default_factory=lambda: Sightings(1 << 18))
     numbers: Recall = field(default_factory=Recall)  # of templates, by URL
+    sighted: tuple[dict[str, int], Reading] = field(default_factory=lambda: ({}, read([], None)))  # the newest URLs
     shut: set[str] = field(default_factory=set)  # hosts of which a template has shut
     at: float = 0.0  # the newest instant it heard of
 
-    def read(self, queues: Sequence[str], urls: Sequence[str]) -> Reading:
-        return read(queues, urls, self.year())
+    def read(self, urls: Sequence[str]) -> Reading:
+        return read(urls, self.year())
+
+    def read_again(self, urls: Sequence[str]) -> Reading:
+        """The same of URLs that were mostly among the newest sighted ones."""
+        rows, found = self.sighted
+        try:
+            return found.take([rows[url] for url in urls])
+        except KeyError:
+            return self.read(urls)
 
     def account(self, found: Reading) -> I32:
         """The accounts of URLs that were read."""
@@ -72,9 +88,10 @@ class Memory:
         """URLs whose template has shut."""
         return self.novelty.left(self.account(found)) <= 0
 
-    def met(self, found: Reading) -> Mask:
-        """URLs that are another form of one that was met before; from now on these were met."""
-        return self.forms.all_met(found.bare, found.whole) & (found.clothed > 0)
+    def judge(self, found: Reading, verdicts: I8) -> None:
+        """Which URLs are traps by themselves: for what they look like, or since they show what another one shows."""
+        forms = self.forms
+        kernels.sight(found.much, found.bare, found.whole, found.clothed, CERTAIN, forms.keys, forms.owners, verdicts)
 
     def shape(self, url: str) -> Suspicion:
         return suspicion(url, self.year())
@@ -107,8 +124,7 @@ class Traps:
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         self.memory.at = max(self.memory.at, ask.at)
         numbers = self._numbers(batch)
-        chosen = self.memory.novelty.chosen(numbers)
-        return chosen | ~np.isnan(batch.given)  # who sets a priority by hand knows what it is for
+        return self.memory.novelty.chosen(numbers, batch.given)
 
     def shut(self, batch: Batch) -> Mask:
         """Rows whose template has used up its budget, so that no answer will hold them."""
@@ -118,19 +134,16 @@ class Traps:
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:  # noqa: ARG002
         """Why each URL is dropped when it is found, in short; None: it is not."""
-        reasons: list[str | None] = [None] * len(urls)
-        found, left = self.memory.read(queues, urls), np.arange(len(urls))
-        certain = found.much >= CERTAIN
-        left = _refuse(reasons, "its form is that of a trap", left, certain)
+        memory, verdicts = self.memory, np.zeros(len(urls), np.int8)
+        found = memory.read(urls)
+        memory.sighted = dict(zip(urls, range(len(urls)), strict=True)), found
         if self.patterns:
-            listed = np.array([bool(self.patterns.found(urls[row])) for row in left.tolist()], np.bool_)
-            left = _refuse(reasons, "policy.trap_patterns", left, listed)
-        left = _refuse(reasons, "it shows the same as another", left, self.memory.met(found.take(left)))
-        shut = self.memory.shut
-        inside = np.array([row for row in left.tolist() if queues[row] in shut], np.intp) if shut else NOTHING
-        if len(inside):
-            _refuse(reasons, "its template has shut", inside, self.memory.shut_out(found.take(inside)))
-        return reasons
+            verdicts[[bool(self.patterns.found(url)) for url in urls]] = BY_PATTERN
+        memory.judge(found, verdicts)
+        if memory.shut:
+            there = [row for row, queue in enumerate(queues) if queue in memory.shut and not verdicts[row]]
+            verdicts[there] = np.where(memory.shut_out(found.take(there)), SHUT, 0)
+        return [REASONS[verdict] for verdict in verdicts.tolist()]
 
     def learn(self, lesson: Lesson) -> None:
         lessons.heard(self.memory, lesson)
@@ -141,12 +154,13 @@ class Traps:
 
     def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002 - every filter is given the ask
         memory, url, queue = self.memory, batch.url.tolist()[0], batch.hosts.name.tolist()[0]
-        shape, found = memory.shape(url), memory.read([queue], [url])
+        shape, found, verdicts = memory.shape(url), memory.read([url]), np.zeros(1, np.int8)
         if shape.much >= CERTAIN:
             return shape.why
         if pattern := self.patterns.found(url):
             return f"policy.trap_patterns holds {self.patterns.texts[pattern[0]]!r}"
-        if memory.met(found)[0]:
+        memory.judge(found, verdicts)
+        if verdicts[0]:
             return f"it shows the same as another form of {bare(url)}"
         number = int(memory.account(found)[0])
         shut = queue in memory.shut and memory.shut_out(found)[0]
@@ -157,19 +171,9 @@ class Traps:
         memory = self.memory
         numbers, new = memory.numbers.find(batch.id)
         if len(new):
-            queues = batch.hosts.name[batch.host[new]].tolist()
-            numbers[new] = memory.account(memory.read(queues, batch.url[new].tolist()))
+            numbers[new] = memory.account(memory.read(batch.url[new].tolist()))
             memory.numbers.put(batch.id[new], numbers[new])
         return numbers.astype(np.int32)
-
-
-def _refuse(reasons: list[str | None], why: str, rows: Rows, gone: Mask) -> Rows:
-    """Write down why some of these rows are refused; returns the others."""
-    if not np.count_nonzero(gone):
-        return rows
-    for row in rows[gone].tolist():
-        reasons[row] = why
-    return rows[~gone]
 
 
 def build(definition: Definition) -> Traps | Off:

@@ -3,92 +3,133 @@
 import numba
 import numpy as np
 
-from crawlguide.core.kernels import F64, I32, I64, MASK, U64, kernel, matrix_i32, matrix_i64, nothing, one_f64, part
-from crawlguide.policy.traps.letters import joined
+from crawlguide.core.kernels import (
+    F64,
+    I8,
+    I32,
+    I64,
+    MASK,
+    U64,
+    Bytes,
+    flag,
+    kernel,
+    matrix_i64,
+    nothing,
+    one_f64,
+    one_i64,
+    part,
+    records,
+)
+from crawlguide.policy.traps.letters import LINE_END, find, joined, skeleton
 
+ACCOUNT = np.dtype(
+    [("key", np.uint64), ("used", np.float64), ("paid", np.float64), ("suspicion", np.float64)]
+    + [(level, np.int32) for level in ("own", "part", "fine", "coarse", "taken")],
+    align=True,
+)
+ACCOUNTS = records(ACCOUNT)
 MATRIX_U64 = numba.uint64[:, ::1]
+CERTAIN_FORM, COPY = 1, 2
 
 
 @part
-def left_of(number, used, paid, suspicion, levels, start, growth, proven):  # type: ignore[no-untyped-def]
+def left_of(account, accounts, start, growth, proven):  # type: ignore[no-untyped-def]
     """How many more pages of a template may be fetched before one of them has to pay."""
-    if number == 0:
-        return np.inf
-    trust = 1.0 - suspicion[number]
-    tightest = growth * trust * paid[number] - used[number]
-    if paid[number] < proven:
-        for place in range(levels.shape[1]):
-            level = levels[number, place]
-            tightest = min(tightest, growth * trust * paid[level] - used[level])
+    trust = 1.0 - account.suspicion
+    tightest = growth * trust * account.paid - account.used
+    if account.paid < proven:
+        for level in (account.part, account.fine, account.coarse):
+            wider = accounts[level]
+            tightest = min(tightest, growth * trust * wider.paid - wider.used)
     return start * trust * trust + tightest
 
 
-@kernel(nothing(I32, F64, F64, F64, matrix_i32, one_f64, one_f64, one_f64, F64))
-def count_left(numbers, used, paid, suspicion, levels, start, growth, proven, left):  # type: ignore[no-untyped-def]
-    for row in range(len(numbers)):
-        left[row] = left_of(numbers[row], used, paid, suspicion, levels, start, growth, proven)
-
-
-@kernel(nothing(I32, F64, F64, F64, matrix_i32, one_f64, one_f64, one_f64, one_f64, one_f64, I32, MASK))
-def choose(numbers, used, paid, suspicion, levels, start, growth, proven, suspect, at_once, taken, keep):  # type: ignore[no-untyped-def]
-    """Best first: a template that gives no ground for suspicion may give all, another only a few in one answer.
-
-    `taken` is a column of zeros, and one again at the end.
-    """
+@kernel(nothing(I32, ACCOUNTS, one_f64, one_f64, one_f64, F64))
+def count_left(numbers, accounts, start, growth, proven, left):  # type: ignore[no-untyped-def]
     for row in range(len(numbers)):
         number = numbers[row]
-        left = left_of(number, used, paid, suspicion, levels, start, growth, proven)
-        host = levels[number, 1]
-        faultless = used[host] <= paid[host] and suspicion[number] < suspect
-        free = number == 0 or faultless or paid[number] >= proven
-        keep[row] = left > 0 and (free or taken[number] < min(np.ceil(left), at_once))
-        taken[number] += keep[row]
+        left[row] = left_of(accounts[number], accounts, start, growth, proven) if number != 0 else np.inf
+
+
+@kernel(nothing(I32, F64, ACCOUNTS, one_f64, one_f64, one_f64, one_f64, one_f64, MASK))
+def choose(numbers, given, accounts, start, growth, proven, suspect, at_once, keep):  # type: ignore[no-untyped-def]
+    """Best first: a template that gives no ground for suspicion may give all, another only a few in one answer.
+
+    Whoever sets a priority by hand knows what it is for. What was taken is 0 in all accounts, and again at the end.
+    """
+    for row in range(len(numbers)):
+        account = accounts[numbers[row]]
+        if numbers[row] == 0:
+            keep[row] = True
+            continue
+        left = left_of(account, accounts, start, growth, proven)
+        around = accounts[account.part]
+        faultless = around.used <= around.paid and account.suspicion < suspect
+        free = faultless or account.paid >= proven
+        chosen = left > 0 and (free or account.taken < min(np.ceil(left), at_once))
+        account.taken += chosen
+        keep[row] = chosen or not np.isnan(given[row])
     for number in numbers:
-        taken[number] = 0
+        accounts[number].taken = 0
+
+
+@kernel(nothing(ACCOUNTS, one_i64, one_f64, one_f64, flag))
+def note(accounts, number, used, paid, everywhere):  # type: ignore[no-untyped-def]
+    """Each of its levels hears of it once: home pages, and what there was no room for, have no account."""
+    own = accounts[number]
+    levels = (own.own, own.part, own.fine, own.coarse)
+    for place in range(4 if everywhere else 2):
+        if levels[place] != 0:
+            accounts[levels[place]].used += used
+            accounts[levels[place]].paid += paid
 
 
 @part
-def slot_of(key, slots, keys):  # type: ignore[no-untyped-def]
+def slot_of(key, slots, accounts):  # type: ignore[no-untyped-def]
     """Where the number of a key stands, or has to stand."""
     last = np.uint64(len(slots) - 1)
     at = key & last
-    while slots[at] != 0 and keys[slots[at]] != key:
+    while slots[at] != 0 and accounts[slots[at]].key != key:
         at = (at + np.uint64(1)) & last
     return at
 
 
 @part
-def opened(key, slots, keys, count, suspicion):  # type: ignore[no-untyped-def]
+def opened(key, slots, accounts, count):  # type: ignore[no-untyped-def]
     """The account of a key, a new one if there is none; 0: there is no room."""
-    at = slot_of(key, slots, keys)
-    if slots[at] == 0 and count[0] + 1 < len(keys):
+    at = slot_of(key, slots, accounts)
+    if slots[at] == 0 and count[0] + 1 < len(accounts):
         count[0] += 1
-        slots[at], keys[count[0]], suspicion[count[0]] = count[0], key, 1.0
+        slots[at] = count[0]
+        accounts[count[0]].key, accounts[count[0]].suspicion = key, 1.0
     return slots[at]
 
 
-@kernel(nothing(MATRIX_U64, F64, I32, U64, I64, matrix_i32, F64, I32))
-def open_accounts(keys_of, much, slots, keys, count, levels, suspicion, numbers):  # type: ignore[no-untyped-def]
+@kernel(nothing(MATRIX_U64, F64, I32, ACCOUNTS, I64, I32))
+def open_accounts(keys, much, slots, accounts, count, numbers):  # type: ignore[no-untyped-def]
     """The least suspicious URL of a template speaks for all of them."""
     for row in range(len(much)):
-        numbers[row] = opened(keys_of[0, row], slots, keys, count, suspicion) if keys_of[0, row] != 0 else 0
-        own = numbers[row]
-        if own != 0 and levels[own, 0] == 0:
-            levels[own, 0] = own
-            for level in range(1, levels.shape[1]):
-                levels[own, level] = opened(keys_of[level, row], slots, keys, count, suspicion)
-        suspicion[own] = min(suspicion[own], much[row])
+        number = opened(keys[0, row], slots, accounts, count) if keys[0, row] != 0 else 0
+        account = accounts[number]
+        if number != 0 and account.own == 0:
+            account.own = number
+            account.part = opened(keys[1, row], slots, accounts, count)
+            account.fine = opened(keys[2, row], slots, accounts, count)
+            account.coarse = opened(keys[3, row], slots, accounts, count)
+        account.suspicion = min(account.suspicion, much[row])
+        numbers[row] = number
 
 
-@kernel(nothing(MATRIX_U64, F64, I32, U64, F64, I32))
-def find_accounts(keys_of, much, slots, keys, suspicion, numbers):  # type: ignore[no-untyped-def]
+@kernel(nothing(MATRIX_U64, F64, I32, ACCOUNTS, I32))
+def find_accounts(keys, much, slots, accounts, numbers):  # type: ignore[no-untyped-def]
+    """Those that are open and as little suspicious as these URLs; 0 for the others."""
     for row in range(len(much)):
-        number = slots[slot_of(keys_of[0, row], slots, keys)] if keys_of[0, row] != 0 else 0
-        numbers[row] = number if much[row] >= suspicion[number] else 0
+        number = slots[slot_of(keys[0, row], slots, accounts)] if keys[0, row] != 0 else 0
+        numbers[row] = number if much[row] >= accounts[number].suspicion else 0
 
 
 @part
-def met_one(key, owner, keys, owners):  # type: ignore[no-untyped-def]
+def met(key, owner, keys, owners):  # type: ignore[no-untyped-def]
     """Was a key met before with another owner? From now on it was met."""
     place = key & np.uint64(len(keys) - 1)
     if keys[place] == key:
@@ -97,21 +138,28 @@ def met_one(key, owner, keys, owners):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel(nothing(U64, U64, U64, U64, MASK))
-def meet(found, by, keys, owners, met):  # type: ignore[no-untyped-def]
-    for row in range(len(found)):
-        met[row] = met_one(found[row], by[row], keys, owners)
+@kernel(nothing(F64, U64, U64, U64, one_f64, U64, U64, I8))
+def sight(much, bare, whole, clothed, certain, keys, owners, verdicts):  # type: ignore[no-untyped-def]
+    """Which URLs are traps by their form, or another form of one that was met before; those with a verdict keep it."""
+    for row in range(len(much)):
+        if verdicts[row] == 0 and much[row] >= certain:
+            verdicts[row] = CERTAIN_FORM
+        elif verdicts[row] == 0 and met(bare[row], whole[row], keys, owners) and clothed[row] != 0:
+            verdicts[row] = COPY
 
 
-@kernel(nothing(I64, MASK, U64, U64, U64, U64, MASK, U64, U64, matrix_i64))
-def spread(parent, local, coarse, words, ids, own, refused, keys, owners, counts):  # type: ignore[no-untyped-def]
+@kernel(nothing(I64, U64, U64, U64, U64, U64, MASK, Bytes, U64, U64, matrix_i64))
+def spread(parent, here, part_of, words, ids, own, refused, anchors, keys, owners, counts):  # type: ignore[no-untyped-def]
     """For each page how many of its links echo, lead further inside, and elsewhere (see `lessons.py`)."""
+    start = 0
     for link in range(len(parent)):
-        page = parent[link]
-        met = words[link] != 0 and met_one(joined(coarse[link], words[link]), ids[link], keys, owners)
-        if met or refused[link]:
-            counts[page, 0] += 1
-        elif local[link] and coarse[link] == own[page]:
-            counts[page, 1] += 1
+        end = find(anchors, start, len(anchors), LINE_END)
+        said = words[link] if words[link] != 0 else skeleton(anchors, start, end)
+        echo = said != 0 and met(joined(part_of[link], said), ids[link], keys, owners)
+        if echo or refused[link]:
+            counts[parent[link], 0] += 1
+        elif here[link] == own[parent[link]]:
+            counts[parent[link], 1] += 1
         else:
-            counts[page, 2] += 1
+            counts[parent[link], 2] += 1
+        start = end + 1

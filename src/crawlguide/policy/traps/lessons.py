@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawlguide.core.columns import rank_within
-from crawlguide.policy.traps import scanning
+from crawlguide.policy.traps import kernels
 from crawlguide.policy.traps.novelty import GROWTH
-from crawlguide.policy.traps.sightings import Linked
 from crawlguide.policy.traps.templates import skeleton
 
 if TYPE_CHECKING:
-    from crawlguide.core.tables import I64, U64, Mask, Text
+    from collections.abc import Sequence
+
+    from crawlguide.core.tables import I64, U8, Mask
     from crawlguide.core.types import Lesson
     from crawlguide.policy.traps import Memory
     from crawlguide.policy.traps.reading import Reading
 
 LOOKED_AT = 64  # new links of one page
-ON_ITS_HOST = 2  # levels of an account
+GONE = (404, 410)
 WASTED = 6.0  # uses that a page of which everything was known before counts for
 NAME = "traps"
 
@@ -47,19 +48,20 @@ def heard(memory: Memory, lesson: Lesson) -> None:
     """Every fetch of a lesson goes to the account of its template."""
     fetches = lesson.fetches
     memory.at = max(memory.at, lesson.at)
-    ok = (fetches.status >= 200) & (fetches.status < 300) & (fetches.error == "")
-    rows = np.flatnonzero(ok | (fetches.status == 404) | (fetches.status == 410))
-    if not len(rows):
+    told = list(zip(fetches.status.tolist(), fetches.error.tolist(), strict=True))
+    ok = [200 <= status < 300 and not error for status, error in told]
+    rows = [row for row, (status, _) in enumerate(told) if ok[row] or status in GONE]
+    if not rows:
         return
-    pages = memory.read(fetches.target_host.tolist(), fetches.target_url.tolist())
-    numbers = memory.novelty.numbers(pages.levels.take(rows, axis=1), pages.much[rows])
-    spreads = _spread(memory, lesson, ok, pages)
-    for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
+    pages = memory.read(fetches.target_url.tolist())
+    numbers = memory.account(pages if len(rows) == len(ok) else pages.take(rows)).tolist()
+    spreads = _spread(memory, lesson, np.array(ok), pages).tolist()
+    for row, number in zip(rows, numbers, strict=True):
         if ok[row]:
-            told = Told(lesson, row, int(pages.levels[1, row]), Spread(*spreads[row].tolist()))
-            memory.novelty.note(number, *_worth(memory, told, memory.novelty.tried(number)))
+            page = Told(lesson, row, int(pages.here[row]), Spread(*spreads[row]))
+            memory.novelty.note(number, *_worth(memory, page, memory.novelty.tried(number)))
         else:  # a dead link says nothing about other hosts
-            memory.novelty.note(number, 1.0, 0.0, ON_ITS_HOST)
+            memory.novelty.note(number, 1.0, 0.0, everywhere=False)
 
 
 def _worth(memory: Memory, page: Told, tried: bool) -> tuple[float, float]:
@@ -101,31 +103,25 @@ def _titled(memory: Memory, page: Told) -> bool:
 
 def _spread(memory: Memory, lesson: Lesson, ok: Mask, pages: Reading) -> I64:
     """How the new links of each page are spread, a row for each; what is known of their templates is remembered."""
-    links = lesson.links
+    links, sightings = lesson.links, memory.words
     rows = np.flatnonzero(lesson.fresh & ok[links.parent])
     if len(rows) > LOOKED_AT:
         rows = rows[rank_within(links.parent[rows]) < LOOKED_AT]
     counts = np.zeros((len(ok), len(Spread._fields)), np.int64)
-    if not len(rows):
-        return counts
-    parent, ids = links.parent[rows], links.id[rows]
-    hosts = links.host[rows]
-    found = memory.read(hosts.tolist(), links.url[rows].tolist())
-    memory.remember(ids, found)
-    local, refused = hosts == lesson.fetches.target_host[parent], links.reason[rows] == NAME
-    words = spoken(found, links.anchor[rows])
-    memory.words.spread(Linked(parent, local, found.coarse, words, ids, pages.coarse, refused), counts)
+    if len(rows):
+        parent, ids, refused = links.parent[rows], links.id[rows], links.reason[rows] == NAME
+        found = memory.read_again(links.url[rows].tolist())
+        memory.remember(ids, found)
+        kernels.spread(
+            parent, found.here, found.coarse, found.words, ids, pages.here, refused, lines(links.anchor[rows].tolist()),
+            sightings.keys, sightings.owners, counts,
+        )  # fmt: skip
     return counts
 
 
-def spoken(found: Reading, anchors: Text) -> U64:
-    """The hash of the words under which each link stands (see `templates.said`); 0 where nobody says anything."""
-    silent = np.flatnonzero(found.words == 0)
-    if not len(silent):
-        return found.words
-    said = [(anchor if anchor.isascii() else skeleton(anchor)).encode() for anchor in anchors[silent].tolist()]
-    codes = np.empty(len(silent), np.uint64)
-    scanning.skeletons(np.frombuffer(b"".join(said), np.uint8), np.cumsum(list(map(len, said))), codes)
-    words = found.words.copy()
-    words[silent] = codes
-    return words
+def lines(anchors: Sequence[str]) -> U8:
+    """A line for each anchor. What kernels cannot tell, letters outside ASCII and their kinds, is told apart here."""
+    text = "\n".join(anchors)
+    if not text.isascii() or text.count("\n") >= len(anchors):
+        text = "\n".join(skeleton(anchor).replace("\n", "\0") for anchor in anchors)
+    return np.frombuffer(text.encode(), np.uint8)

@@ -5,6 +5,7 @@ import numpy as np
 from crawlguide.core.kernels import part
 
 EMPTY, FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x9E3779B97F4A7C55)
+LINE_END = 10
 NUMBER = 35  # "#" stands for any number
 
 

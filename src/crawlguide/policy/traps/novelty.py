@@ -15,7 +15,6 @@ import numpy as np
 
 from crawlguide.policy.traps import kernels
 from crawlguide.policy.traps.reading import read
-from crawlguide.policy.traps.scanning import LEVELS
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I32, U64, Mask
@@ -32,55 +31,48 @@ class Novelty:
     """Accounts of templates, by number. Number 0 stands for home pages, and for all there was no room for."""
 
     def __init__(self) -> None:
-        self._open, self._keys = np.zeros(1, np.int64), np.zeros(MOST + 1, np.uint64)
+        self._open = np.zeros(1, np.int64)
         self._slots = np.zeros(1 << (2 * MOST).bit_length(), np.int32)  # pages of memory that nobody wrote to cost none
-        self.used, self.paid, self.suspicion = np.zeros(MOST + 1), np.zeros(MOST + 1), np.zeros(MOST + 1)
-        self.levels = np.zeros((MOST + 1, LEVELS), np.int32)
-        self._taken = np.zeros(MOST + 1, np.int32)
+        self._accounts = np.zeros(MOST + 1, kernels.ACCOUNT)
+        self.used, self.paid = self._accounts["used"], self._accounts["paid"]
 
     def number(self, queue: str, url: str, suspicion: float = 0.0) -> int:
-        """The account of one URL's template on its host."""
-        return int(self.numbers(read([queue], [url], None).levels, np.array([suspicion]))[0])
+        """The account of one URL's template on a host."""
+        there = read([f"https://{queue}{url[url.index('/', 8) :]}"], None)
+        return int(self.numbers(there.levels, np.array([suspicion]))[0])
 
     def numbers(self, levels: U64, suspicion: F64) -> I32:
         """The account of each URL's template on its host, by the keys of its levels; opened where there is none."""
         found = np.empty(len(suspicion), np.int32)
-        kernels.open_accounts(
-            levels, suspicion, self._slots, self._keys, self._open, self.levels, self.suspicion, found
-        )
+        kernels.open_accounts(levels, suspicion, self._slots, self._accounts, self._open, found)
         return found
 
     def settled(self, levels: U64, suspicion: F64) -> I32:
         """The same of accounts that are open and that these URLs do not change; 0 for the others."""
         found = np.empty(len(suspicion), np.int32)
-        kernels.find_accounts(levels, suspicion, self._slots, self._keys, self.suspicion, found)
+        kernels.find_accounts(levels, suspicion, self._slots, self._accounts, found)
         return found
 
-    def note(self, number: int, used: float, paid: float, levels: int = LEVELS) -> None:
-        """A page of a template was fetched; with fewer levels, other hosts do not hear of it."""
-        for row in set(self.levels[number, :levels].tolist()) - {0}:
-            self.used[row] += used
-            self.paid[row] += paid
+    def note(self, number: int, used: float, paid: float, everywhere: bool = True) -> None:
+        """A page of a template was fetched; if not `everywhere`, other hosts do not hear of it."""
+        kernels.note(self._accounts, number, used, paid, everywhere)
 
     def tried(self, number: int) -> bool:
         """Has a page of that part of the host been fetched before?"""
-        return bool(self.used[self.levels[number, 1]] > 0)
+        return bool(self.used[self._accounts["part"][number]] > 0)
 
     def left(self, numbers: I32) -> F64:
         """How many more pages of each template may be fetched before one of them has to pay."""
         left = np.empty(len(numbers))
-        kernels.count_left(
-            numbers, self.used, self.paid, self.suspicion, self.levels, START, GROWTH, PROVEN, left,
-        )  # fmt: skip
+        kernels.count_left(numbers, self._accounts, START, GROWTH, PROVEN, left)
         return left
 
-    def chosen(self, numbers: I32) -> Mask:
-        """Which rows one answer may hold, best first: all where there is no ground for suspicion, else a few."""
+    def chosen(self, numbers: I32, given: F64) -> Mask:
+        """Which rows one answer may hold, best first: all where there is no ground for suspicion, else a few; and
+        those whose priority was set by hand.
+        """
         keep = np.empty(len(numbers), np.bool_)
-        kernels.choose(
-            numbers, self.used, self.paid, self.suspicion, self.levels,
-            START, GROWTH, PROVEN, SUSPECT, AT_ONCE, self._taken, keep,
-        )  # fmt: skip
+        kernels.choose(numbers, given, self._accounts, START, GROWTH, PROVEN, SUSPECT, AT_ONCE, keep)
         return keep
 
     def words(self, number: int) -> str:

@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-import xxhash
 
 from crawlguide.policy.traps import scanning
 from crawlguide.policy.traps.names import KINDS, NAMES
@@ -18,7 +16,7 @@ from crawlguide.policy.traps.names import KINDS, NAMES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.tables import F64, U64, Rows
+    from crawlguide.core.tables import F64, U64
 
 
 @dataclass(frozen=True)
@@ -28,8 +26,9 @@ class Reading:
     much: F64
     codes: U64
 
-    def take(self, rows: Rows) -> Reading:
-        return Reading(self.much.take(rows), self.codes.take(rows, axis=1))
+    def take(self, rows: Sequence[int]) -> Reading:
+        places = np.array(rows, np.intp)
+        return Reading(self.much.take(places), self.codes.take(places, axis=1))
 
     @property
     def levels(self) -> U64:
@@ -37,8 +36,13 @@ class Reading:
         return self._code(slice(scanning.LEVELS))
 
     @property
+    def here(self) -> U64:
+        """Its part of its host."""
+        return self._code(scanning.HOST_COARSE)
+
+    @property
     def coarse(self) -> U64:
-        """Its part of any host."""
+        """The same part of any host."""
         return self._code(scanning.COARSE)
 
     @property
@@ -65,16 +69,9 @@ class Reading:
         return found
 
 
-def read(queues: Sequence[str], urls: Sequence[str], year: int | None) -> Reading:
-    """Canonical URLs on their hosts; `year` is the present one, None where nobody knows it."""
+def read(urls: Sequence[str], year: int | None) -> Reading:
+    """Canonical URLs; `year` is the present one, None where nobody knows it."""
     found = Reading(np.empty(len(urls)), np.empty((scanning.CODES, len(urls)), np.uint64))
-    if urls:
-        hosts = np.array(list(map(_host, queues)), np.uint64)
-        text = np.frombuffer("\n".join(urls).encode("ascii", "replace"), np.uint8)
-        scanning.scan(text, hosts, scanning.NO_YEAR if year is None else year, NAMES, KINDS, found.much, found.codes)
+    text = np.frombuffer("\n".join(urls).encode("ascii", "replace"), np.uint8)
+    scanning.scan(text, scanning.NO_YEAR if year is None else year, NAMES, KINDS, found.much, found.codes)
     return found
-
-
-@lru_cache(maxsize=65_536)
-def _host(queue: str) -> int:
-    return xxhash.xxh3_64_intdigest(queue.encode())

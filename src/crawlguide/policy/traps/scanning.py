@@ -5,12 +5,11 @@ import numpy as np
 
 from crawlguide.core.kernels import F64, I64, U64, Bytes, kernel, nothing, one_i64, part
 from crawlguide.policy.traps.dates import NONE, dated, speaks_of_calendar
-from crawlguide.policy.traps.letters import EMPTY, alpha, digit, exact, find, joined, skeleton, stepped
+from crawlguide.policy.traps.letters import EMPTY, LINE_END, alpha, digit, exact, find, joined, skeleton, stepped
 from crawlguide.policy.traps.queries import bared, counted, named, walked
 from crawlguide.policy.traps.shape import AHEAD, BACK, DEEP, HIGH_PAGE, LONG, VERY_DEEP, VERY_LONG
 from crawlguide.policy.traps.templates import DEEPEST, LONGEST_WORD
 
-LINE_END = 10
 NO_YEAR = -1
 LEVELS = 4  # on the host finely, on the host coarsely, in the crawl finely, in the crawl coarsely
 HOST_FINE, HOST_COARSE, FINE, COARSE, BARE, WHOLE, CLOTHED, SAID = range(8)
@@ -71,19 +70,19 @@ def repeats(text, path, mark, length, codes):  # type: ignore[no-untyped-def]
 @part
 def calendar(text, path, mark, end, year, named_year, date, names, kinds):  # type: ignore[no-untyped-def]
     query = min(mark + 1, end)
-    words = speaks_of_calendar(text, path, mark, names, kinds) or speaks_of_calendar(text, query, end, names, kinds)
     found = dated(text, path, mark, False)
     found = dated(text, query, end, False) if found == NONE else found
     found = named_year if found == NONE else found
-    if words and found == NONE:
+    late = 0.9 if year != NO_YEAR and found > year + AHEAD else 0.0
+    if found == NONE:
         found = dated(text, path, mark, True)
         found = dated(text, query, end, True) if found == NONE else found
-    if found == NONE:
-        return 0.5 if words and date else 0.0
-    if words:
-        far = year != NO_YEAR and not year - BACK <= found <= year + AHEAD
-        return 0.95 if far else 0.65
-    return 0.9 if year != NO_YEAR and year + AHEAD < found else 0.0
+    if found == NONE and not date:
+        return 0.0
+    if not (speaks_of_calendar(text, path, mark, names, kinds) or speaks_of_calendar(text, query, end, names, kinds)):
+        return late
+    far = year != NO_YEAR and not year - BACK <= found <= year + AHEAD
+    return 0.5 if found == NONE else (0.95 if far else 0.65)
 
 
 @part
@@ -153,31 +152,41 @@ def seam(byte):  # type: ignore[no-untyped-def]
     return byte in (47, 61, 38, 63)  # / = & ?
 
 
-@kernel(nothing(Bytes, U64, one_i64, U64, I64, F64, MATRIX))
-def scan(text, hosts, year, names, kinds, much, codes):  # type: ignore[no-untyped-def]
+@part
+def queue(text, start, end):  # type: ignore[no-untyped-def]
+    """The hash of the politeness queue of scheme://authority (see `urls.queue`)."""
+    first = find(text, start, end, 47) + 2
+    for place in range(first, end):
+        if text[place] == 64:  # @
+            first = place + 1
+    last = end
+    while last > first and text[last - 1] == 46:  # example.org. is example.org
+        last -= 1
+    last = last if last > first else end
+    code = EMPTY
+    for place in range(first, last):
+        if text[place] != 46 or place + 1 == last or text[place + 1] != 58:  # so is example.org.:81
+            code = stepped(code, text[place])
+    return code
+
+
+@kernel(nothing(Bytes, one_i64, U64, I64, F64, MATRIX))
+def scan(text, year, names, kinds, much, codes):  # type: ignore[no-untyped-def]
     scratch = np.empty(len(text) + 2, np.uint64)
     start = 0
-    for row in range(len(hosts)):
+    for row in range(len(much)):
         end = find(text, start, len(text), LINE_END)
         mark = find(text, start, end, 63)
         path = find(text, min(start + 8, mark), mark, 47)
         much[row] = suspicion(text, start, path, mark, end, year, names, kinds, scratch)
         fine, coarse = template(text, path, mark, end, scratch)
+        host = queue(text, start, path)
         home = mark == end and path + 1 >= mark
-        codes[HOST_FINE, row] = np.uint64(0) if home else joined(hosts[row], fine)
-        codes[HOST_COARSE, row] = joined(hosts[row], coarse)
+        codes[HOST_FINE, row] = np.uint64(0) if home else joined(host, fine)
+        codes[HOST_COARSE, row] = joined(host, coarse)
         codes[FINE, row], codes[COARSE, row] = fine, coarse
-        codes[WHOLE, row] = exact(text, start, end)
         code, bare = bared(text, start, mark, end, names, kinds)
         codes[BARE, row], codes[CLOTHED, row] = code, np.uint64(0 if bare else 1)
+        codes[WHOLE, row] = code if bare else exact(text, start, end)
         codes[SAID, row] = said(text, start, end)
         start = end + 1
-
-
-@kernel(nothing(Bytes, I64, U64))
-def skeletons(text, ends, codes):  # type: ignore[no-untyped-def]
-    """The hash of each of several texts, without numbers; 0 for an empty one."""
-    start = 0
-    for row in range(len(ends)):
-        codes[row] = skeleton(text, start, ends[row])
-        start = ends[row]
