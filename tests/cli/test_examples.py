@@ -106,12 +106,12 @@ def session(here: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def test_every_example_runs(session: Session) -> None:
-    waiting = [*on_the_page(), *examples()]
-    serve, watch, bench = (next(line for line in waiting if word in line) for word in ("serve -", "--watch", "bench"))
+    waiting = [line for line in (*on_the_page(), *examples()) if line.split()[0] not in LONG]
+    serve, watch = (next(line for line in waiting if word in line) for word in ("serve -", "--watch"))
     after = [line for line in waiting if line.split()[0] in WITHOUT_A_SERVER]
     session.start(serve)
     session.wait()
-    for line in [line for line in waiting if line not in {serve, watch, bench, *after}]:
+    for line in [line for line in waiting if line not in {serve, watch, *after}]:
         session.run(line)
     watched = session.start(watch).stdout
     assert watched is not None
@@ -146,6 +146,21 @@ def test_the_commands_of_the_other_pages_run(session: Session) -> None:
     session.interrupt(serve, 0)
     for line in to_folder:
         session.run_freely(line)
+
+
+def test_the_examples_of_the_lab_run(session: Session) -> None:
+    """Its runs with a smaller budget: to their end they take most of a minute."""
+    serve, build, run = (line for line in examples() if line.startswith("lab"))
+    here = serve.replace("8090", "0")
+    said = session.start(here).stderr
+    assert said is not None
+    assert "is served on http://127.0.0.1:" in said.readline()
+    session.interrupt(here, 0)
+    session.run("import urls.txt --crawl books")
+    session.run("export --crawl books --output books.ndjson")
+    session.run(build)
+    session.run(f"{run} --budget 20")
+    assert Path("lab.html").exists()
 
 
 def test_the_example_of_bench_begins_and_ends_with_ctrl_c(

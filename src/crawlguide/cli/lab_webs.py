@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,10 +39,9 @@ def serve(
     with lab.served(its, port, slowest_s=slowest_s) as server:
         say(f"{its.name} is served on http://127.0.0.1:{server.port}, until Ctrl-C; such as")
         say(f"  curl --proxy http://127.0.0.1:{server.port} {_seed(its.tasks())}")
-        try:
+        with suppress(KeyboardInterrupt):  # the usual end
             threading.Event().wait()
-        finally:
-            say(f"{len(server.log)} requests were answered")
+        say(f"{len(server.log)} requests were answered")
 
 
 @webs.command()

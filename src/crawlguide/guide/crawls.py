@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+from bisect import bisect
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -129,8 +130,9 @@ class Crawls:
         return CrawlStats(state=state, strategy=found.kind, learner={}, **numbers)
 
     async def _unknown(self, crawl: Crawl) -> NotFound:
-        names = [known.name for known in await self.names(crawl.tenant)][:NAMES_COMPARED]
-        near = difflib.get_close_matches(crawl.name, names, 1)
+        names = [known.name for known in await self.names(crawl.tenant)]
+        first = max(0, bisect(names, crawl.name) - NAMES_COMPARED // 2)  # of very many those that begin alike
+        near = difflib.get_close_matches(crawl.name, names[first : first + NAMES_COMPARED], 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return NotFound(f"crawl_id: no crawl named {crawl.name!r}{hint}", field="crawl_id")
 
