@@ -156,8 +156,9 @@ def test_the_examples_of_the_lab_run(session: Session) -> None:
     assert said is not None
     assert "is served on http://127.0.0.1:" in said.readline()
     session.interrupt(here, 0)
-    session.run("import urls.txt --crawl books")
-    session.run("export --crawl books --output books.ndjson")
+    session.run("import urls.txt --data crawlguide-data")
+    session.run("report https://example.com/ --status 200 --relevance 0.9 --link /next --data crawlguide-data")
+    session.run("export --data crawlguide-data --output books.ndjson")
     session.run(build)
     session.run(f"{run} --budget 20")
     assert Path("lab.html").exists()
@@ -174,5 +175,8 @@ def test_the_example_of_bench_begins_and_ends_with_ctrl_c(
     said = session.start(bench).stderr
     assert said is not None
     assert said.readline() == "100,000 URLs: filling a folder, asking and telling in process\n"
+    until = time.monotonic() + READY_WITHIN_S
+    while not list(scratch.rglob("frontier-*/CURRENT")) and time.monotonic() < until:
+        time.sleep(0.02)  # it has begun to fill it
     session.interrupt(bench, 130)
     assert list(scratch.iterdir()) == []

@@ -37,9 +37,9 @@ def serve(
 
     its = open_web(web)
     with lab.served(its, port, slowest_s=slowest_s) as server:
-        say(f"{its.name} is served on http://127.0.0.1:{server.port}, until Ctrl-C; such as")
-        say(f"  curl --proxy http://127.0.0.1:{server.port} {_seed(its.tasks())}")
         with suppress(KeyboardInterrupt):  # the usual end
+            say(f"{its.name} is served on http://127.0.0.1:{server.port}, until Ctrl-C; such as")
+            say(f"  curl --proxy http://127.0.0.1:{server.port} {_seed(its.tasks())}")
             threading.Event().wait()
         say(f"{len(server.log)} requests were answered")
 
