@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.local import LocalGuide
 
 CRAWL = Crawl("default", "default")
-POLICY = {"policy": {"robots": "ignore"}}
+POLICY = {"policy": {"robots": "ignore", "traps": False, "risk_threshold": 1}}  # bench/filters.py measures these
 FILLED_AT_ONCE = 10_000
 OUTLINKS, URLS_OUT = 20, 30
 
