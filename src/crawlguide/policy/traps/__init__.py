@@ -38,6 +38,7 @@ REASONS = (
     "policy.trap_patterns",
     "its template has shut",
 )
+NOTHING: tuple[dict[str, int], Reading] = {}, read([], None)
 FIRST_CREDIBLE = 946_684_800.0  # a clock that stands before 2000 does not know the year
 
 
@@ -58,7 +59,7 @@ class Memory:
     words: Sightings = field(default_factory=Sightings)
     forms: Sightings = field(default_factory=lambda: Sightings(1 << 18))
     numbers: Recall = field(default_factory=Recall)  # of templates, by URL
-    sighted: tuple[dict[str, int], Reading] = field(default_factory=lambda: ({}, read([], None)))  # the newest URLs
+    sighted: tuple[dict[str, int], Reading] = field(default_factory=lambda: NOTHING)  # until a lesson comes of them
     shut: set[str] = field(default_factory=set)  # hosts of which a template has shut
     at: float = 0.0  # the newest instant it heard of
 
@@ -147,6 +148,7 @@ class Traps:
 
     def learn(self, lesson: Lesson) -> None:
         lessons.heard(self.memory, lesson)
+        self.memory.sighted = NOTHING
 
     def inherit(self, before: Traps) -> None:
         """Go on with what another filter of the crawl has learned."""
