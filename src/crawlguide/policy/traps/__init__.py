@@ -87,7 +87,7 @@ class Memory:
 
     def shut_out(self, found: Reading) -> Mask:
         """URLs whose template has shut."""
-        return self.novelty.left(self.account(found)) <= 0
+        return self.novelty.left_at_sight(found.levels, found.much) <= 0
 
     def judge(self, found: Reading, verdicts: I8) -> None:
         """Which URLs are traps by themselves: for what they look like, or since they show what another one shows."""

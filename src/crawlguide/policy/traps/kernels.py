@@ -105,19 +105,32 @@ def opened(key, slots, accounts, count):  # type: ignore[no-untyped-def]
     return slots[at]
 
 
+@part
+def account_of(row, keys, much, slots, accounts, count):  # type: ignore[no-untyped-def]
+    """The account of a URL's template on its host; the least suspicious URL speaks for all of them."""
+    number = opened(keys[0, row], slots, accounts, count) if keys[0, row] != 0 else 0
+    account = accounts[number]
+    if number != 0 and account.own == 0:
+        account.own = number
+        account.part = opened(keys[1, row], slots, accounts, count)
+        account.fine = opened(keys[2, row], slots, accounts, count)
+        account.coarse = opened(keys[3, row], slots, accounts, count)
+    account.suspicion = min(account.suspicion, much[row])
+    return number
+
+
 @kernel(nothing(MATRIX_U64, F64, I32, ACCOUNTS, I64, I32))
 def open_accounts(keys, much, slots, accounts, count, numbers):  # type: ignore[no-untyped-def]
-    """The least suspicious URL of a template speaks for all of them."""
     for row in range(len(much)):
-        number = opened(keys[0, row], slots, accounts, count) if keys[0, row] != 0 else 0
-        account = accounts[number]
-        if number != 0 and account.own == 0:
-            account.own = number
-            account.part = opened(keys[1, row], slots, accounts, count)
-            account.fine = opened(keys[2, row], slots, accounts, count)
-            account.coarse = opened(keys[3, row], slots, accounts, count)
-        account.suspicion = min(account.suspicion, much[row])
-        numbers[row] = number
+        numbers[row] = account_of(row, keys, much, slots, accounts, count)
+
+
+@kernel(nothing(MATRIX_U64, F64, I32, ACCOUNTS, I64, one_f64, one_f64, one_f64, F64))
+def left_at_sight(keys, much, slots, accounts, count, start, growth, proven, left):  # type: ignore[no-untyped-def]
+    """What is left for each URL by what was known when it was found: later ones do not speak for it."""
+    for row in range(len(much)):
+        number = account_of(row, keys, much, slots, accounts, count)
+        left[row] = left_of(accounts[number], accounts, start, growth, proven) if number != 0 else np.inf
 
 
 @kernel(nothing(MATRIX_U64, F64, I32, ACCOUNTS, I32))

@@ -67,6 +67,12 @@ class Novelty:
         kernels.count_left(numbers, self._accounts, START, GROWTH, PROVEN, left)
         return left
 
+    def left_at_sight(self, levels: U64, suspicion: F64) -> F64:
+        """The same of URLs that are found one after the other, by the keys of their levels."""
+        left = np.empty(len(suspicion))
+        kernels.left_at_sight(levels, suspicion, self._slots, self._accounts, self._open, START, GROWTH, PROVEN, left)
+        return left
+
     def chosen(self, numbers: I32, given: F64) -> Mask:
         """Which rows one answer may hold, best first: all where there is no ground for suspicion, else a few; and
         those whose priority was set by hand.
