@@ -45,7 +45,7 @@ $(VENV)/.docs: $(READY) requirements-docs.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
 	@touch $@
 
-bench: $(READY)  ## what asks, tells and starts cost at 100 k, 1 M and 5 M URLs, beside other frontiers (half an hour)
+bench: $(READY)  ## what asks, tells and starts cost at 100 k, 1 M and 5 M URLs, beside other frontiers (minutes)
 	$(BIN)/crawlguide bench --peers --json bench.json
 
 crash: $(READY)  ## 50 × kill -9 under 8 clients, every fault point, and that no ack precedes its fsync
