@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup demo serve test check docs bench crash machine lab walls clean
+.PHONY: help setup demo serve test check docs bench crash faults machine lab walls clean
 
 help:  ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -53,6 +53,9 @@ crash: $(READY)  ## 50 × kill -9 under 8 clients, every fault point, and that n
 	$(BIN)/python -m tests.crash.kill --kills 50
 	$(BIN)/python -m tests.crash.kill --points
 	$(BIN)/python -m tests.crash.ordering
+
+faults: $(READY)  ## every single call to the disk fails once, in its turn
+	EVERY_IO_CALL=1 $(BIN)/python -m pytest tests/store/test_disk_faults.py --timeout 3600
 
 machine: $(READY)  ## long random histories: the embedded store against the memory store, with restarts
 	MACHINE_EXAMPLES=300 $(BIN)/python -m pytest tests/store/test_machine.py --timeout 3600

@@ -148,7 +148,7 @@ async def check_all_calls(fault: Fault, stride: int, of: Callable[[dict[str, Any
 async def test_a_write_that_fails_costs_nothing_but_another_try(
     tmp_path: Path, first: int, when: str, times: int
 ) -> None:
-    await check_all_calls(Fault(tmp_path, WRITES, 1 if EVERY_CALL else first, when, times), stride=32)
+    await check_all_calls(Fault(tmp_path, WRITES, 1 if EVERY_CALL else first, when, times), stride=64)
 
 
 @pytest.mark.parametrize(("first", "when", "times"), [(1, BEFORE, 1), (6, AFTER, 1), (11, BEFORE, 4)])
@@ -156,7 +156,7 @@ async def test_a_read_that_fails_costs_nothing_but_another_try(
     tmp_path: Path, first: int, when: str, times: int
 ) -> None:
     fault = Fault(tmp_path, READS, 1 if EVERY_CALL else first, when, times)
-    await check_all_calls(fault, 23, whatever_the_order)
+    await check_all_calls(fault, 46, whatever_the_order)
 
 
 @pytest.mark.parametrize("number", [1, 2])
