@@ -97,8 +97,8 @@ def _made(todo: Sequence[Job], kept: Path | None) -> list[Run]:
                 progress.update(bar, advance=1, description=f"{one.policy} on {one.task}")
         except KeyboardInterrupt:
             progress.stop()
-            if kept is not None and found:
-                say(f"stopped after {len(found)} of {len(todo)} runs; the same command goes on from there ({kept})")
+            if kept is not None and (made := runs.finished(todo, kept)):
+                say(f"stopped after {made} of {len(todo)} runs; the same command goes on from there ({kept})")
             raise
     return found
 

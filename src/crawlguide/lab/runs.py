@@ -67,6 +67,11 @@ def done(todo: Sequence[Job], kept: Path | None, workers: int | None = None) -> 
         yield finished
 
 
+def finished(todo: Sequence[Job], kept: Path) -> int:
+    """How many of the runs are in `kept` and need not be made again."""
+    return sum(_read(job, kept) is not None for job in todo)
+
+
 def cores() -> int:
     """How many this process may use."""
     return len(os.sched_getaffinity(0))
