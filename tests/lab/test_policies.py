@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from crawlguide.core import plugs
+from crawlguide.core import plugs, urls
 from crawlguide.core.crawls import Goal
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.protocols import Learner
@@ -102,8 +102,8 @@ def test_groups_are_merged_into_the_smallest_of_their_kind() -> None:
 
 
 def test_a_link_group_is_nearness_and_first_segment() -> None:
-    assert _feedstock.group("https://a.org/docs/x", "a.org") == "same:docs"
-    assert _feedstock.group("https://b.org/", "a.org") == "cross:_root"
+    assert urls.link_group("https://a.org/docs/x", "a.org") == "same:docs"
+    assert urls.link_group("https://b.org/", "a.org") == "cross:_root"
 
 
 def test_q_moves_by_its_rate_towards_reward_and_best_next() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crawlguide.core import urls
 from crawlguide.core.crawls import Fixed
 
 if TYPE_CHECKING:
@@ -28,12 +27,6 @@ class Defaults(Fixed, frozen=True):
     max_action_groups: int = 10
     max_depth: int = 3
     max_pages: int = 100  # only the state looks at it here: the lab's budget ends the crawl
-
-
-def group(url: str, from_queue: str) -> str:
-    """same:docs, cross:_root: whether the link stays on its host, and the first segment of its path."""
-    nearness = "same" if urls.queue(url) == from_queue else "cross"
-    return f"{nearness}:{urls.parts(url).path.split('/')[1] or '_root'}"
 
 
 def merged(groups: dict[str, list[int]], most: int) -> dict[str, list[int]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import urls
-from crawlguide.lab.policies._feedstock import Agent, Defaults, State, binned, group, merged
+from crawlguide.lab.policies._feedstock import Agent, Defaults, State, binned, merged
 from crawlguide.lab.policies._known import Policy, Ranking, pages, relevances
 from crawlguide.lab.policies._words import share, topic_words
 
@@ -75,7 +75,7 @@ class Feedstock(Ranking):
             return
         for number, row in zip(targets.tolist(), rows.tolist(), strict=True):
             if lesson.links.host[row] == home and not known["done"][number]:
-                found.setdefault(group(lesson.links.url[row], home), []).append(row)
+                found.setdefault(urls.link_group(lesson.links.url[row], home), []).append(row)
         if not found:
             return
         groups = merged(found, self.options.max_action_groups)

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from crawlguide.core import urls
-from crawlguide.lab.policies._feedstock import Defaults, group, updated
+from crawlguide.lab.policies._feedstock import Defaults, updated
 from crawlguide.lab.policies._known import Policy, pages, relevances
 from crawlguide.lab.policies._picking import Picking
 from crawlguide.lab.policies._words import share, topic_words
@@ -60,7 +60,7 @@ class Groups(Picking):
                 self._raised(number, worth)
 
     def _found(self, number: int, url: str, anchor: str, home: str) -> None:
-        self.group_of[number] = self.groups.setdefault(group(url, home), Group())
+        self.group_of[number] = self.groups.setdefault(urls.link_group(url, home), Group())
         self.known["priority"][number] = -1.0
         self.known["words"][number] = share(self.words, f"{url} {anchor}")
 
