@@ -22,7 +22,7 @@ import pytest
 from crawlguide.cli import telling
 from crawlguide.core.messages import ERRORS, VERSION
 from tests.cli.conftest import Ended, done, refused
-from tests.gateway.conftest import ENDS_WITHIN_S, SCRIPT, Served
+from tests.gateway.conftest import ENDS_WITHIN_S, SCRIPT, Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,6 +42,12 @@ def free_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
+
+
+def test_who_waits_for_a_robots_txt_is_told_so(here: Callable[..., Ended], tmp_path: Path) -> None:
+    with serving(tmp_path, robots=True) as server:  # it may not go to this machine, so it never gets the file
+        asked = ["next", "--crawler", "me", "--seed", "http://127.0.0.1/", "--url", server.url]
+        assert "robots.txt of some hosts could not be read yet" in done(here(*asked))
 
 
 def test_a_crawl_by_hand(here: Callable[..., Ended], where: list[str], crawl: str) -> None:

@@ -93,4 +93,6 @@ def _nothing(advice: Mapping[str, Any], crawl: str) -> str:
 
     state = advice["metadata"]["crawl_state"]
     why = f"crawl {crawl!r}: {NOTHING.get(state, state)}"
+    if any(held["reason"] == "robots" for held in advice["deferred"]):
+        why += "; the robots.txt of some hosts could not be read yet, and the server's log says why"
     return f"{why}; ask again in {duration(advice['retry_after_ms'])}" if state in {"running", "waiting"} else why
