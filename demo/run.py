@@ -127,6 +127,7 @@ def crawled(guide: str, web: TinyWeb, console: Console) -> dict[str, Any]:
     """Two crawlers, watched until they stop."""
     goal = {"topic": "database internals", "keywords": KEYWORDS}
     policy = {"robots": "ignore", "default_delay_s": DELAY_S, "strict": True}
+    policy["traps"] = False  # pages made of a dozen words look like one
     post(guide, "/v1/crawls/demo", {"goal": goal, "policy": policy}, "PUT")
     post(guide, "/v1/crawls/demo/seeds", {"urls": [site + "/" for site in web.sites]})
     spent: list[int] = []

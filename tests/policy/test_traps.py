@@ -332,3 +332,23 @@ def compiles(pattern: str) -> bool:
     except MalformedRequest:
         return False
     return True
+
+
+def test_a_catalogue_that_is_off_topic_and_tells_no_titles_is_no_trap() -> None:
+    """Its pages lead to more of their kind, under numbers; whether they repeat themselves nobody has said."""
+    clock, told = ManualClock(), 0
+    with Guide.open(":memory:", clock=clock) as guide:
+        guide.define("default", {"policy": OPEN})
+        guide.seed("default", [A])
+        for _ in range(20):
+            given = [one["url"] for one in ask(guide, max_urls=5)["assigned_urls"]]
+            pages = []
+            for url in given:
+                told += 1
+                links = [{"url": f"/item-{3 * told + more}", "anchor": f"item {3 * told + more}"} for more in range(3)]
+                pages.append({"url": url, "status": 200, "relevance": 0.0, "outlinks": links})
+            if pages:
+                guide.tell({"mcp_version": "2025-11", "crawler_id": "c-1", "fetches": pages})
+            clock.advance(1.0)
+        assert told > 50
+        assert guide.stats("default")["crawls"]["default"]["dropped"] == {}

@@ -69,7 +69,8 @@ def _worth(memory: Memory, page: Told, tried: bool) -> tuple[float, float]:
 
     A copy pays nothing. A page pays if it leads elsewhere under new words, or further inside under new words with a
     title of its own, or nowhere and is new in any way. One that leads only to new addresses under old words pays just
-    what it used, if it has a title of its own and is on topic; else it is worse than nothing. What only leads inside
+    what it used, if it has a title of its own and is on topic; else it is worse than nothing. A crawler that tells no
+    titles has not said that pages repeat themselves, so being off topic alone shuts nothing. What only leads inside
     may be the first step into a trap, so the first page of its kind (not `tried`) pays no more either.
     """
     spread, copied, titled = page.spread, _copied(memory, page), _titled(memory, page)
@@ -79,7 +80,7 @@ def _worth(memory: Memory, page: Told, tried: bool) -> tuple[float, float]:
     if copied or (inward and not titled):
         return (WASTED if inward else 1.0), 0.0
     if inward:
-        return (1.0, 1 / GROWTH) if relevant else (2.0, 0.0)
+        return (1.0, 1 / GROWTH) if relevant or not page.lesson.title[page.row] else (2.0, 0.0)
     return 1.0, (1.0 if leads or titled or relevant else 0.0)
 
 
