@@ -186,8 +186,12 @@ def test_pages_change_at_their_known_rate(made: SyntheticWeb) -> None:
     hashes = [[made.fetch(url, at).content_hash for at in days] for url in urls]
     changes = sum(one != other for its in hashes for one, other in pairwise(its))
     assert 0.5 * expected < changes < expected * 1.1
-    still = next(url for url in made.tasks()[0].relevant if made.change_rate(url) == 0)
-    assert made.fetch(still).content_hash == made.fetch(still, at=1e7).content_hash
+    still = [url for url in made.tasks()[0].relevant if made.change_rate(url) == 0]
+    then = [made.fetch(url).content_hash for url in still]
+    later = [made.fetch(url, at=1e7).content_hash for url in still]
+    answered = [(one, other) for one, other in zip(then, later, strict=True) if one and other]
+    assert len(answered) > len(still) / 2  # some host may be failing at either moment
+    assert all(one == other for one, other in answered)
 
 
 def test_robots_rules_and_sitemaps_say_what_is_so(made: SyntheticWeb) -> None:
