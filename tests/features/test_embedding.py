@@ -1,0 +1,131 @@
+"""Texts of one meaning lie near each other, and word pieces are found as WordPiece finds them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from crawlguide.core.errors import ConfigError
+from crawlguide.features.embedding import Embedding, words_of
+from crawlguide.features.embedding.table import SHIPPED, indexed, save
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crawlguide.features.embedding.table import F32
+
+PIECES = ["play", "##ing", "##er", "player", "s", "##s", "http", "server", "cafe"]
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Embedding:
+    return Embedding.load()
+
+
+def one_each() -> Embedding:
+    """Every piece has a direction of its own, so that a vector says which pieces it was made of."""
+    return indexed(PIECES, np.eye(len(PIECES), dtype=np.int8), np.ones(len(PIECES), np.float32))
+
+
+def pieces(text: str) -> dict[str, int]:
+    """How often each piece was found, up to a common factor of one."""
+    vector = one_each().embed([text])[0]
+    least = vector[vector > 0].min(initial=1)
+    return {PIECES[at]: round(float(vector[at] / least)) for at in np.flatnonzero(vector)}
+
+
+def test_the_longest_piece_wins_and_the_rest_continues_it() -> None:
+    assert pieces("playing") == {"play": 1, "##ing": 1}
+    assert pieces("players") == {"player": 1, "##s": 1}
+    assert pieces("play play playing") == {"play": 3, "##ing": 1}
+
+
+def test_a_continuation_never_begins_a_word() -> None:
+    assert pieces("ing er") == {}
+    assert pieces("s") == {"s": 1}
+
+
+def test_case_accents_and_other_marks() -> None:
+    assert pieces("CAFÉ, Café; cafe\u0301") == {"cafe": 1}
+    assert pieces("play—server\u00a0http“s”") == {"play": 1, "server": 1, "http": 1, "s": 1}
+
+
+@pytest.mark.parametrize("text", ["httpServer", "HTTPServer", "HTTP_server", "http-server", "Http/Server"])
+def test_words_within_names(text: str) -> None:
+    assert pieces(text) == {"http": 1, "server": 1}
+
+
+def test_very_long_runs_are_no_words() -> None:
+    assert pieces("play" + "s" * 100) == {}
+
+
+def test_rows_are_one_long_or_zero(shipped: Embedding) -> None:
+    vectors = shipped.embed(["databases", "", "日本語", "?!", "a longer text about regular expressions", "\x00"])
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (6, shipped.dims)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 0, 0, 1, 0], abs=1e-5)
+
+
+def test_a_batch_is_its_texts_one_by_one(shipped: Embedding) -> None:
+    texts = ["one", "", "naïve café", "SQL joins and indexes", "日本", "playing"]
+    together = shipped.embed(texts)
+    assert np.array_equal(together, np.concatenate([shipped.embed([text]) for text in texts]))
+    assert shipped.embed([]).shape == (0, shipped.dims)
+
+
+@pytest.mark.parametrize(
+    ("topic", "near", "far"),
+    [
+        ("databases", "SQL queries", "garden flowers"),
+        ("music", "MIDI synthesizer", "matrix inversion"),
+        ("encryption", "password hashing", "image resize"),
+        ("astronomy", "stars and planets", "mail server"),
+        ("animals", "horse", "parliament"),
+    ],
+)
+def test_meaning(shipped: Embedding, topic: str, near: str, far: str) -> None:
+    about, close, distant = shipped.embed([topic, near, far])
+    assert about @ close > about @ distant + 0.1
+
+
+def test_words_of_urls() -> None:
+    assert words_of("https://docs.example.org/en/HowTo/regular-expressions2.html?q=caf%C3%A9") == (
+        "example en how to regular expressions 2 q café"
+    )
+    assert words_of("https://www.example.co.uk/") == "example"
+    assert words_of("https://example.org/XMLParser/index.php?id=1234567&Page=3") == "example xml parser id page 3"
+    assert words_of("http://192.0.2.1:8080/a_b%2Fc") == "a b c"
+    assert words_of("http://[2001:db8::1]/x") == "x"
+    assert words_of("http://localhost/%ff%fe/%") == "localhost"
+
+
+def test_the_table_is_small_and_quickly_there() -> None:
+    assert SHIPPED.stat().st_size <= 8_000_000
+    timed = (
+        "import time; from crawlguide.features.embedding import Embedding; start = time.perf_counter();"
+        " Embedding.load(); print(time.perf_counter() - start)"
+    )
+    took = subprocess.run([sys.executable, "-c", timed], capture_output=True, check=True).stdout
+    assert float(took) < 0.5  # 0.02 s on a quiet machine
+
+
+def test_a_table_is_written_and_read(tmp_path: Path) -> None:
+    file = tmp_path / "table.npz"
+    own = one_each()
+    save(file, PIECES, own.table, own.scale)
+    vectors: F32 = Embedding.load(file).embed(["playing players"])
+    assert np.array_equal(vectors, own.embed(["playing players"]))
+
+
+def test_another_file_is_refused_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "other.npz"
+    np.savez(file, table=np.zeros((2, 2)), scale=np.zeros(2), vocabulary=np.zeros(1, np.uint8))
+    with pytest.raises(ConfigError, match="a row of bytes for each of 1 pieces"):
+        Embedding.load(file)
+    file.write_bytes(b"no zip")
+    with pytest.raises(ConfigError, match="expected a table of word pieces"):
+        Embedding.load(file)
