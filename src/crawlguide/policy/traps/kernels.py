@@ -20,7 +20,7 @@ from crawlguide.core.kernels import (
     part,
     records,
 )
-from crawlguide.policy.traps.letters import LINE_END, find, joined, skeleton
+from crawlguide.core.letters import LINE_END, find, joined, skeleton
 
 ACCOUNT = np.dtype(
     [("key", np.uint64), ("used", np.float64), ("paid", np.float64), ("suspicion", np.float64)]

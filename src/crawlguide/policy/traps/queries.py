@@ -3,8 +3,7 @@
 import numpy as np
 
 from crawlguide.core.kernels import part
-from crawlguide.policy.traps.dates import NONE, year_at
-from crawlguide.policy.traps.letters import (
+from crawlguide.core.letters import (
     EMPTY,
     NUMBER,
     alpha,
@@ -18,6 +17,7 @@ from crawlguide.policy.traps.letters import (
     stepped,
     together,
 )
+from crawlguide.policy.traps.dates import NONE, year_at
 from crawlguide.policy.traps.names import (
     ACTION,
     DATE,

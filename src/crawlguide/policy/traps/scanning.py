@@ -4,8 +4,8 @@ import numba
 import numpy as np
 
 from crawlguide.core.kernels import F64, I64, U64, Bytes, kernel, nothing, one_i64, part
+from crawlguide.core.letters import EMPTY, LINE_END, alpha, digit, exact, find, joined, skeleton, stepped
 from crawlguide.policy.traps.dates import NONE, dated, speaks_of_calendar
-from crawlguide.policy.traps.letters import EMPTY, LINE_END, alpha, digit, exact, find, joined, skeleton, stepped
 from crawlguide.policy.traps.queries import bared, counted, named, walked
 from crawlguide.policy.traps.shape import AHEAD, BACK, DEEP, HIGH_PAGE, LONG, VERY_DEEP, VERY_LONG
 from crawlguide.policy.traps.templates import DEEPEST, LONGEST_WORD
