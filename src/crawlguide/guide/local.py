@@ -90,7 +90,7 @@ class LocalGuide:
         options = config.guide
         self._rules = Engine(Path(options.rules), options.rules_timeout_ms / 1_000) if options.rules else None
         self.crawls = Crawls(store, config, seed, self.robots.copies, self._rules)
-        self.pipeline = Pipeline(store, config.guide, self.robots)
+        self.pipeline = Pipeline(store, config.guide, self.robots, clock)
         self._telling = Telling(store, self.robots)
         self._telemetry = telemetry
         self.recent: defaultdict[Crawl, Recent] = defaultdict(Recent)
@@ -237,7 +237,7 @@ class LocalGuide:
         if running.learner is not None:
             running.learner.given(walked.batch)
         expires = ask.at + lease_s(ask)
-        urls = answers.assigned(running, walked, ask, expires)
+        urls = answers.assigned(running, walked, max(ask.at, self.clock.now()), expires)
         self.recent[ask.crawl].answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
         given = Given(urls, held, dropped, degraded=answers.degraded(running, ask, walked))
         return answers.advice(running, ask, given, self._queries)

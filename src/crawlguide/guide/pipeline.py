@@ -15,6 +15,7 @@ from crawlguide.guide import seeking
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawlguide.core.clock import Clock
     from crawlguide.core.config import GuideOptions
     from crawlguide.core.protocols import Defers, Filter, Shuts, Store, Withholds
     from crawlguide.core.tables import F64, Mask, Rows
@@ -50,6 +51,7 @@ class Pipeline:
     store: Store
     options: GuideOptions
     robots: Keeper
+    clock: Clock
 
     async def walk(self, running: Running, ask: Ask) -> Walked:
         """Look at more candidates only while filters leave the answer short and there are more."""
@@ -152,8 +154,12 @@ class Pipeline:
             await self.store.withhold(ask.crawl, batch.hosts.name[held].tolist(), until[held])
 
     async def _reserved(self, running: Running, ask: Ask, walked: Walked) -> Walked:
-        """The promise: leases and host slots in one step; rows that another crawler got first drop out."""
-        grants = await self.store.reserve(ask.crawl, walked.batch, lease_terms(running, ask))
+        """The promise: leases and host slots in one step; rows that another crawler got first drop out.
+
+        Filters may have taken their time: a slot lies no earlier than now, or it would be told too late to be kept.
+        """
+        terms = lease_terms(running, replace(ask, at=max(ask.at, self.clock.now())))
+        grants = await self.store.reserve(ask.crawl, walked.batch, terms)
         granted = Walked(walked.batch, walked.terms, grants.start, grants.metadata, walked.dropped, walked.deferred)
         return granted.take(np.flatnonzero(grants.outcome == LEASED)) if np.count_nonzero(grants.outcome) else granted
 

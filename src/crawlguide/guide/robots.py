@@ -238,12 +238,13 @@ class Keeper:
         origin = await self._errands.get()
         began = self._clock.now()
         answer = await outgoing.get(address(origin), self._wanted[origin].agent, MAX_BYTES + 1)
+        came = self._clock.now()
         first, want = (await self._known(origin)).version == 0, self._wanted.pop(origin)
         _say(origin, answer)
         try:
             delay_s = await self._settled(Tried(origin, answer.status, answer.body, began), known, want)
-            if first:  # the pages of the host come a delay after its robots.txt
-                await self._store.control(urls.queue(address(origin)), block_until=began + delay_s)
+            if first:  # the pages of the host come a delay after its robots.txt, which it was asked for no later
+                await self._store.control(urls.queue(address(origin)), block_until=came + delay_s)
             await self._store.commit(durable=False)
         except CrawlGuideError as problem:  # of the store, which says so itself; whoever asks wants the file again
             words = "robots.txt of {origin} was not kept: {problem}"
