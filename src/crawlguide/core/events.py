@@ -12,6 +12,7 @@ from typing import Literal
 Event = Literal[
     "opened", "start", "stopping", "stop",
     "crawl_created", "crawl_changed", "crawl_paused", "crawl_resumed", "crawl_finished", "crawl_deleted",
+    "warm_start",
     "request_refused", "request_failed", "request_slow",
     "high_risk", "rules_loaded", "rules_failed",
     "robots_unread", "robots_ignored", "sitemap_unread",

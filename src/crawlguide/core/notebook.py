@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crawlguide.core.tables import I64
 
 Records = np.ndarray[Any, Any]
@@ -34,6 +36,8 @@ class Sheet:
 
     def changed(self, rows: I64) -> None:
         """These records are not as they were; told before the next commit, in any order, some perhaps twice."""
+        if len(rows) and int(rows.astype(np.uint64).max()) >= self.used:  # what is less than 0 becomes very large
+            raise IndexError(f"records 0 to {self.used - 1} are in use, told that {rows.min()} to {rows.max()} changed")
 
 
 class Notebook:
@@ -46,8 +50,31 @@ class Notebook:
         """The sheet of that name as it was left; empty if there was none, or one with records of another kind."""
         found = self._sheets.get(name)
         if found is None or found.rows.dtype != kind:
+            _check(name, kind)
             found = self._sheets[name] = self._blank(name, kind)
         return found
+
+    def take_over(self, other: Notebook, names: Sequence[str]) -> bool:
+        """Begin with another's sheets of these names, unless one of them is in use here; whether anything was taken."""
+        mine, theirs = self.in_use(), other.in_use()
+        taken = [name for name in names if name in theirs]
+        if not taken or not mine.keys().isdisjoint(names):
+            return False
+        for name in taken:
+            sheet, source = self.sheet(name, theirs[name].rows.dtype), theirs[name]
+            sheet.fit(source.used)
+            sheet.rows[: source.used] = source.rows[: source.used]
+            sheet.changed(np.arange(source.used))
+        return True
+
+    def in_use(self) -> dict[str, Sheet]:
+        """The sheets on which something is written, by name."""
+        return {name: sheet for name, sheet in sorted(self._sheets.items()) if sheet.used}
+
+    @property
+    def nbytes(self) -> int:
+        """What all sheets take in memory."""
+        return sum(sheet.rows.nbytes for sheet in self._sheets.values())
 
     def _blank(self, name: str, kind: np.dtype[Any]) -> Sheet:  # noqa: ARG002 - a store that keeps it needs the name
         return Sheet(kind)
@@ -60,3 +87,22 @@ class Remembers(Protocol):
     def remember(self, notebook: Notebook) -> None:
         """Called once, before anything else: go on from what lies in the notebook, and write into it from now on."""
         ...
+
+
+@runtime_checkable
+class Transfers(Remembers, Protocol):
+    """One that can begin with what another crawl has learned."""
+
+    @property
+    def transferable(self) -> tuple[str, ...]:
+        """The sheets that mean the same in another crawl: no numbers of its rows, no ids of its URLs."""
+        ...
+
+
+def _check(name: str, kind: np.dtype[Any]) -> None:
+    """A sheet has to find room on a disk, and to be read there by another version of numpy."""
+    if not (0 < len(name) <= LONGEST_NAME and name.isascii() and name.isprintable()):
+        raise ValueError(f"sheet {name!r}: expected a name of 1 to {LONGEST_NAME} printable ASCII characters")
+    fields = [kind] if kind.fields is None else [field[0].base for field in kind.fields.values()]
+    if kind.subdtype or not kind.itemsize or any(each.hasobject or each.names for each in fields):
+        raise ValueError(f"sheet {name!r}: expected numbers, or records of numbers and arrays of numbers, got {kind}")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.crawls import Weights
     from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage
+    from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F64, I64, U64, Mask
     from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import (
@@ -71,6 +72,22 @@ class Learner(Predictor, Protocol):
 
         The URLs that a lesson's links lead to are ranked anew in any case. Of those returned the first 2 000 are, so
         that no tell costs more than it may; whoever has more keeps them for the next lesson.
+        """
+        ...
+
+
+@runtime_checkable
+class Explores(Protocol):
+    """A predictor that also says what may be learned by fetching a row, and which rows to look at for that."""
+
+    def explore(self, batch: Batch) -> F64:
+        """What each row is worth beyond its value, in the same units; 0: nothing."""
+        ...
+
+    def also(self, ask: Ask, wanted: int) -> U64:
+        """Of an answer of `wanted` URLs some may be others than the best: those to look at besides.
+
+        Those that do not wait, or whose host may not be fetched now, are passed over.
         """
         ...
 
@@ -198,10 +215,13 @@ class Store(Protocol):
         """Add links. A known URL gains evidence and keeps its state; one with a `reason` is dropped on sight."""
         ...
 
-    async def gather(self, crawl: Crawl, ask: Ask, limit: int, horizon_s: float, per_host: int) -> Batch:
+    async def gather(
+        self, crawl: Crawl, ask: Ask, limit: int, horizon_s: float, per_host: int, also: U64 | None = None
+    ) -> Batch:
         """The best queued URLs of hosts that may be fetched within the horizon, best first, O(limit).
 
         A store spread over partitions looks into a few of them: best first then means among those it looked into.
+        Those named in `also` stand behind them, as far as they wait and their hosts may be fetched.
         """
         ...
 
@@ -269,6 +289,15 @@ class Store(Protocol):
 
     async def state_put(self, crawl: Crawl, name: str, state: bytes, version: int) -> bool:
         """Write if `version` is newer than what is there; True if it was."""
+        ...
+
+    async def notebook(self, crawl: Crawl) -> Notebook:
+        """Where the crawl's strategy keeps what it learns. It lasts with the next commit, like all else, and goes with
+        the crawl."""
+        ...
+
+    async def generation(self) -> int:
+        """Another number than before if all was read anew since: what was lent before (notebooks) is of no use then."""
         ...
 
     async def find(self, crawl: Crawl, ids: U64) -> list[UrlRecord | None]: ...

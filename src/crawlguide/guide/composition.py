@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from crawlguide import policy
 from crawlguide.core import plugs
 from crawlguide.core.errors import MalformedRequest
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
     from crawlguide.core.crawls import Definition, Weights
     from crawlguide.core.protocols import Filter, Predictor, Sampler, Strategy
+
+WARM_START = "strategy.warm_start"
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,23 @@ def strategy(definition: Definition, seed: int, plugins: Collection[str]) -> Str
     if not isinstance(kind, str):
         raise MalformedRequest(f"strategy.kind: expected a name, got {kind!r}", field="strategy.kind")
     plug = plugs.module(strategies, kind, "strategy.kind", plugins)
-    built: Strategy = plug.build(plugs.options(plug, definition.strategy, "strategy"), seed, definition.goal)
+    given = cold(definition).strategy
+    built: Strategy = plug.build(plugs.options(plug, given, "strategy"), seed, definition.goal)
     return built
+
+
+def warm_start(definition: Definition) -> str | None:
+    """The crawl whose learned state this one begins with. Every strategy has this option beside its own."""
+    name = definition.strategy.get("warm_start")
+    if name is not None and not isinstance(name, str):
+        raise MalformedRequest(f"{WARM_START}: expected the name of a crawl, got {name!r}", field=WARM_START)
+    return name
+
+
+def cold(definition: Definition) -> Definition:
+    """The same crawl, beginning with nothing."""
+    options = {name: value for name, value in definition.strategy.items() if name != "warm_start"}
+    return msgspec.structs.replace(definition, strategy=options)
 
 
 def compile_all() -> None:

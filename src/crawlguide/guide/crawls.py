@@ -14,7 +14,7 @@ from crawlguide.core.errors import NotFound
 from crawlguide.core.events import WARNING, happened
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.types import Crawl
-from crawlguide.guide import renewal
+from crawlguide.guide import remembering, renewal
 from crawlguide.guide.running import Record, Running, inherit, running
 
 if TYPE_CHECKING:
@@ -37,32 +37,38 @@ class Crawls:
         self._config = config
         self._seed = seed
         self.known: dict[Crawl, Running] = {}  # those that were asked or told since this guide opened
+        self._before: dict[Crawl, Running] = {}  # what was known before the store had to read all anew
+        self._generation = 0  # of the store
         self._noted: dict[Crawl, str] = {}
 
     async def get(self, crawl: Crawl, at: float, create: bool = True) -> Running:
+        await self._keep_up()
         found = self.known.get(crawl)
         if found is not None:
             return found
         stored = await self._store.crawl_get(crawl)
         if stored is not None:
-            return self._start(crawl, msgspec.json.decode(stored, type=Record))
+            return await self._start(crawl, msgspec.json.decode(stored, type=Record))
         if not (create and self._config.crawls.auto_create):
             raise await self._unknown(crawl)
         await self._begin(crawl, Record(), at)
-        return self._start(crawl, Record())
+        return await self._start(crawl, Record())
 
     async def put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
         """Create or replace; True if it is new. A known frontier is judged anew by the new definition."""
         built = self._built(Record(definition))  # refuses what cannot be built
         new = await self._store.crawl_get(crawl) is None
-        if new:
+        old = None if new else await self.get(crawl, at)
+        await remembering.check(self._store, crawl, built, old)
+        if old is None:
             await self._begin(crawl, Record(definition), at)
-            self._start(crawl, Record(definition))
+            await self._start(crawl, Record(definition))
             return True
-        old = await self.get(crawl, at)
         built.record = Record(definition, old.record.paused, renewal.states(old.record, definition))
         if renewal.same_judge(old.definition, definition):  # what it has learned stays
             built.strategy, built.learner = old.strategy, old.learner
+        else:
+            await remembering.remember(self._store, crawl, built)
         inherit(built, old)
         self.known[crawl] = built
         await self._save(crawl, built.record, at)
@@ -85,6 +91,7 @@ class Crawls:
 
     async def delete(self, crawl: Crawl) -> None:
         self.known.pop(crawl, None)
+        self._before.pop(crawl, None)
         self._noted.pop(crawl, None)
         if not await self._store.crawl_delete(crawl):
             raise await self._unknown(crawl)
@@ -136,9 +143,21 @@ class Crawls:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return NotFound(f"crawl_id: no crawl named {crawl.name!r}{hint}", field="crawl_id")
 
-    def _start(self, crawl: Crawl, record: Record) -> Running:
-        self.known[crawl] = self._built(record)
-        return self.known[crawl]
+    async def _start(self, crawl: Crawl, record: Record) -> Running:
+        built = self._built(record)
+        await remembering.remember(self._store, crawl, built)
+        if crawl in self._before:
+            inherit(built, self._before.pop(crawl))
+        self.known[crawl] = built
+        return built
+
+    async def _keep_up(self) -> None:
+        """What was built on a store that has read all anew since may have learned what nobody knows any more."""
+        generation = await self._store.generation()
+        if generation != self._generation:
+            self._generation = generation
+            self._before.update(self.known)
+            self.known.clear()
 
     def _built(self, record: Record) -> Running:
         options = self._config
@@ -165,6 +184,7 @@ class Crawls:
                 await self._save(crawl, found.record, at)
 
     async def renew_all(self, at: float) -> None:
+        await self._keep_up()
         for crawl, found in list(self.known.items()):
             if found.record.renew:
                 await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)

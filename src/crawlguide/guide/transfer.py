@@ -18,6 +18,7 @@ from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import MalformedRequest, UrlError
 from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.types import KnownLink, KnownPage, KnownUrl
+from crawlguide.guide.composition import WARM_START, cold
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -101,12 +102,15 @@ async def _take(guide: LocalGuide, crawl: Crawl, line: bytes) -> int:
 
 
 async def _define(guide: LocalGuide, crawl: Crawl, line: DefinitionLine) -> None:
-    """A definition counts where there is none yet."""
-    if await guide.store.crawl_get(crawl) is None:
-        try:
-            await guide.define(crawl, line.definition)
-        except MalformedRequest as wrong:
+    """A definition counts where there is none yet. What it was to begin with may be known here or not."""
+    if await guide.store.crawl_get(crawl) is not None:
+        return
+    try:
+        await guide.define(crawl, line.definition)
+    except MalformedRequest as wrong:
+        if wrong.field != WARM_START:
             raise UrlError(wrong.message) from None
+        await guide.define(crawl, cold(line.definition))
 
 
 async def _links(guide: LocalGuide, crawl: Crawl, line: KnownPage) -> None:

@@ -1,9 +1,11 @@
-"""One crawl on the shelf: its definition, frontier, answers and learned state."""
+"""One crawl on the shelf: its definition, frontier, answers and what its strategy has learned."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from crawlguide.core.notebook import Notebook
 
 if TYPE_CHECKING:
     from crawlguide.store.expiring import Kept
@@ -18,3 +20,4 @@ class Book:
     answers: Kept
     told: Kept
     states: Shelf
+    notebook: Notebook = field(default_factory=Notebook)

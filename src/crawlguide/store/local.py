@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F64, I64, U64
     from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import (
@@ -65,7 +66,8 @@ class LocalStore:
     async def figures(self) -> Mapping[str, float]:
         known = [book.frontier for book in self._books.values()]
         tables = [table for one in known for table in (one.table, one.index.ids, one.hosts.rows)]
-        return {"columns_bytes": float(sum(table.nbytes for table in tables))}
+        learned = sum(book.notebook.nbytes for book in self._books.values())
+        return {"columns_bytes": float(sum(table.nbytes for table in tables) + learned)}
 
     @property
     def folder(self) -> Path | None:
@@ -116,7 +118,9 @@ class LocalStore:
         self._changing(at)
         return discovery.discover(self._frontier(crawl), links, parents, at)
 
-    async def gather(self, crawl: Crawl, ask: Ask, limit: int, horizon_s: float, per_host: int) -> Batch:
+    async def gather(
+        self, crawl: Crawl, ask: Ask, limit: int, horizon_s: float, per_host: int, also: U64 | None = None
+    ) -> Batch:
         frontier = self._frontier(crawl)
         frontier.wake(ask.at)
         until = ask.at + horizon_s
@@ -124,7 +128,20 @@ class LocalStore:
         focus = self._focus(frontier, ask, until)
         if len(focus):
             rows = np.concatenate([focus, rows[~np.isin(rows, focus)]])
+        if also is not None and len(also):
+            more = self._waiting(frontier, also, until)
+            rows = np.concatenate([rows, more[~np.isin(more, rows)]])
         return views.batch(frontier, rows)
+
+    def _waiting(self, frontier: Frontier, ids: U64, until: float) -> I64:
+        """The rows of those that wait on hosts that open by then."""
+        rows = np.unique(frontier.index.find(ids))
+        rows = rows[rows >= 0]
+        rows = rows[(frontier.table["state"][rows] == QUEUED) & np.isnan(frontier.table["due"][rows])]
+        hosts = frontier.table["host"][rows]
+        opens = np.maximum(frontier.hosts.rows["withheld"][hosts], self._pace.opens[frontier.hosts.pace_row[hosts]])
+        waiting: I64 = rows[opens <= until]
+        return waiting
 
     def _focus(self, frontier: Frontier, ask: Ask, until: float) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Some rows of the hosts the crawler works on, so that they are considered whatever their rank."""
@@ -264,6 +281,12 @@ class LocalStore:
         return growth.sweep(frontier, at)
 
     # looking in
+
+    async def notebook(self, crawl: Crawl) -> Notebook:
+        return self._book(crawl).notebook
+
+    async def generation(self) -> int:
+        return 0  # what is in memory is never read anew
 
     async def find(self, crawl: Crawl, ids: U64) -> list[UrlRecord | None]:
         frontier = self._frontier(crawl)
