@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup demo serve test check docs bench crash faults machine lab walls clean
+.PHONY: help setup demo serve test check docs bench crash faults machine politeness lab walls clean
 
 help:  ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -26,6 +26,7 @@ serve: $(READY)  ## the guide on http://127.0.0.1:8080 until Ctrl-C
 
 test: $(READY)  ## all tests
 	@sh scripts/debian-packages.sh strace "command -v strace"
+	@sh scripts/debian-packages.sh iproute2 "command -v ip || test -x /sbin/ip"
 	@sh scripts/debian-packages.sh chromium "command -v chromium"
 	$(BIN)/python -m pytest tests
 
@@ -59,6 +60,9 @@ faults: $(READY)  ## every single call to the disk fails once, in its turn
 
 machine: $(READY)  ## long random histories: the embedded store against the memory store, with restarts
 	MACHINE_EXAMPLES=300 $(BIN)/python -m pytest tests/store/test_machine.py --timeout 3600
+
+politeness: $(READY)  ## 16 crawlers on 50 hosts for a minute, four times: usual, killed, strict, strict and killed
+	$(BIN)/python -m tests.politeness.trial --seconds 60
 
 lab: $(READY)  ## every policy on the recorded webs beside this folder, with reports (hours)
 	for web in docsweb debpkg wikispeedia; do \
