@@ -1,7 +1,7 @@
 """A reference, not a policy: it is shown which of the URLs it has found are relevant. Those first.
 
-Where it has none, it goes by the best page that links to a URL, as `best-first` does: it does not know where links
-lead beyond the next page.
+Where it has none, it takes the URL that most relevant pages link to, of equals a random one: it does not know where
+links lead beyond the next page, so it is no bound, and a good explorer may pass it.
 """
 
 from __future__ import annotations
@@ -36,5 +36,5 @@ class OneHop(Evidence):
         self.gold = np.array(sorted(urls.identity(url) for url in gold), np.uint64)
 
     def judged(self, number: I64) -> F64:
-        relevant = np.isin(self.known.ids[number], self.gold)
-        return np.where(relevant, 1.0, self.known["best"][number] / 2.0)
+        relevant, total = np.isin(self.known.ids[number], self.gold), self.known["total"][number]
+        return np.where(relevant, 1.0, total / (1.0 + total) / 2.0)
