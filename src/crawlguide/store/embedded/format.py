@@ -14,7 +14,7 @@ from crawlguide.store.embedded.journal import TABLES, Column
 if TYPE_CHECKING:
     from pathlib import Path
 
-VERSION = 1
+VERSION = 2  # 2: notebooks
 
 
 class Written(msgspec.Struct):
@@ -59,15 +59,12 @@ class Reader:
 
     @property
     def is_old(self) -> bool:
+        """Whether the same was said in other records."""
         return any(self.tables.get(name) != kind for name, kind in TABLES.items())
 
     def records(self, table: str, data: bytes) -> Column:
         kind = self.tables[table]
-        if len(data) % kind.itemsize:
-            raise DataError(
-                f"data: a piece of table {table!r} has {len(data)} bytes, not a multiple of {kind.itemsize}"
-            )
-        old = np.frombuffer(data, kind)
+        old = whole(table, kind, data)
         if kind == TABLES[table]:
             return old
         if kind.names is None:
@@ -79,6 +76,13 @@ class Reader:
             if new.dtype[name] == np.float64:
                 new[name] = np.nan  # not known
         return new
+
+
+def whole(table: str, kind: np.dtype[Any], data: bytes) -> Column:
+    """The records in a piece of a table."""
+    if len(data) % kind.itemsize:
+        raise DataError(f"data: a piece of table {table!r} has {len(data)} bytes, not a multiple of {kind.itemsize}")
+    return np.frombuffer(data, kind)
 
 
 def reader(kept: bytes, folder: Path) -> Reader:

@@ -68,6 +68,14 @@ def piece(owner: int, table: str, column: Column, rows: I64) -> Piece:
     return Piece(owner, table, rows.astype(np.int32).tobytes(), records.tobytes())
 
 
+def each_once(rows: list[I64]) -> I64:
+    """The rows in all of these, in order. numpy's `unique` takes several times as long."""
+    ordered = np.sort(np.concatenate(rows))
+    new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
+
+
 def crawl_pieces(owner: int, frontier: Frontier, rows: I64, hosts: I64, queues: I64) -> list[Piece]:
     """Changed rows with their ids, hosts, domains and politeness queues."""
     pace, known = frontier.pace, frontier.hosts

@@ -29,6 +29,10 @@ def shelves(disk: Disk, owner: int) -> Shelves:
     )
 
 
+def sheets(disk: Disk, owner: int) -> DiskShelf:
+    return shelf(disk, owner, b"n")
+
+
 def answers(disk: Disk, owner: int) -> DiskExpiring:
     return DiskExpiring(shelf(disk, owner, b"a"), shelf(disk, owner, b"A"))
 

@@ -20,6 +20,7 @@ from crawlguide.core.events import happened
 from crawlguide.store.changes import Changes
 from crawlguide.store.embedded import journal, keys
 from crawlguide.store.embedded.committer import Committer
+from crawlguide.store.embedded.notebook import KeptNotebook
 from crawlguide.store.embedded.snapshot import Snapshot
 from crawlguide.store.shelves import key_of
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import I64
     from crawlguide.store.embedded.disk import Disk
     from crawlguide.store.embedded.journal import Column
+    from crawlguide.store.embedded.notebook import KeptSheet
     from crawlguide.store.embedded.shelf import DiskShelf
     from crawlguide.store.frontier import Frontier
     from crawlguide.store.hosts import CrawlHosts
@@ -48,6 +50,7 @@ class Commit:
     shelves: Mapping[DiskShelf, Mapping[bytes, bytes | None]]
     rows: list[tuple[Changes, I64, I64, I64]]
     queues: I64
+    sheets: list[tuple[KeptSheet, I64]]
     domains: list[tuple[CrawlHosts, set[int]]]
 
 
@@ -56,11 +59,13 @@ class Ledger:
         """`synced` is told, in the commit thread, what each sync took."""
         self.disk, self.pace, self._took = disk, pace, synced
         self.frontiers: dict[int, tuple[Frontier, Changes]] = {}
+        self.notebooks: dict[int, KeptNotebook] = {}
         self.folder = keys.shelf(disk, keys.FOLDER, b"F")
         self.log_end = self.log_bytes = 0
         self.latest = 0.0  # the last instant anybody spoke of
         self._log = disk.shelf("log", b"")
         self._dirty: dict[Changes, None] = {}
+        self._sheets: dict[KeptSheet, None] = {}  # those with something to write
         self._owner_of: dict[Changes, int] = {}
         self._unsynced: deque[Commit] = deque()
         self._written = self._synced = 0
@@ -72,6 +77,10 @@ class Ledger:
     def watch(self) -> Changes:
         return Changes(self._dirty)
 
+    def notebook(self, owner: int) -> KeptNotebook:
+        self.notebooks[owner] = KeptNotebook(owner, keys.sheets(self.disk, owner), self._sheets)
+        return self.notebooks[owner]
+
     def add(self, owner: int, frontier: Frontier, changes: Changes) -> None:
         self.frontiers[owner] = (frontier, changes)
         self._owner_of[changes] = owner
@@ -81,6 +90,8 @@ class Ledger:
         _, changes = self.frontiers.pop(owner)
         del self._owner_of[changes]
         self._dirty.pop(changes, None)
+        for sheet in self.notebooks.pop(owner).kept():
+            self._sheets.pop(sheet, None)
         self._snapshot.abandon()
         for shelf in [shelf for shelf in self.disk.changed if shelf.is_below(key_of(owner))]:
             shelf.pending.clear()
@@ -120,7 +131,7 @@ class Ledger:
 
     def _is_ahead(self) -> bool:
         """Is there anything in memory that is not written?"""
-        return bool(self._dirty or self.disk.changed or self.pace.touched)
+        return bool(self._dirty or self._sheets or self.disk.changed or self.pace.touched)
 
     def rest(self) -> None:
         """When there is time, and nothing in memory that is not written: bring a running snapshot on."""
@@ -172,18 +183,21 @@ class Ledger:
             counters.append(journal.counters(owner, frontier))
         if not taken:
             pieces.append(journal.piece(keys.FOLDER, "pace", self.pace.rows, touched))
+        sheets = [(sheet, sheet.take()) for sheet in self._sheets]
+        pieces += [journal.piece(sheet.owner, sheet.table, sheet.rows, rows) for sheet, rows in sheets]
         size = self._log_entry(pieces, counters)
         shelves = {shelf: shelf.pending for shelf in self.disk.changed}
         for shelf in shelves:
             shelf.pending = {}
         self._dirty.clear()
+        self._sheets.clear()
         self.disk.changed.clear()
         self.pace.touched.clear()
         known = [self.frontiers[self._owner_of[changes]][0].hosts for changes, *_ in taken]
         domains = [(its_hosts, its_hosts.forgotten_domains) for its_hosts in known]
         for its_hosts in known:
             its_hosts.forgotten_domains = set()
-        return Commit(self._written + 1, shelves, taken, touched, domains), size
+        return Commit(self._written + 1, shelves, taken, touched, sheets, domains), size
 
     def _log_entry(self, pieces: list[journal.Piece], counters: list[journal.Counters]) -> int:
         entry = journal.encode(journal.Entry(self.latest, pieces, counters))
@@ -201,6 +215,8 @@ class Ledger:
             if changes in self._owner_of:
                 changes.rows(np.concatenate([rows, given]))
                 changes.hosts(hosts)
+        for sheet, rows in commit.sheets:
+            sheet.changed(rows)
         self.pace.touched.update(commit.queues.tolist())
         for hosts_of_crawl, domains in commit.domains:
             hosts_of_crawl.forgotten_domains |= domains
@@ -235,6 +251,9 @@ class Ledger:
             yield owner, "ids", frontier.index.ids, frontier.index.rows
             yield owner, "hosts", frontier.hosts.rows, frontier.hosts.end
             yield owner, "domains", frontier.hosts.domain_pages, len(frontier.hosts.domain_pages)
+        for owner, notebook in list(self.notebooks.items()):
+            for sheet in notebook.kept():
+                yield owner, sheet.table, sheet.rows, sheet.used
 
     def _advance(self, logged: int) -> None:
         """Begin a snapshot when the log has outgrown the tables; bring one that runs on, faster than the log grows."""

@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.store.embedded import journal
-from crawlguide.store.embedded.snapshot import CHUNK
+from crawlguide.store.embedded.notebook import MARK
+from crawlguide.store.embedded.shelf import beyond
+from crawlguide.store.embedded.snapshot import CHUNK, table_key
 from crawlguide.store.rows import DROPPED, FREE, LEASED, QUEUED
 from crawlguide.store.shelves import key_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crawlguide.store.embedded.disk import Disk
     from crawlguide.store.embedded.format import Reader
     from crawlguide.store.embedded.journal import Column, Counters
+    from crawlguide.store.embedded.notebook import KeptSheet
     from crawlguide.store.frontier import Frontier
 
 
@@ -29,6 +34,7 @@ class Loaded:
     disk: Disk
     reader: Reader
     frontiers: dict[int, Frontier]
+    sheets: dict[tuple[int, str], KeptSheet]
     columns: dict[tuple[int, str], Column] = field(default_factory=dict)
     counters: dict[int, Counters] = field(default_factory=dict)
     at: float = 0.0
@@ -41,7 +47,11 @@ class Loaded:
             self.columns[owner, "rows"], self.columns[owner, "ids"] = frontier.table, frontier.index.ids
         for owner in [*self.frontiers, 0]:
             for table in journal.TABLES:
-                self._read_chunks(owner, table)
+                for first, value in self._chunks(owner, table):
+                    self._put(owner, table, self.reader.records(table, value), first)
+        for (owner, table), sheet in self.sheets.items():
+            for first, value in self._chunks(owner, table):
+                sheet.put(np.arange(first, first + len(value) // sheet.rows.itemsize), value)
         self.log_end = log_start
         for key, value in self.disk.items("log", b"", key_of(log_start, 8)):
             self._apply(journal.decode(value))
@@ -50,11 +60,11 @@ class Loaded:
     def column(self, owner: int, table: str) -> Column:
         return self.columns.setdefault((owner, table), np.zeros(0, journal.TABLES[table]))
 
-    def _read_chunks(self, owner: int, table: str) -> None:
-        prefix = key_of(owner) + table.encode().ljust(8)
+    def _chunks(self, owner: int, table: str) -> Iterator[tuple[int, bytes]]:
+        """The pieces of a table as the last snapshot left them, each with the number of its first record."""
+        prefix = table_key(owner, table)
         for key, value in self.disk.items("rows", prefix):
-            first = int.from_bytes(key[len(prefix) :], "big") * CHUNK
-            self._put(owner, table, self.reader.records(table, value), first)
+            yield int.from_bytes(key[len(prefix) :], "big") * CHUNK, value
 
     def _put(self, owner: int, table: str, records: Column, first: int) -> None:
         rows = np.arange(first, first + len(records))
@@ -65,7 +75,12 @@ class Loaded:
         for piece in entry.pieces:
             if piece.owner and piece.owner not in self.frontiers:  # of a crawl that was deleted since
                 continue
-            rows, records = np.frombuffer(piece.rows, np.int32), self.reader.records(piece.table, piece.records)
+            rows = np.frombuffer(piece.rows, np.int32)
+            if piece.table.startswith(MARK):
+                if (piece.owner, piece.table) in self.sheets:  # else another sheet has taken its place
+                    self.sheets[piece.owner, piece.table].put(rows, piece.records)
+                continue
+            records = self.reader.records(piece.table, piece.records)
             if piece.table == "given":
                 self._give(piece.owner, rows, records)
                 continue
@@ -118,6 +133,14 @@ def _rows_in_use(frontier: Frontier) -> int:
     """Every row that was ever given out has an id."""
     used = np.flatnonzero(frontier.index.ids)
     return int(used[-1]) + 1 if len(used) else 0
+
+
+def sweep(disk: Disk, owner: int, tables: list[str]) -> None:
+    """What a snapshot has left of sheets that are no more."""
+    for table in tables:
+        prefix = table_key(owner, table)
+        if next(disk.items("rows", prefix), None) is not None:
+            disk.delete_range("rows", prefix, beyond(prefix))
 
 
 def give_back_memory() -> None:

@@ -24,8 +24,12 @@ CHUNK = 512
 Tables = Callable[[], Iterator[tuple[int, str, Column, int]]]
 
 
+def table_key(owner: int, table: str) -> bytes:
+    return key_of(owner) + table.encode().ljust(8)
+
+
 def chunk_key(owner: int, table: str, number: int) -> bytes:
-    return key_of(owner) + table.encode().ljust(8) + key_of(number)
+    return table_key(owner, table) + key_of(number)
 
 
 @dataclass

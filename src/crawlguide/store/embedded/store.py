@@ -46,6 +46,8 @@ class Listed(msgspec.Struct, array_like=True):
 class EmbeddedStore(LocalStore):
     """Every change is in RocksDB's log when `commit` returns, and on the disk if it was to be durable."""
 
+    _generation = 0  # how often all had to be read anew
+
     def __init__(self, folder: Path, quota: Quota) -> None:
         self._start(folder, quota)
 
@@ -61,6 +63,7 @@ class EmbeddedStore(LocalStore):
         try:
             self._open()
         except BaseException:
+            self._disk.torn = True  # whoever comes next does not take half of it for all
             self._ledger.abandon()
             raise
         self.opened_s = time.monotonic() - began
@@ -70,6 +73,7 @@ class EmbeddedStore(LocalStore):
 
         Nothing acknowledged is lost by that: it was written before it was acknowledged.
         """
+        self._generation += 1
         with contextlib.suppress(CrawlGuideError):
             self._ledger.abandon()
         try:
@@ -107,6 +111,11 @@ class EmbeddedStore(LocalStore):
         self._load(reader)
         if reader.is_old:
             self._ledger.rewrite({FORMAT: formats.now(), LOG_START: key_of(0, 8)})
+        elif reader.version < formats.VERSION:
+            self._ledger.folder.put(FORMAT, formats.now())
+            self._ledger.write()
+            self._disk.sync()
+        if reader.is_old or reader.version < formats.VERSION:
             self.migrated_from = reader.version
 
     def _take_over(self, owner: int, listed: Listed) -> None:
@@ -115,10 +124,12 @@ class EmbeddedStore(LocalStore):
         else:
             crawl = Crawl(listed.tenant, listed.name)
             self._books[crawl] = self._book_of(crawl, owner, listed.definition)
+            self._ledger.notebooks[owner].open()
 
     def _load(self, reader: Reader) -> None:
         frontiers = {owner: frontier for owner, (frontier, _) in self._ledger.frontiers.items()}
-        loaded = loading.Loaded(self._disk, reader, frontiers)
+        sheets = [sheet for notebook in self._ledger.notebooks.values() for sheet in notebook.kept()]
+        loaded = loading.Loaded(self._disk, reader, frontiers, {(sheet.owner, sheet.table): sheet for sheet in sheets})
         for owner in frontiers:
             kept = keys.shelf(self._disk, owner, b"c").get(b"")
             if kept is not None:
@@ -127,6 +138,8 @@ class EmbeddedStore(LocalStore):
         self._pace.load(loaded.column(keys.FOLDER, "pace"))
         for owner in frontiers:
             loading.restore_crawl(loaded, owner)
+        for owner, notebook in self._ledger.notebooks.items():
+            loading.sweep(self._disk, owner, notebook.replaced())
         loading.give_back_memory()
         self._ledger.latest, self._ledger.log_end, self._ledger.log_bytes = loaded.at, loaded.log_end, loaded.log_bytes
 
@@ -143,7 +156,7 @@ class EmbeddedStore(LocalStore):
         self._ledger.add(owner, frontier, changes)
         self._owners[crawl] = owner
         answers, told = keys.answers(self._disk, owner), keys.told(self._disk, owner)
-        return Book(definition, frontier, answers, told, shelves.states)
+        return Book(definition, frontier, answers, told, shelves.states, self._ledger.notebook(owner))
 
     async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
         self._changing(at)
@@ -172,6 +185,10 @@ class EmbeddedStore(LocalStore):
     async def crawl_list(self, tenant: str) -> list[Crawl]:
         self._mend()
         return await super().crawl_list(tenant)
+
+    async def generation(self) -> int:
+        self._mend()
+        return self._generation
 
     def _mend(self) -> None:
         if self._disk.torn:
@@ -227,6 +244,9 @@ class EmbeddedStore(LocalStore):
             live = np.flatnonzero(frontier.table["state"][: frontier.index.rows] != FREE)
             digest.update(_facts(frontier.table, live) + frontier.index.ids[live].tobytes())
             digest.update(_facts(frontier.hosts.rows, frontier.hosts.numbers()))
+            for name, sheet in self._books[crawl].notebook.in_use().items():
+                digest.update(repr((name, sheet.used)).encode() + formats.layout(sheet.rows.dtype).encode())
+                digest.update(_facts(sheet.rows, np.arange(sheet.used)))
             digest.update(repr(sorted((row, lease.expires) for row, lease in frontier.leases.by_row.items())).encode())
         digest.update(_facts(self._pace.rows, self._pace.numbers()))
         return str(digest.hexdigest())
@@ -234,4 +254,6 @@ class EmbeddedStore(LocalStore):
 
 def _facts(table: journal.Column, rows: I64 | list[int]) -> bytes:
     """Field by field: behind the last field of a record lies whatever memory held there."""
-    return b"".join(table[name][rows].tobytes() for name in table.dtype.names or ())
+    if table.dtype.names is None:
+        return table[rows].tobytes()
+    return b"".join(table[name][rows].tobytes() for name in table.dtype.names)
