@@ -6,13 +6,13 @@ Needs the Debian package chromium, and the corpora in ../shared for the hostile 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 import httpx
 import pytest
+from tests.browsing import HANDLERS, in_browser, is_bright, watch
 from tests.gateway.conftest import serving
 
 from crawlguide.core.messages import VERSION
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Served
 
 CORPORA = Path(__file__).resolve().parents[3] / "shared" / "corpora"
-CHROMIUM = shutil.which("chromium")
 FREE = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}
 TOGETHER = looks.DECISIONS_SHOWN  # so many texts are told in one crawl: its page shows all of them
 PHONE = 390
@@ -34,16 +33,15 @@ LOOK = """() => ({
   texts: [...document.querySelectorAll("bdi")].map(one => one.textContent),
   foreign: document.querySelectorAll("FOREIGN").length,
   scripts: document.scripts.length,
-  handlers: [...document.querySelectorAll("*")].filter(one => [...one.attributes].some(
-    attribute => attribute.name.startsWith("on") || attribute.name == "style")).length,
+  handlers: HANDLERS,
   links: [...document.links].map(one => [one.protocol, one.host, one.rel]),
   wide: document.documentElement.scrollWidth,
   violations: window.violations,
-})""".replace("FOREIGN", FOREIGN)
+})""".replace("FOREIGN", FOREIGN).replace("HANDLERS", HANDLERS)
 WATCH = """window.violations = [];
 document.addEventListener("securitypolicyviolation", one => window.violations.push(one.violatedDirective));"""
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")
+pytestmark = in_browser
 hostile = pytest.mark.skipif(not CORPORA.is_dir(), reason=f"the corpora are not here: {CORPORA}")
 
 
@@ -61,34 +59,13 @@ def client(served: Served) -> Iterator[httpx.Client]:
         yield door
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM)
-        yield chromium
-        chromium.close()
-
-
 class Watched:
     """A page of the browser and all that it should not have done."""
 
     def __init__(self, page: Page, served: Served) -> None:
-        self.page, self.served, self.wrong = page, served, list[str]()
+        self.page, self.served = page, served
         page.add_init_script(WATCH)
-        page.on("dialog", self._interrupted)
-        page.on("console", lambda said: self.wrong.append(f"console: {said.text}"))
-        page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        page.on("popup", lambda _: self.wrong.append("popup"))
-        page.on("request", self._asked)
-
-    def _interrupted(self, dialog: Any) -> None:
-        self.wrong.append(f"dialog: {dialog.message}")
-        dialog.dismiss()
-
-    def _asked(self, request: Any) -> None:
-        if not request.url.startswith((self.served.url + "/", "data:image/svg+xml,")):
-            self.wrong.append(f"request: {request.url}")
+        self.wrong = watch(page, lambda url: url.startswith((served.url + "/", "data:image/svg+xml,")))
 
     def look(self, path: str) -> dict[str, Any]:
         """What is on a page, after checking that all of it is ours."""
@@ -226,5 +203,4 @@ def test_the_page_follows_the_colours_of_the_reader(served: Served, browser: Bro
     with browser.new_context(color_scheme=scheme) as context:
         page = context.new_page()
         page.goto(served.url)
-        red, green, blue = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
-        assert (red + green + blue > 384) == (scheme == "light")
+        assert is_bright(page) == (scheme == "light")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,17 +23,15 @@ from crawlguide.lab.report.looks import looks
 from crawlguide.lab.report.page import html
 from crawlguide.lab.results import write_json
 from crawlguide.lab.study import Study
+from tests.browsing import in_browser, is_bright, watch
 from tests.lab.made import made, results, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Browser
 
     from crawlguide.lab.results import Results
 
 DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs" / "lab-results.md").read_text()
-CHROMIUM = shutil.which("chromium")
 HOSTILE = (
     "<script>alert(1)</script>", "</title></style><img src=x onerror=alert(2)>", "\"'><svg onload=alert(3)>",
     "{{ 7*7 }}", "[red]not markup[/red]", "[link=https://elsewhere.example]x[/link]", "\u202eback\u202c",
@@ -56,8 +53,6 @@ LOOK = """() => ({
     });
   })()).map(one => one.getAttribute("aria-label")),
 })"""
-
-in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
@@ -207,23 +202,11 @@ def test_results_that_are_hardly_any_are_shown_too(name: str) -> None:
     assert "nan" not in printed(given_results)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM)
-        yield chromium
-        chromium.close()
-
-
 def look(browser: Browser, page: Path, **options: Any) -> dict[str, Any]:
     """What is on the page, after checking that it asked for nothing, ran nothing and complained of nothing."""
-    wrong: list[str] = []
     with browser.new_context(**options) as context:
         tab = context.new_page()
-        tab.on("console", lambda said: wrong.append(f"console: {said.text}"))
-        tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-        tab.on("request", lambda asked: wrong.append(asked.url) if asked.url != page.as_uri() else None)
+        wrong = watch(tab, page.as_uri().__eq__)
         tab.goto(page.as_uri())
         seen: dict[str, Any] = tab.evaluate(LOOK)
     assert wrong == []
@@ -299,7 +282,4 @@ def test_the_page_follows_the_reader_and_paper_is_white(
         tab = context.new_page()
         tab.emulate_media(media=media)
         tab.goto((tmp_path / "report.html").as_uri())
-        ground = tab.locator("body").evaluate(
-            "body => getComputedStyle(body).backgroundColor.match(/\\d+/g).map(Number)"
-        )
-        assert (sum(ground) > 384) == (scheme == "light" or media == "print")
+        assert is_bright(tab) == (scheme == "light" or media == "print")
