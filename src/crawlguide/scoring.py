@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Batch, Hosts
 
 TERMS = ("relevance", "freshness", "authority", "cost", "politeness", "exploration", "focus")
+EXPLORATION = TERMS.index("exploration")
 REASONS = ("high_relevance", "recency", "authority", "low_cost", "polite_now", "exploration", "in_focus")
 
 
@@ -60,11 +61,11 @@ def politeness(wait_s):  # type: ignore[no-untyped-def]
 
 @kernel(
     nothing(
-        FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64, matrix,
-        FLOATS,
+        FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64,
+        matrix, FLOATS,
     )
 )  # fmt: skip
-def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, weights, scales, at, terms, score):  # type: ignore[no-untyped-def]
+def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, hope, weights, scales, at, terms, score):  # type: ignore[no-untyped-def]
     """One row per candidate, one column per term; a row sums to the candidate's score."""
     tau_s, slow_ms, heavy_bytes, half = scales
     for row in range(len(value)):
@@ -73,18 +74,20 @@ def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, weig
         terms[row, 2] = weights[2] * authority(told[row], parents[row], half)
         terms[row, 3] = -weights[3] * cost(ms[row] / slow_ms, size[row] / heavy_bytes)
         terms[row, 4] = weights[4] * politeness(next_fetch[host[row]] - at)
-        terms[row, 5] = 0.0
+        terms[row, 5] = weights[0] * hope[row]
         terms[row, 6] = weights[5] * focus[host[row]]
         score[row] = terms[row].sum()
 
 
-def terms(batch: Batch, ask: Ask, weights: Weights, scales: Scales) -> tuple[F64, F64]:
+def terms(
+    batch: Batch, ask: Ask, weights: Weights, scales: Scales, exploration: F64 | None = None
+) -> tuple[F64, F64]:
     """The weighted terms of every candidate, and their sums: the scores."""
     hosts, columns, score = batch.hosts, np.empty((len(batch), len(TERMS))), np.empty(len(batch))
     weigh(
         batch.value, batch.fetched, batch.parents, _told(batch, ask.external),
         batch.estimated_ms, batch.estimated_bytes, batch.host, hosts.next_fetch, in_focus(hosts, ask),
-        _numbers(weights), np.array(scales), ask.at, columns, score,
+        np.zeros(len(batch)) if exploration is None else exploration, _numbers(weights), np.array(scales), ask.at, columns, score,
     )  # fmt: skip
     return columns, score
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LEASE_GRACE = 1.25
 WIDER = (1, 4, 16)
 CANDIDATES_PER_HOST = 3
+MOVED = 0.05  # by so much of itself a priority has to change to be written again
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,8 @@ class Pipeline:
     async def _gathered(self, running: Running, ask: Ask, limit: int) -> Batch:
         policy = running.definition.policy
         per_host = min(CANDIDATES_PER_HOST * policy.max_per_host or limit, limit)
-        return await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host)
+        also = None if running.explorer is None else running.explorer.also(ask, ask.budget.max_urls)
+        return await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, also)
 
     async def _judged(self, running: Running, ask: Ask, batch: Batch, limit: int, forbidden: Counter[str]) -> Walked:
         """What of a batch may go out, best first; adds to `forbidden` what never may."""
@@ -93,6 +95,8 @@ class Pipeline:
             batch = batch.take(sample.rows)
         batch.arm[:] = sample.arm
         batch, terms = self.ranked(running, ask, batch)
+        if running.learner is not None:
+            await self._settled(ask, batch, terms)
         walked = Walked(batch, terms, np.zeros(len(batch)))
         for rule in running.filters:  # each filter sees only the survivors of the one before
             if rule is running.robots and await self.robots.ready(running, ask, walked.batch):
@@ -106,6 +110,13 @@ class Pipeline:
         forbidden.update({name: walked.dropped.get(name, 0) for name in running.forbidding})
         return walked
 
+    async def _settled(self, ask: Ask, batch: Batch, terms: F64) -> None:
+        """What was looked at waits from now on by what it is worth now: what sank makes room for others."""
+        worth = batch.value + terms[:, scoring.EXPLORATION]
+        moved = np.flatnonzero(np.abs(worth - batch.priority) > MOVED * (worth + batch.priority))
+        if len(moved):
+            await self.store.rank(ask.crawl, batch.id[moved], worth[moved])
+
     def ranked(self, running: Running, ask: Ask, batch: Batch) -> tuple[Batch, F64]:
         """Fill in estimates, value and score, best row first; with the terms of each row's score.
 
@@ -115,8 +126,9 @@ class Pipeline:
         _estimate(batch.estimated_ms, options.default_fetch_ms)
         _estimate(batch.estimated_bytes, options.default_bytes)
         batch.value[:] = valued(running, batch)
+        exploration = explored(running, batch)
         scales = scoring.Scales(options.freshness_tau_s, options.slow_ms, options.heavy_bytes)
-        terms, batch.score[:] = scoring.terms(batch, ask, running.weights, scales)
+        terms, batch.score[:] = scoring.terms(batch, ask, running.weights, scales, exploration)
         order = np.argsort(-batch.score, kind="stable")
         return batch.take(order), terms.take(order, 0)
 
@@ -176,6 +188,20 @@ def valued(running: Running, batch: Batch) -> F64:
     """The predictor's value, weighed by the rules, except where a person set the priority by hand."""
     value = running.weighing.weighed(running.strategy.predictor.predict(batch), batch)
     return np.where(np.isnan(batch.given), value, batch.given)
+
+
+def explored(running: Running, batch: Batch) -> F64:
+    """What a strategy that explores hopes to learn, weighed alike; nothing where a person set the priority."""
+    if running.explorer is None:
+        return np.zeros(len(batch))
+    hope = running.weighing.weighed(running.explorer.explore(batch), batch)
+    return np.where(np.isnan(batch.given), hope, 0.0)
+
+
+def resting(running: Running, batch: Batch) -> F64:
+    """The priority with which a URL waits."""
+    value = valued(running, batch)
+    return value + explored(running, batch) if running.explorer is not None else value
 
 
 def lease_s(ask: Ask) -> float:

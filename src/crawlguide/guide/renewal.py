@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlguide.core import urls
-from crawlguide.guide.pipeline import valued
+from crawlguide.guide.pipeline import resting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,7 +66,7 @@ async def give(store: Store, crawl: Crawl, old: Running, new: Running) -> None:
         ids = _ids(changed)
         await store.give(crawl, ids, np.array(list(changed.values())))
         batch = await store.look(crawl, ids)
-        await store.rank(crawl, batch.id, valued(new, batch))
+        await store.rank(crawl, batch.id, resting(new, batch))
 
 
 async def _revive(store: Store, crawl: Crawl, found: Running, records: Sequence[UrlRecord]) -> None:
@@ -83,7 +83,7 @@ async def _rank(store: Store, crawl: Crawl, found: Running, records: Sequence[Ur
     if bans is not None:
         await store.drop(crawl, _ids(url for url in waiting if bans(url, urls.queue(url))), "banned")
     batch = await store.look(crawl, _ids(waiting))
-    await store.rank(crawl, batch.id, valued(found, batch))
+    await store.rank(crawl, batch.id, resting(found, batch))
 
 
 def _ids(found: Iterable[str]) -> U64:

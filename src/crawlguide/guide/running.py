@@ -10,7 +10,7 @@ import msgspec
 
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.core.protocols import Hears, Learner, Sees
+from crawlguide.core.protocols import Explores, Hears, Learner, Sees
 from crawlguide.core.types import Page
 from crawlguide.features import relevance
 from crawlguide.guide import composition
@@ -42,6 +42,7 @@ class Running:
     record: Record
     strategy: Strategy
     learner: Learner | None  # the strategy's predictor, if it learns
+    explorer: Explores | None  # the same, if it explores
     weights: Weights
     filters: tuple[Filter, ...]
     rules: Rules
@@ -83,6 +84,7 @@ def running(
         record=record,
         strategy=strategy,
         learner=strategy.predictor if isinstance(strategy.predictor, Learner) else None,
+        explorer=strategy.predictor if isinstance(strategy.predictor, Explores) else None,
         weights=definition.weights.over(strategy.weights),
         filters=rules,
         filters_applied=[f"{rule.name}_ok" for rule in rules],

@@ -10,7 +10,7 @@ import numpy as np
 from crawlguide.core.messages import Ack, ItemResult
 from crawlguide.guide import intake
 from crawlguide.guide.lessons import NOTHING, lesson, seed_lesson, taught
-from crawlguide.guide.pipeline import valued
+from crawlguide.guide.pipeline import resting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ class Telling:
         """Write the priority at rest of the URLs whose evidence changed."""
         if len(ids):
             batch = await self.store.look(crawl, np.unique(ids))
-            await self.store.rank(crawl, batch.id, valued(running, batch))
+            await self.store.rank(crawl, batch.id, resting(running, batch))
 
     async def _discovered(self, running: Running, report: Report, recorded: Recorded, messages: Sequence[Fetch]) -> int:
         """Links of accepted fetches join the frontier; everything they touch, or teach, is ranked anew."""

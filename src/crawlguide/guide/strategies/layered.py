@@ -1,4 +1,4 @@
-"""The default: evidence from all parents, the host's record and distance, weighed by all terms of the score."""
+"""The default: learns on every tell which links pay, from all that is known of them, and explores what is not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from crawlguide.core.crawls import Fixed, Weights
 from crawlguide.guide.composition import Composition
-from crawlguide.predictors.heuristic import Heuristic
+from crawlguide.predictors.layered.learner import Layered
 from crawlguide.sampling.top import Top
 
 if TYPE_CHECKING:
@@ -19,4 +19,4 @@ class Options(Fixed, frozen=True):
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
-    return Composition(Top(), Heuristic(), Weights())
+    return Composition(Top(), Layered(goal, seed), Weights())

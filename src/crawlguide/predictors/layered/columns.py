@@ -1,0 +1,171 @@
+"""What speaks for a link, one function for each column. Rates are told as differences of log-odds to the crawl's own.
+
+Every function looks at the link's record and at those of the pages and places around it, and at nothing else, so a
+column is the same online, in a replay and in an explanation.
+"""
+
+import numpy as np
+
+from crawlguide.core.kernels import part
+from crawlguide.predictors.layered.records import COLUMNS, DONE, PARENTS
+
+FEW_PARENTS, FEW_CHILDREN, FEW_NEIGHBOURS, FEW_FETCHES = 1.0, 2.0, 1.0, 3.0
+ANCHOR, ADDRESS, TITLE = 0, 1, 2
+REACH = 3  # neighbours on either side
+CREDULOUS = 5.0  # pages of worth, before their likeness counts in full
+
+
+@part
+def rate(crawl):  # type: ignore[no-untyped-def]
+    """The worth of a page, as things stand."""
+    return min(max((crawl.good + 0.3) / (crawl.tried + 6.0), 0.004), 0.6)
+
+
+@part
+def odds(chance):  # type: ignore[no-untyped-def]
+    chance = min(max(chance, 1e-4), 1.0 - 1e-4)
+    return np.log(chance / (1.0 - chance))
+
+
+@part
+def share(link, usual, tuning):  # type: ignore[no-untyped-def]
+    """worth of all fetched pages that link here"""
+    return odds((link.sum + tuning.few_parents * usual) / (link.count + tuning.few_parents)) - odds(usual)
+
+
+@part
+def page_yield(page, usual, tuning):  # type: ignore[no-untyped-def]
+    return (page.good + tuning.few_children * usual) / (page.tried + tuning.few_children)
+
+
+@part
+def yields(link, pages, usual, tuning):  # type: ignore[no-untyped-def]
+    """What links of the same pages paid: on the mean, and on the best of them."""
+    total, best, known = 0.0, 0.0, 0
+    for number in range(PARENTS):
+        parent = link.parents[number]
+        if parent >= 0:
+            paid = page_yield(pages[parent], usual, tuning)
+            total += paid
+            best = max(best, paid)
+            known += 1
+    if known == 0:
+        return 0.0, 0.0
+    return odds(total / known) - odds(usual), odds(best) - odds(usual)
+
+
+@part
+def neighbours(row, links, used, usual):  # type: ignore[no-untyped-def]
+    """The worth of links that stand beside it on the page that made it known, nearer ones count more."""
+    good, weight, finder = FEW_NEIGHBOURS * usual, FEW_NEIGHBOURS, links[row].finder
+    for step in range(1, REACH + 1):
+        for other in (row - step, row + step):
+            if 0 <= other < used and links[other].finder == finder and links[other].state == DONE:
+                good += links[other].label / step
+                weight += 1.0 / step
+    return odds(good / weight) - odds(usual)
+
+
+@part
+def place_rate(place, above, tuning):  # type: ignore[no-untyped-def]
+    """What a place pays, drawn to what the place around it pays; what is under way counts as half a failure."""
+    return (place.good + tuning.few_fetches * above) / (place.tried + tuning.pending * place.pending + tuning.few_fetches)
+
+
+@part
+def place_rates(link, places, usual, tuning):  # type: ignore[no-untyped-def]
+    """What the host pays, and what the smallest place pays: each drawn to the one around it."""
+    host = place_rate(places[link.places[0]], usual, tuning)
+    known = host
+    for level in range(1, link.levels):
+        known = place_rate(places[link.places[level]], known, tuning)
+    return odds(host) - odds(usual), odds(known) - odds(usual)
+
+
+@part
+def reachable(link, places):  # type: ignore[no-untyped-def]
+    """How likely it answers at all, as a logarithm, by host and place."""
+    host, place = places[link.places[0]], places[link.places[link.levels - 1]]
+    failing = (host.failed + 0.3) / (host.tried + 3.0)
+    failing = (place.failed + 2.0 * failing) / (place.tried + 2.0)
+    return np.log(max(1.0 - failing, 0.01))
+
+
+@part
+def likeness(value, kind, crawl):  # type: ignore[no-untyped-def]
+    """How far a likeness stands out among all seen so far."""
+    count = crawl.seen[kind] + 20.0
+    mean = (crawl.mean[kind] + 20.0 * 0.1) / count
+    spread = np.sqrt(max((crawl.spread[kind] + 20.0 * (0.01 + 0.0064)) / count - mean * mean, 0.0))
+    return min(max((value - mean) / max(spread, 0.03), -2.0), 4.0)
+
+
+@part
+def title_likeness(link, pages, crawl):  # type: ignore[no-untyped-def]
+    total, known = 0.0, 0
+    for number in range(PARENTS):
+        if link.parents[number] >= 0:
+            total += pages[link.parents[number]].title
+            known += 1
+    return likeness(total / known, TITLE, crawl) if known else 0.0
+
+
+@part
+def liking(link, taste, crawl):  # type: ignore[no-untyped-def]
+    """How alike the link is to pages of worth, less how alike to the others."""
+    total, size = 0.0, 1e-9
+    for at in range(len(taste)):
+        total += link.meaning[at] * taste[at]
+        size += link.meaning[at] * link.meaning[at]
+    return 4.0 * total / np.sqrt(size) * min(1.0, crawl.hits / CREDULOUS)
+
+
+@part
+def describe(row, links, used, pages, places, crawl, taste, tuning, columns):  # type: ignore[no-untyped-def]
+    link, usual = links[row], rate(crawl)
+    host, place = places[link.places[0]], places[link.places[link.levels - 1]]
+    shared = share(link, usual, tuning)
+    mean_yield, best_yield = yields(link, pages, usual, tuning)
+    host_paid, place_paid = place_rates(link, places, usual, tuning)
+    anchor, address = likeness(link.anchor, ANCHOR, crawl), likeness(link.address, ADDRESS, crawl)
+    columns[0] = 1.0
+    columns[1] = shared
+    columns[2] = link.best
+    columns[3] = np.log1p(link.sum)
+    columns[4] = np.log1p(max(link.count - link.sum, 0.0))
+    columns[5] = mean_yield
+    columns[6] = best_yield
+    columns[7] = neighbours(row, links, used, usual)
+    columns[8] = host_paid
+    columns[9] = place_paid
+    columns[10] = link.said
+    columns[11] = link.named
+    columns[12] = host.fetched == 0
+    columns[13] = reachable(link, places)
+    columns[14] = 1.0 / (1.0 + place.fetched)
+    columns[15] = min(link.depth, 10) / 10.0
+    columns[16] = min(link.path, 10) / 10.0
+    columns[17] = link.abroad
+    columns[18] = pages[link.finder].label if link.finder >= 0 else 0.0
+    columns[19] = anchor
+    columns[20] = address
+    columns[21] = max(anchor, address, 0.0)
+    columns[22] = title_likeness(link, pages, crawl)
+    columns[23] = liking(link, taste, crawl)
+    columns[24] = shared * mean_yield / 4.0
+    columns[25] = 1.0 / (1.0 + link.distance)
+    columns[26] = 1.0 / np.sqrt(1.0 + host.fetched) if host.alive else 0.0
+    columns[27] = link.query
+
+
+NAMES = (
+    "always", "parents", "best parent", "good parents", "bad parents", "mean yield", "best yield", "neighbours",
+    "host", "place", "words in anchor", "words in address", "unknown host", "answers", "new place", "depth", "path",
+    "abroad", "finder", "anchor meaning", "address meaning", "best meaning", "title meaning", "liking",
+    "parents and yield", "near worth", "little known host", "query",
+)  # fmt: skip
+PRIOR = np.zeros(COLUMNS, np.float32)
+PRIOR[: len(NAMES)] = (
+    0.0, 0.6, 0.3, 0.3, -0.1, 0.4, 0.2, 0.4, 0.3, 0.5, 1.5, 1.0, -0.5, 1.0, 0.0, -0.2, 0.0, -0.3, 0.2,
+    0.4, 0.3, 0.6, 0.3, 0.4, 0.0, 0.2, 0.0, -0.2,
+)  # fmt: skip

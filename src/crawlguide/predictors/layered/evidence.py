@@ -1,0 +1,154 @@
+"""How what was found and fetched becomes evidence: O(links of a page), whatever is known already."""
+
+
+from crawlguide.core.kernels import F32, I64, U8, kernel, nothing, one_i64, part, records
+from crawlguide.predictors.layered.records import (
+    CRAWL,
+    DONE,
+    GIVEN,
+    LINK,
+    PAGE,
+    PARENTS,
+    PLACE,
+    WAITING,
+)
+
+MEMORY = 0.97  # what a place or page paid counts so much less with each newer fetch there
+CRAWL_MEMORY = 0.99
+FAR = 250
+LINKS, PAGES, PLACES, CRAWLS = records(LINK), records(PAGE), records(PLACE), records(CRAWL)
+
+
+@kernel(nothing(I64, I64, I64, LINKS, PLACES))
+def settle(rows, numbers, levels, links, places):  # type: ignore[no-untyped-def]
+    """New links get their places: `levels` of them each, one after the other in `numbers`."""
+    at = 0
+    for number in range(len(rows)):
+        link = links[rows[number]]
+        link.levels = levels[number]
+        for level in range(levels[number]):
+            place = numbers[at]
+            at += 1
+            link.places[level] = place
+            places[place].waiting += 1
+
+
+@part
+def add_parent(link, page, parent):  # type: ignore[no-untyped-def]
+    """Count a page that links here, once; the newest few are remembered by number."""
+    for number in range(PARENTS):
+        if link.parents[number] == parent:
+            return False
+    for number in range(PARENTS - 1, 0, -1):
+        link.parents[number] = link.parents[number - 1]
+    link.parents[0] = parent
+    link.count += 1.0
+    link.sum += page.label
+    link.best = max(link.best, page.label)
+    return True
+
+
+@kernel(nothing(I64, I64, U8, LINKS, PAGES))
+def find(rows, parents, fresh, links, pages):  # type: ignore[no-untyped-def]
+    """Links found on pages (-1: seeds). A link that is new takes from its page where it stands."""
+    for number in range(len(rows)):
+        link, parent = links[rows[number]], parents[number]
+        if fresh[number]:
+            link.finder, link.page, link.state = parent, -1, WAITING
+            link.parents[:] = -1
+            link.depth, link.distance = 0, FAR
+            if parent >= 0:
+                page = pages[parent]
+                if page.found == 0:
+                    page.first = rows[number]
+                page.found = rows[number] - page.first + 1
+                page.waiting += 1
+                link.depth = min(page.depth + 1, FAR)
+                link.abroad = link.places[0] != links[page.link].places[0]
+        if parent >= 0:
+            add_parent(link, pages[parent], parent)
+            link.distance = min(link.distance, pages[parent].distance + 1, FAR)
+            link.depth = min(link.depth, pages[parent].depth + 1)
+
+
+@part
+def credit(counter, label, memory):  # type: ignore[no-untyped-def]
+    counter.good = memory * counter.good + label
+    counter.tried = memory * counter.tried + 1.0
+
+
+@part
+def pay_places(link, places, label, answered, memory):  # type: ignore[no-untyped-def]
+    for level in range(link.levels):
+        place = places[link.places[level]]
+        credit(place, label, memory)
+        place.failed = memory * place.failed + (0.0 if answered else 1.0)
+        place.fetched += 1
+        place.alive += answered
+        place.total += label
+
+
+@part
+def leave(link, pages, places, pending):  # type: ignore[no-untyped-def]
+    """A link that waited does no longer; `pending`: 1 if it is under way now."""
+    for level in range(link.levels):
+        places[link.places[level]].waiting -= 1
+        places[link.places[level]].pending += pending
+    if link.finder >= 0:
+        pages[link.finder].waiting -= 1
+
+
+@kernel(nothing(I64, LINKS, PAGES, PLACES))
+def give(rows, links, pages, places):  # type: ignore[no-untyped-def]
+    for row in rows:
+        if row >= 0 and links[row].state == WAITING:
+            links[row].state = GIVEN
+            leave(links[row], pages, places, 1)
+
+
+@kernel(nothing(one_i64, LINKS, PAGES, PLACES))
+def give_back(row, links, pages, places):  # type: ignore[no-untyped-def]
+    """A lease that came back unused: the link waits again."""
+    link = links[row]
+    if link.state == GIVEN:
+        link.state = WAITING
+        for level in range(link.levels):
+            places[link.places[level]].waiting += 1
+            places[link.places[level]].pending -= 1
+        if link.finder >= 0:
+            pages[link.finder].waiting += 1
+
+
+@part
+def arrive(row, page, label, answered, title, links, pages, places, crawl, tuning):  # type: ignore[no-untyped-def]
+    """A link turns out to be a page of so much worth."""
+    link, here = links[row], pages[page]
+    if link.state == WAITING:
+        leave(link, pages, places, 0)
+    elif link.state == GIVEN:
+        for level in range(link.levels):
+            places[link.places[level]].pending -= 1
+    again = link.state == DONE
+    link.state, link.label, link.page = DONE, label, page
+    here.link, here.label, here.title, here.depth = row, label, title, link.depth
+    here.distance = 0 if label >= 0.5 else link.distance
+    if again:
+        return
+    pay_places(link, places, label, answered, tuning.memory)
+    for number in range(PARENTS):
+        if link.parents[number] >= 0:
+            credit(pages[link.parents[number]], label, tuning.memory)
+    crawl.good = tuning.crawl_memory * crawl.good + label
+    crawl.tried = tuning.crawl_memory * crawl.tried + 1.0
+    crawl.hits += label
+    crawl.fetched += 1
+
+
+@kernel(nothing(F32, one_i64, CRAWLS))
+def notice(values, kind, crawls):  # type: ignore[no-untyped-def]
+    """Likenesses as they come: what is usual among them."""
+    crawl = crawls[0]
+    for value in values:
+        crawl.seen[kind] += 1.0
+        crawl.mean[kind] += value
+        crawl.spread[kind] += value * value

@@ -1,0 +1,133 @@
+"""From evidence to a chance: one logistic model, learned a step at a time, from weights that are good to begin with."""
+
+import numpy as np
+
+from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_f64, one_i64, part, records
+from crawlguide.predictors.layered.chance import uniform
+from crawlguide.predictors.layered.columns import describe, odds, rate
+from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, arrive
+from crawlguide.predictors.layered.records import COLUMNS, DONE, EXAMPLE, MEANING, TUNING, WEIGHT
+
+WEIGHTS, EXAMPLES, TUNINGS = records(WEIGHT), records(EXAMPLE), records(TUNING)
+MEANINGS = COLUMNS  # weights of meanings lie behind those of columns
+
+
+@part
+def sigmoid(x):  # type: ignore[no-untyped-def]
+    return 1.0 / (1.0 + np.exp(-min(max(x, -30.0), 30.0)))
+
+
+@part
+def word_scale(link):  # type: ignore[no-untyped-def]
+    return 1.0 / np.sqrt(max(link.spoken, 1.0))
+
+
+@part
+def score(link, columns, base, dense, words):  # type: ignore[no-untyped-def]
+    """Log-odds: the crawl's own, what the columns say, the words, and the meaning."""
+    total = base
+    for number in range(COLUMNS):
+        total += dense[number].weight * columns[number]
+    spoken = 0.0
+    for number in range(link.spoken):
+        spoken += words[link.words[number]].weight
+    total += spoken * word_scale(link)
+    for number in range(MEANING):
+        total += dense[MEANINGS + number].weight * link.meaning[number] / 127.0
+    return total
+
+
+@part
+def nudge(weight, slope, step):  # type: ignore[no-untyped-def]
+    """AdaGrad."""
+    weight.square += slope * slope
+    weight.weight -= step * slope / np.sqrt(weight.square)
+
+
+@part
+def teach(link, columns, base, label, dense, words, tuning):  # type: ignore[no-untyped-def]
+    wrong = sigmoid(score(link, columns, base, dense, words)) - label
+    for number in range(COLUMNS):
+        if columns[number] != 0.0:
+            nudge(dense[number], wrong * columns[number], tuning.dense_step)
+    scale = word_scale(link)
+    for number in range(link.spoken):
+        nudge(words[link.words[number]], wrong * scale, tuning.word_step)
+    for number in range(MEANING):
+        if link.meaning[number] != 0:
+            nudge(dense[MEANINGS + number], wrong * link.meaning[number] / 127.0, tuning.meaning_step)
+
+
+@part
+def honest(logit, crawl):  # type: ignore[no-untyped-def]
+    """An honest chance: what was promised is compared with what came of it."""
+    return sigmoid(crawl.steepness * logit + crawl.offset)
+
+
+@part
+def become_honest(logit, label, crawl, tuning):  # type: ignore[no-untyped-def]
+    wrong = honest(logit, crawl) - label
+    crawl.steep_square += (wrong * logit) ** 2
+    crawl.offset_square += wrong**2
+    crawl.steepness = max(crawl.steepness - tuning.honest_step * wrong * logit / np.sqrt(crawl.steep_square), 0.2)
+    crawl.offset -= tuning.honest_step * wrong / np.sqrt(crawl.offset_square)
+
+
+@part
+def remember(row, columns, label, examples, crawl):  # type: ignore[no-untyped-def]
+    example = examples[crawl.examples % len(examples)]
+    example.link, example.label = row, label
+    example.columns[:] = columns
+    crawl.examples += 1
+
+
+@part
+def replay(seed, positive, base, links, examples, dense, words, crawl, tuning):  # type: ignore[no-untyped-def]
+    """One earlier fetch again; one of worth if that is wanted and some try finds one."""
+    known = min(crawl.examples, len(examples))
+    if known == 0:
+        return
+    for _ in range(16 if positive else 1):
+        number = np.int64(uniform(seed, crawl.draws) * known)
+        crawl.draws += 1
+        if not positive or examples[number].label >= 0.5:
+            example = examples[number]
+            teach(links[example.link], example.columns, base, example.label, dense, words, tuning)
+            return
+
+
+@kernel(nothing(
+    one_i64, I64, F32, I64, F32, I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, EXAMPLES, WEIGHTS, WEIGHTS,
+))  # fmt: skip
+def learn(seed, rows, label, answered, title, page, taste, tunings, links, used, pages, places, crawls, examples, dense, words):  # type: ignore[no-untyped-def]
+    """Learn from each fetch by what was known before it, then let it be known."""
+    crawl, tuning, columns = crawls[0], tunings[0], np.zeros(COLUMNS, np.float32)
+    for number in range(len(rows)):
+        row = rows[number]
+        link = links[row]
+        if link.state != DONE:
+            describe(row, links, used, pages, places, crawl, taste, tuning, columns)
+            base = odds(rate(crawl))
+            become_honest(score(link, columns, base, dense, words), label[number], crawl, tuning)
+            teach(link, columns, base, label[number], dense, words, tuning)
+            for turn in range(tuning.replays):
+                replay(seed, turn % 2 == 0, base, links, examples, dense, words, crawl, tuning)
+            remember(row, columns, label[number], examples, crawl)
+        arrive(row, page[number], label[number], answered[number], title[number], links, pages, places, crawl, tuning)
+
+
+@kernel(nothing(I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, WEIGHTS, WEIGHTS, F64, F64))
+def judge(rows, taste, tunings, links, used, pages, places, crawls, dense, words, value, wish):  # type: ignore[no-untyped-def]
+    """The chance of each link, and what it is worth with the bonus for what is little known."""
+    crawl, tuning = crawls[0], tunings[0]
+    base = odds(rate(crawl))
+    columns = np.zeros(COLUMNS, np.float32)
+    for number in range(len(rows)):
+        row = rows[number]
+        if row < 0:
+            value[number] = wish[number] = rate(crawl)
+            continue
+        describe(row, links, used, pages, places, crawl, taste, tuning, columns)
+        logit = score(links[row], columns, base, dense, words)
+        value[number] = honest(logit, crawl)
+        wish[number] = honest(logit + tuning.new_place * columns[14] + tuning.little_known * columns[26], crawl)

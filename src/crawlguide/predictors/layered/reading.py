@@ -1,0 +1,142 @@
+"""A link read once: the places it lies in, its words, and how many of the goal's words are among them.
+
+Bytes in, numbers out. A word is a run of letters, or of digits (which all count as one word), of either case; it ends
+where a capital follows a small letter.
+"""
+
+import numpy as np
+
+from crawlguide.core.kernels import I64, U8, U64, Bytes, kernel, nothing, part, records
+from crawlguide.core.letters import EMPTY, alpha, digit, find, joined, lower, stepped
+from crawlguide.predictors.layered.records import ANCHOR_WORDS, LEVELS, LINK, WORDS
+
+SLASH, QUESTION, COLON = 47, 63, 58
+IN_ANCHOR, IN_ADDRESS = np.uint64(0x5851F42D4C957F2D), np.uint64(0x14057B7EF767814F)
+FOLDERS = LEVELS - 2
+ALIKE = 0.65  # of the longer word must be common at its beginning
+
+
+@part
+def letter(byte):  # type: ignore[no-untyped-def]
+    """Beyond ASCII all is letters."""
+    return alpha(byte) or byte >= 128
+
+
+@part
+def word_end(text, start, end):  # type: ignore[no-untyped-def]
+    """Where the word that begins here ends; `start`: none does."""
+    at = start
+    if digit(text[at]):
+        while at < end and digit(text[at]):
+            at += 1
+    elif letter(text[at]):
+        at += 1
+        while at < end and letter(text[at]) and not (65 <= text[at] <= 90 and 97 <= text[at - 1] <= 122):
+            at += 1
+    return at
+
+
+@part
+def inside(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
+    """A word of the goal, of at least four letters, within a longer one."""
+    size = last - first
+    if size < 4:
+        return False
+    for begin in range(start, end - size + 1):
+        at = 0
+        while at < size and lower(text[begin + at]) == goal[first + at]:
+            at += 1
+        if at == size:
+            return True
+    return False
+
+
+@part
+def alike(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
+    """The same word, or one that begins like the other."""
+    short, long = min(end - start, last - first), max(end - start, last - first)
+    common = 0
+    while common < short and lower(text[start + common]) == goal[first + common]:
+        common += 1
+    return common == long or common >= max(4.0, ALIKE * long) or inside(text, start, end, goal, first, last)
+
+
+@part
+def read_words(text, start, end, kind, most, link, goal, goal_ends, met):  # type: ignore[no-untyped-def]
+    """Add the words of a piece to a link's, at most so many; mark those of the goal's that were met."""
+    added = 0
+    while start < end:
+        stop = word_end(text, start, end)
+        if stop == start:
+            start += 1
+            continue
+        if stop - start > 1:
+            code = kind
+            if not digit(text[start]):
+                for at in range(start, stop):
+                    code = stepped(code, lower(text[at]))
+            if added < most and link.spoken < WORDS:
+                link.words[link.spoken] = np.uint16(joined(code, kind) >> np.uint64(48))
+                link.spoken += 1
+                added += 1
+            first = 0
+            for number in range(len(goal_ends)):
+                if alike(text, start, stop, goal, first, goal_ends[number]):
+                    met[number] = 1
+                first = goal_ends[number]
+        start = stop
+
+
+@part
+def share(met):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for number in range(len(met)):
+        total += met[number]
+        met[number] = 0
+    return total / max(len(met), 1)
+
+
+@part
+def read_places(text, start, end, key, keys):  # type: ignore[no-untyped-def]
+    """The host, up to three folders, and how the last name begins; 0 where there is none. Returns folders, query."""
+    stop = find(text, start, end, QUESTION)
+    code, level, depth, last = key, 1, 0, start + 1
+    for at in range(start, stop):
+        code = stepped(code, text[at])
+        if text[at] == SLASH and at > start:
+            depth += 1
+            last = at + 1
+            if level <= FOLDERS:
+                keys[level] = joined(code, EMPTY)
+                level += 1
+    head = keys[level - 1]
+    at = last
+    while at < stop and letter(text[at]):
+        head = stepped(head, lower(text[at]))
+        at += 1
+    if at > last:
+        keys[level] = joined(head, IN_ANCHOR)
+    return depth, stop < end
+
+
+@kernel(nothing(Bytes, I64, Bytes, I64, Bytes, I64, U8, I64, records(LINK), U64))
+def read(urls, url_ends, anchors, anchor_ends, goal, goal_ends, met, rows, links, keys):  # type: ignore[no-untyped-def]
+    """Fill in what the texts of new links say; `keys` holds the keys of their places, `LEVELS` for each."""
+    url, anchor = 0, 0
+    for number in range(len(rows)):
+        link, mine = links[rows[number]], keys[number * LEVELS : (number + 1) * LEVELS]
+        mine[:] = 0
+        end = url_ends[number]
+        host = find(urls, url, end, COLON) + 3
+        path = find(urls, host, end, SLASH)
+        code = EMPTY
+        for at in range(host, path):
+            code = stepped(code, urls[at])
+        mine[0] = joined(code, EMPTY)
+        depth, query = read_places(urls, path, end, code, mine)
+        link.path, link.query, link.spoken = min(depth, 255), query, 0
+        read_words(anchors, anchor, anchor_ends[number], IN_ANCHOR, ANCHOR_WORDS, link, goal, goal_ends, met)
+        link.said = share(met)
+        read_words(urls, path, end, IN_ADDRESS, WORDS, link, goal, goal_ends, met)
+        link.named = share(met)
+        url, anchor = end, anchor_ends[number]

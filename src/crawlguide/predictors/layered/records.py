@@ -1,0 +1,124 @@
+"""What is kept: one record for each URL heard of, each page fetched, each place, each example, and one for the crawl."""
+
+from __future__ import annotations
+
+import numpy as np
+
+WORDS = 24  # hashed words kept of a link, of its anchor and of its address
+ANCHOR_WORDS = 10
+VOCABULARY = 1 << 16
+MEANING = 64  # leading dimensions of the embedding of a link
+PARENTS = 4  # pages that link here and are remembered one by one
+LEVELS = 5  # of places: the host, three folders, and how the last name begins
+COLUMNS = 32  # room for dense features
+UNKNOWN = -1
+
+WAITING, GIVEN, DONE = 0, 1, 2
+
+LINK = np.dtype(
+    [
+        ("id", np.uint64),
+        ("places", np.int32, LEVELS),  # it lies in, the host first, each around the next
+        ("finder", np.int32),  # page it was found on, -1: a seed
+        ("page", np.int32),  # the page it turned out to be, -1: not fetched yet
+        ("parents", np.int32, PARENTS),  # pages that link here, the newest; -1: none
+        ("count", np.float32),  # fetched pages that link here
+        ("sum", np.float32),  # of their worth
+        ("best", np.float32),
+        ("label", np.float32),  # what it was worth, once fetched
+        ("anchor", np.float32),  # likeness of the goal and the words of the link
+        ("address", np.float32),  # and the words of its address
+        ("said", np.float32),  # share of the goal's words in the anchor
+        ("named", np.float32),  # and in the address
+        ("words", np.uint16, WORDS),
+        ("meaning", np.int8, MEANING),
+        ("levels", np.uint8),  # how many places
+        ("spoken", np.uint8),  # how many words
+        ("depth", np.uint8),  # links from a seed
+        ("path", np.uint8),  # folders in its address
+        ("query", np.uint8),
+        ("distance", np.uint8),  # links from the last page of worth
+        ("state", np.uint8),
+        ("abroad", np.uint8),  # on another host than the page it was found on
+        ("chosen", np.uint8),  # given out by a draw
+    ],
+    align=True,
+)
+
+PAGE = np.dtype(
+    [
+        ("link", np.int32),  # its own record
+        ("first", np.int32),  # the URLs it made known, one behind the other
+        ("found", np.int32),
+        ("waiting", np.int32),  # of them
+        ("label", np.float32),
+        ("good", np.float32),  # worth of fetched pages it links to, newer ones count more
+        ("tried", np.float32),
+        ("title", np.float32),  # likeness of the goal and its title
+        ("distance", np.uint8),
+        ("depth", np.uint8),
+    ],
+    align=True,
+)
+
+PLACE = np.dtype(
+    [
+        ("key", np.uint64),
+        ("fetched", np.int32),
+        ("alive", np.int32),  # of those that answered
+        ("waiting", np.int32),
+        ("pending", np.int32),  # given out and not told yet
+        ("good", np.float32),  # worth of fetched pages, newer ones count more
+        ("tried", np.float32),
+        ("failed", np.float32),
+        ("total", np.float32),  # worth of all pages
+    ],
+    align=True,
+)
+
+EXAMPLE = np.dtype(
+    [("link", np.int32), ("label", np.float32), ("columns", np.float32, COLUMNS)],
+    align=True,
+)
+
+WEIGHT = np.dtype([("weight", np.float32), ("square", np.float32)], align=True)
+
+TUNING = np.dtype(
+    [
+        ("dense_step", np.float64),
+        ("word_step", np.float64),
+        ("meaning_step", np.float64),
+        ("honest_step", np.float64),
+        ("replays", np.int64),
+        ("new_place", np.float64),
+        ("little_known", np.float64),
+        ("memory", np.float64),
+        ("crawl_memory", np.float64),
+        ("few_parents", np.float64),
+        ("few_children", np.float64),
+        ("few_fetches", np.float64),
+        ("pending", np.float64),
+    ],
+    align=True,
+)
+DEFAULTS = dict(dense_step=0.03, word_step=0.08, meaning_step=0.05, honest_step=0.02, replays=2, new_place=1.0, little_known=4.0, memory=0.97, crawl_memory=0.99, few_parents=1.0, few_children=2.0, few_fetches=3.0, pending=0.5)
+
+CRAWL = np.dtype(
+    [
+        ("draws", np.int64),  # how often chance was asked
+        ("examples", np.int64),
+        ("good", np.float64),  # worth of the pages of late
+        ("tried", np.float64),
+        ("hits", np.float64),  # all pages of worth
+        ("fetched", np.int64),
+        ("luck", np.float64),  # share of worth among what was given out as the best, of late
+        ("steepness", np.float64),  # from a raw to an honest chance
+        ("offset", np.float64),
+        ("steep_square", np.float64),
+        ("offset_square", np.float64),
+        ("seen", np.float64, 3),  # likenesses so far: of anchors, addresses, titles
+        ("mean", np.float64, 3),
+        ("spread", np.float64, 3),
+    ],
+    align=True,
+)
