@@ -217,7 +217,7 @@ def test_only_so_many_copies_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch)
     assert known.file(names[1], "bot") is None
     known.put(names[4], copies.Copy(b"x" * 95))
     assert [known.get(name) is not None for name in names] == [False, False, False, False, True]
-    assert list(known.stamps) == ["e.org"]
+    assert list(known.stands) == ["e.org"]
 
 
 def test_what_was_compiled_of_the_same_text_stays() -> None:

@@ -55,5 +55,5 @@ def test_a_link_is_judged_by_what_was_known_when_it_was_found() -> None:
     for _ in range(int(START / 2)):
         rule.memory.novelty.note(part, 1.0, 0.0)
     rule.memory.shut.add("a.org")
-    found = rule.sight(["a.org"] * 3, [doubtful, plain, doubtful], ["a.org"] * 3)
+    found = rule.sight(["a.org"] * 3, [doubtful, plain, doubtful], ["a.org"] * 3, np.arange(3, dtype=np.uint64))
     assert [why is not None for why in found] == [True, False, False]

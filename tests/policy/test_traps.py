@@ -322,7 +322,13 @@ def test_the_patterns_of_others_can_be_used() -> None:
     assert len(used) > 300
     rule = built(trap_patterns=used)
     assert (
-        rule.sight(["a.org"] * 2, [f"{A}wiki?title=Special:Log&a=1&action=edit", f"{A}story"], [""] * 2)[0] is not None
+        rule.sight(
+            ["a.org"] * 2,
+            [f"{A}wiki?title=Special:Log&a=1&action=edit", f"{A}story"],
+            [""] * 2,
+            np.arange(2, dtype=np.uint64),
+        )[0]
+        is not None
     )
 
 

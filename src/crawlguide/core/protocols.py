@@ -142,8 +142,11 @@ class Sees(Protocol):
     @property
     def name(self) -> str: ...
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> Sequence[str | None]:
-        """Why each URL is dropped, found on a page of these queues ("": on none that is known); None: it is not."""
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> Sequence[str | None]:
+        """Why each URL is dropped, found on a page of these queues ("": on none that is known); None: it is not.
+
+        What is found out here may be remembered by id, so that no ask has to read the URL.
+        """
         ...
 
 

@@ -17,10 +17,11 @@ from crawlguide.core.types import Ask, Budget, Crawl, Fetches, Links, Report, Se
 from crawlguide.policy.robots.copies import is_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from crawlguide.core.messages import AskMessage, Context, Fetch, SeedMessage
     from crawlguide.core.protocols import Sees
+    from crawlguide.core.tables import U64
 
 DEFAULT_TIMEOUT_MS = 120_000
 DEFAULT_CONCURRENCY = 8
@@ -42,7 +43,10 @@ class Rules:
     def reason(self, url: str, host: str) -> str | None:
         """Why a URL is dropped on sight; None: it is not."""
         banned = self.verdict(host) or ("banned" if self.bans and self.bans(url, host) else None)
-        return banned or next((seer.name for seer in self.seers if seer.sight([host], [url], [""])[0]), None)
+        if banned or not self.seers:
+            return banned
+        key = np.array([urls.identity(url, host)], np.uint64)
+        return next((seer.name for seer in self.seers if seer.sight([host], [url], [""], key)[0]), None)
 
 
 def check_version(version: str) -> None:
@@ -223,40 +227,42 @@ class LinkColumns:
         for row, seed in self.seeds.items():
             given[row] = np.nan if seed.priority is None else seed.priority
             max_depth[row] = -1 if seed.max_depth is None else seed.max_depth
+        ids = np.array(list(map(urls.identity, self.url, self.host)), np.uint64)
         if self.rules.priorities:  # a person has said so, whoever finds it
             given[:] = [self.rules.priorities.get(url, said) for url, said in zip(self.url, given, strict=True)]
         return Links(
             parent=np.array(self.parent, np.int64),
             url=texts(self.url),
-            id=np.array(list(map(urls.identity, self.url, self.host)), np.uint64),
+            id=ids,
             host=texts(self.host),
             anchor=texts(self.anchor),
             position=np.array(self.position, np.int32),
             given=given,
             max_depth=max_depth,
             metadata=texts(self.metadata),
-            reason=texts(self._reasons()),
+            reason=texts(self._reasons(ids)),
             deepest=self.rules.max_depth,
         )
 
-    def _reasons(self) -> list[str | None]:
+    def _reasons(self, ids: U64) -> list[str | None]:
         verdicts = {host: self.rules.verdict(host) for host in set(self.host)}
         reasons = [verdicts[host] for host in self.host]
         if bans := self.rules.bans:
             banned = (bans(url, host) for url, host in zip(self.url, self.host, strict=True))
             reasons = [reason or ("banned" if rule else None) for reason, rule in zip(reasons, banned, strict=True)]
         for seer in self.rules.seers:
-            self._seen_by(seer, reasons)
+            self._seen_by(seer, reasons, ids)
         return reasons
 
-    def _seen_by(self, seer: Sees, reasons: list[str | None]) -> None:
+    def _seen_by(self, seer: Sees, reasons: list[str | None], ids: U64) -> None:
         """What a filter refuses on sight, except seeds: people vouch for them."""
         rows: Sequence[int] = range(len(reasons))
-        columns: Iterable[list[str]] = (self.host, self.url, self.page)
+        hosts, found, pages = self.host, self.url, self.page
         if self.seeds or any(reasons):
             rows = [row for row in rows if reasons[row] is None and row not in self.seeds]
-            columns = ([column[row] for row in rows] for column in columns)
-        for row, why in zip(rows, seer.sight(*columns), strict=True):
+            hosts, found, pages = ([column[row] for row in rows] for column in (hosts, found, pages))
+            ids = ids[np.array(rows, np.int64)]
+        for row, why in zip(rows, seer.sight(hosts, found, pages, ids), strict=True):
             if why is not None:
                 reasons[row] = seer.name
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.crawls import Definition
-    from crawlguide.core.tables import F32, Mask
+    from crawlguide.core.tables import F32, F64, U64, Mask
     from crawlguide.core.types import Ask, Batch
 
 
@@ -64,15 +64,18 @@ class Risk:
             keep[rows] = risk < self.threshold
         return keep
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
         """Why each URL is dropped when it is found; None: it is not."""
         reasons: list[str | None] = [None] * len(urls)
         away = [
             row for row, (to, page) in enumerate(zip(queues, pages, strict=True)) if to != page and _leaves(to, page)
         ]
+        risk = np.zeros(len(urls))  # of links within a domain
+        risk[away] = self.model.probabilities([urls[row] for row in away]) if away else 0.0
+        self._remember(ids, risk)
         if not away:
             return reasons
-        risk = self.model.probabilities([urls[row] for row in away])
+        risk = risk[away]
         bad = np.flatnonzero(risk >= self.threshold).tolist()
         for number in bad:
             reasons[away[number]] = self._words(float(risk[number]))
@@ -80,6 +83,12 @@ class Risk:
             first, sure = urls[away[bad[0]]], round(float(risk[bad[0]]), 2)
             happened("high_risk", "high risk: possibly malicious ({risk}): {url}", url=first, risk=sure, urls=len(bad))
         return reasons
+
+    def _remember(self, ids: U64, risk: F64) -> None:
+        """Whoever was found within its domain once stays what it is, whoever else finds it."""
+        before, new = self.known.find(ids)
+        before[new] = np.inf
+        self.known.put(ids, np.minimum(before, risk))
 
     def why(self, batch: Batch, ask: Ask) -> str:
         if not self.keep(batch, ask)[0]:

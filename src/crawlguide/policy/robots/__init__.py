@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crawlguide.core import urls as addresses
+from crawlguide.core.recall import Recall
 from crawlguide.policy.robots import forms, matching, reading
 from crawlguide.policy.robots.copies import Copies, File, address, is_file, origin_of
 from crawlguide.policy.scope import Scope, named
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.crawls import Definition
-    from crawlguide.core.tables import F64, Mask, Rows
+    from crawlguide.core.tables import F64, U64, Mask, Rows
     from crawlguide.core.types import Ask, Batch
 
-MOST_PASSED = 100_000
+NEVER_PASSED = -1.0
 SOON_S = 1.0  # a file that is on its way is looked for again after so long
 
 
@@ -48,7 +48,7 @@ class Robots:
     agent: str
     copies: Copies = field(default_factory=Copies)
     exceptions: Scope | None = None  # domains whose robots.txt does not count
-    passed: dict[int, int] = field(default_factory=dict, compare=False)  # URLs, by the stamp that their queue had then
+    passed: Recall = field(default_factory=Recall, compare=False)  # stamps that queues had when URLs were permitted
     latest: list[Look] = field(default_factory=list, compare=False)  # at most one
     name: str = "robots"
     refusal: str = "either"
@@ -77,21 +77,21 @@ class Robots:
         """What was permitted before, by files that have not changed since and are not due. Reads no text."""
         if not self.waits and not self.copies.known:
             return np.ones(len(batch), np.bool_)
-        queues, ids, host = list(batch.hosts.name), batch.id.tolist(), batch.host
-        passed = np.fromiter(map(self.passed.get, ids, repeat(-1)), np.int64, len(ids))
-        stamps = np.fromiter(map(self.copies.stamps.get, queues, repeat(0)), np.int64, len(queues))
-        due = np.fromiter(map(self.copies.dues.get, queues, repeat(-np.inf)), np.float64, len(queues))
-        settled: Mask = (passed == stamps[host]) & (due[host] > ask.at)
+        passed, unknown = self.passed.find(batch.id)
+        passed[unknown] = NEVER_PASSED
+        stamps, due = self.copies.stands.of(batch.hosts.name.tolist())
+        stamps[due <= ask.at] = np.nan
+        settled: Mask = passed == stamps[batch.host]
         return settled
 
     def wait(self, batch: Batch, ask: Ask) -> F64:
         """0 for what may be fetched, NaN for what never may, else how long to wait until more is known."""
         look, waits = self.look(batch, ask), np.zeros(len(batch))
         if len(look.rest):
-            waits[look.rest] = self._judged(look.urls, batch.id[look.rest].tolist(), ask.at)
+            waits[look.rest] = self._judged(look.urls, batch.id[look.rest], ask.at)
         return waits
 
-    def _judged(self, found: Sequence[str], ids: Sequence[int], at: float) -> list[float]:
+    def _judged(self, found: Sequence[str], ids: U64, at: float) -> list[float]:
         waits = [0.0] * len(found)
         for origin, rows in self._by_origin(found).items():
             copy, file = self.copies.get(origin), self.copies.file(origin, self.agent)
@@ -99,29 +99,31 @@ class Robots:
                 permitted = file.matcher.permits([forms.path_of_canonical(found[row]) for row in rows])
                 for row, may in zip(rows, permitted, strict=True):
                     waits[row] = 0.0 if may or is_file(found[row]) else np.nan
-                self._remember([ids[row] for row, may in zip(rows, permitted, strict=True) if may], origin)
+                may_go = [row for row, may in zip(rows, permitted, strict=True) if may]
+                self._remember(ids[may_go], addresses.queue(address(origin)))
             elif self.waits:
                 later = copy.due() - at if copy is not None and copy.failures else 0.0
                 for row in rows:
                     waits[row] = 0.0 if is_file(found[row]) else max(later, SOON_S)
         return waits
 
-    def _remember(self, permitted: Sequence[int], origin: str) -> None:
+    def _remember(self, permitted: U64, queue: str) -> None:
         """What may go now may go until the file is due again or another one comes."""
-        if len(self.passed) > MOST_PASSED:
-            self.passed.clear()
-        stamp = self.copies.stamps.get(addresses.queue(address(origin)), -1)
-        self.passed.update(dict.fromkeys(permitted, stamp))
+        (stamp,), _ = self.copies.stands.of([queue])
+        self.passed.put(permitted, np.full(len(permitted), stamp or NEVER_PASSED))
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:  # noqa: ARG002
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:  # noqa: ARG002
         """Why each URL is dropped when it is found, by the files that are known at that moment; None: it is not."""
         why: list[str | None] = [None] * len(urls)
         for origin, rows in self._by_origin(urls).items():
             file = self.copies.file(origin, self.agent)
-            if file is not None and file.matcher.by_letter.texts:
-                permitted = file.matcher.permits([forms.path_of_canonical(urls[row]) for row in rows])
-                for row, may in zip(rows, permitted, strict=True):
-                    why[row] = None if may or is_file(urls[row]) else "its robots.txt forbids it"
+            if file is not None:
+                plain = not file.matcher.by_letter.texts  # it forbids nothing
+                permitted = plain or file.matcher.permits([forms.path_of_canonical(urls[row]) for row in rows])
+                free = rows if permitted is True else [row for row, may in zip(rows, permitted, strict=True) if may]
+                self._remember(ids[free], queues[rows[0]])
+                for row in set(rows).difference(free):
+                    why[row] = None if is_file(urls[row]) else "its robots.txt forbids it"
         return why
 
     def follows(self, url: str) -> bool:

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from crawlguide.core import urls
 from crawlguide.policy.robots import matching, reading
+from crawlguide.store.columns import grown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crawlguide.core.tables import F64, I64
     from crawlguide.policy.robots.matching import Matcher
 
 HOUR = 3_600.0
@@ -71,6 +77,40 @@ class File:
         return cls(matching.compiled(said.rules), said.pause_s, nofollow, tuple(sitemaps))
 
 
+class Stands:
+    """How the files of politeness queues stand, as columns; row 0 is that of queues of which none is in memory.
+
+    A queue's stamp is another one after every change; until its due nothing has to be done about its files.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._free: list[int] = []
+        self._stamps, self._dues = np.zeros(1), np.full(1, NEVER)
+
+    def rows(self, queues: Sequence[str]) -> I64:
+        return np.fromiter(map(self._rows.get, queues, repeat(0)), np.int64, len(queues))
+
+    def of(self, queues: Sequence[str]) -> tuple[F64, F64]:
+        """Stamp and due of each queue."""
+        rows = self.rows(queues)
+        return self._stamps[rows], self._dues[rows]
+
+    def put(self, queue: str, stamp: int, due: float) -> None:
+        row = self._rows.get(queue) or (self._free.pop() if self._free else len(self._rows) + 1)
+        self._rows[queue] = row
+        self._stamps, self._dues = grown(self._stamps, row + 1, 0.0), grown(self._dues, row + 1, NEVER)
+        self._stamps[row], self._dues[row] = stamp, due
+
+    def forget(self, queue: str) -> None:
+        row = self._rows.pop(queue, None)
+        if row is not None:
+            self._free.append(row)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+
 @dataclass
 class Copies:
     """Copies in memory, by origin (`https://example.org:8443`), and what they say to each agent, compiled once.
@@ -80,8 +120,7 @@ class Copies:
 
     fetched: bool = False  # somebody here fetches what is missing
     known: bool = False  # whether there are any, here or in the store
-    stamps: dict[str, int] = field(default_factory=dict)  # of each politeness queue: another one after every change
-    dues: dict[str, float] = field(default_factory=dict)  # until when nothing has to be done about its files
+    stands: Stands = field(default_factory=Stands)
     _copies: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
     _files: dict[str, dict[str, File]] = field(default_factory=dict)
     _bytes: int = 0
@@ -100,7 +139,7 @@ class Copies:
         self._bytes += len(copy.body)
         self._stamp += 1
         queue = urls.queue(address(origin))
-        self.stamps[queue], self.dues[queue] = self._stamp, self._due(queue)
+        self.stands.put(queue, self._stamp, self._due(queue))
         self.known |= copy.version > 0
         while len(self._copies) > MOST_COPIES or self._bytes > MOST_BYTES:
             self._forget(next(iter(self._copies)))
@@ -117,8 +156,7 @@ class Copies:
         old = self._copies.pop(origin, None)
         if old is not None:
             self._bytes -= len(old.body)
-            self.stamps.pop(urls.queue(address(origin)), None)
-            self.dues.pop(urls.queue(address(origin)), None)
+            self.stands.forget(urls.queue(address(origin)))
         if old is None or old.body != keep_files:
             self._files.pop(origin, None)
 

@@ -133,7 +133,7 @@ class Traps:
         self.memory.shut.update(batch.hosts.name[np.unique(batch.host[closed])].tolist())
         return closed
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str]) -> list[str | None]:  # noqa: ARG002
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:  # noqa: ARG002
         """Why each URL is dropped when it is found, in short; None: it is not."""
         memory, verdicts = self.memory, np.zeros(len(urls), np.int8)
         found = memory.read(urls)
