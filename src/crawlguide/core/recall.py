@@ -28,6 +28,11 @@ class Recall:
         count = look_up(ids, self._ids, self._numbers, numbers, unknown)
         return numbers, unknown[:count]
 
+    @property
+    def table(self) -> tuple[U64, F64]:
+        """Ids and numbers by place, for kernels that look them up while they do something else."""
+        return self._ids, self._numbers
+
     def put(self, ids: U64, numbers: F64) -> None:
         write_down(ids, numbers, self._ids, self._numbers)
 

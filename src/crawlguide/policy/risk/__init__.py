@@ -16,6 +16,7 @@ from crawlguide.core import urls as addresses
 from crawlguide.core.events import happened
 from crawlguide.core.recall import Recall
 from crawlguide.policy.risk.model import Model, shipped
+from crawlguide.policy.risk.recalling import recall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,15 +54,16 @@ class Risk:
     refusal: str = "forbid"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002
-        keep = _vouched(batch)
-        rows = np.flatnonzero(~keep)
-        if len(rows):
-            ids = batch.id[rows]
-            risk, new = self.known.find(ids)
-            if len(new):
-                risk[new] = self.model.probabilities(batch.url[rows[new]].tolist())
-                self.known.put(ids[new], risk[new])
-            keep[rows] = risk < self.threshold
+        keep, unknown = np.empty(len(batch), np.bool_), np.empty(len(batch), np.int64)
+        count = recall(
+            batch.host, batch.hosts.pages, batch.depth, batch.given, batch.id, *self.known.table, self.threshold,
+            keep, unknown,
+        )  # fmt: skip
+        if count:
+            new = unknown[:count]
+            risk = self.model.probabilities(batch.url[new].tolist()).astype(np.float64)
+            self.known.put(batch.id[new], risk)
+            keep[new] = risk < self.threshold
         return keep
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
@@ -97,13 +99,6 @@ class Risk:
 
     def _words(self, risk: float) -> str:
         return f"it is malicious with a probability of {risk:.2f}, policy.risk_threshold is {self.threshold:g}"
-
-
-def _vouched(batch: Batch) -> Mask:
-    """Rows that are not judged: on a host that gave pages, seeds, and those that a person has set a priority for."""
-    at_home = (batch.hosts.pages > 0)[batch.host]
-    vouched: Mask = at_home | (batch.depth == 0) | ~np.isnan(batch.given)
-    return vouched
 
 
 def _leaves(to: str, page: str) -> bool:

@@ -92,7 +92,7 @@ class Robots:
         return waits
 
     def _judged(self, found: Sequence[str], ids: U64, at: float) -> list[float]:
-        waits = [0.0] * len(found)
+        waits, free, queues = [0.0] * len(found), list[int](), list[str]()
         for origin, rows in self._by_origin(found).items():
             copy, file = self.copies.get(origin), self.copies.file(origin, self.agent)
             if copy is not None and file is not None and copy.stands(at):
@@ -100,30 +100,36 @@ class Robots:
                 for row, may in zip(rows, permitted, strict=True):
                     waits[row] = 0.0 if may or is_file(found[row]) else np.nan
                 may_go = [row for row, may in zip(rows, permitted, strict=True) if may]
-                self._remember(ids[may_go], addresses.queue(address(origin)))
+                free += may_go
+                queues += [addresses.queue(address(origin))] * len(may_go)
             elif self.waits:
                 later = copy.due() - at if copy is not None and copy.failures else 0.0
                 for row in rows:
                     waits[row] = 0.0 if is_file(found[row]) else max(later, SOON_S)
+        if free:
+            self._remember(ids[free], queues)
         return waits
 
-    def _remember(self, permitted: U64, queue: str) -> None:
+    def _remember(self, permitted: U64, queues: Sequence[str]) -> None:
         """What may go now may go until the file is due again or another one comes."""
-        (stamp,), _ = self.copies.stands.of([queue])
-        self.passed.put(permitted, np.full(len(permitted), stamp or NEVER_PASSED))
+        stamps, _ = self.copies.stands.of(queues)
+        self.passed.put(permitted, np.where(stamps > 0, stamps, NEVER_PASSED))
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:  # noqa: ARG002
         """Why each URL is dropped when it is found, by the files that are known at that moment; None: it is not."""
         why: list[str | None] = [None] * len(urls)
+        passed: list[int] = []
         for origin, rows in self._by_origin(urls).items():
             file = self.copies.file(origin, self.agent)
             if file is not None:
                 plain = not file.matcher.by_letter.texts  # it forbids nothing
                 permitted = plain or file.matcher.permits([forms.path_of_canonical(urls[row]) for row in rows])
                 free = rows if permitted is True else [row for row, may in zip(rows, permitted, strict=True) if may]
-                self._remember(ids[free], queues[rows[0]])
+                passed += free
                 for row in set(rows).difference(free):
                     why[row] = None if is_file(urls[row]) else "its robots.txt forbids it"
+        if passed:
+            self._remember(ids[passed], [queues[row] for row in passed])
         return why
 
     def follows(self, url: str) -> bool:
