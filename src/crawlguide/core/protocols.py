@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I64, U64, Mask
     from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import (
+        Also,
         Ask,
         Batch,
         Crawl,
@@ -84,11 +85,15 @@ class Explores(Protocol):
         """What each row is worth beyond its value, in the same units; 0: nothing."""
         ...
 
-    def also(self, ask: Ask, wanted: int) -> U64:
+    def also(self, ask: Ask, wanted: int) -> Also:
         """Of an answer of `wanted` URLs some may be others than the best: those to look at besides.
 
         Those that do not wait, or whose host may not be fetched now, are passed over.
         """
+        ...
+
+    def drawn(self, batch: Batch) -> F64:
+        """1 for each row that goes before all others since it was drawn for this answer, else 0."""
         ...
 
 

@@ -200,6 +200,13 @@ class LeaseTerms:
     strict: bool = False
 
 
+class Also(NamedTuple):
+    """What a strategy wants to look at besides the best: URLs, and the best of some hosts."""
+
+    ids: U64
+    hosts: frozenset[str]
+
+
 LEASED, DEFERRED, TAKEN = 0, 1, 2
 
 

@@ -85,8 +85,11 @@ class Pipeline:
     async def _gathered(self, running: Running, ask: Ask, limit: int) -> Batch:
         policy = running.definition.policy
         per_host = min(CANDIDATES_PER_HOST * policy.max_per_host or limit, limit)
-        also = None if running.explorer is None else running.explorer.also(ask, ask.budget.max_urls)
-        return await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, also)
+        ids = None
+        if running.explorer is not None:
+            ids, hosts = running.explorer.also(ask, ask.budget.max_urls)
+            ask = replace(ask, focus=ask.focus | hosts)
+        return await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, ids)
 
     async def _judged(self, running: Running, ask: Ask, batch: Batch, limit: int, forbidden: Counter[str]) -> Walked:
         """What of a batch may go out, best first; adds to `forbidden` what never may."""
@@ -96,7 +99,7 @@ class Pipeline:
         batch.arm[:] = sample.arm
         batch, terms = self.ranked(running, ask, batch)
         if running.learner is not None:
-            await self._settled(ask, batch, terms)
+            await self._settled(running, ask, batch)
         walked = Walked(batch, terms, np.zeros(len(batch)))
         for rule in running.filters:  # each filter sees only the survivors of the one before
             if rule is running.robots and await self.robots.ready(running, ask, walked.batch):
@@ -110,9 +113,9 @@ class Pipeline:
         forbidden.update({name: walked.dropped.get(name, 0) for name in running.forbidding})
         return walked
 
-    async def _settled(self, ask: Ask, batch: Batch, terms: F64) -> None:
+    async def _settled(self, running: Running, ask: Ask, batch: Batch) -> None:
         """What was looked at waits from now on by what it is worth now: what sank makes room for others."""
-        worth = batch.value + terms[:, scoring.EXPLORATION]
+        worth = batch.value + explored(running, batch)
         moved = np.flatnonzero(np.abs(worth - batch.priority) > MOVED * (worth + batch.priority))
         if len(moved):
             await self.store.rank(ask.crawl, batch.id[moved], worth[moved])
@@ -126,9 +129,10 @@ class Pipeline:
         _estimate(batch.estimated_ms, options.default_fetch_ms)
         _estimate(batch.estimated_bytes, options.default_bytes)
         batch.value[:] = valued(running, batch)
-        exploration = explored(running, batch)
+        hope = explored(running, batch)
+        chosen = hope if running.explorer is None else hope + running.explorer.drawn(batch)
         scales = scoring.Scales(options.freshness_tau_s, options.slow_ms, options.heavy_bytes)
-        terms, batch.score[:] = scoring.terms(batch, ask, running.weights, scales, exploration)
+        terms, batch.score[:] = scoring.terms(batch, ask, running.weights, scales, chosen)
         order = np.argsort(-batch.score, kind="stable")
         return batch.take(order), terms.take(order, 0)
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.notebook import Notebook
-from crawlguide.predictors.layered import evidence, logistic, reading
+from crawlguide.core.types import Also
+from crawlguide.predictors.layered import arms, evidence, logistic, reading
 from crawlguide.predictors.layered.columns import ADDRESS, ANCHOR, PRIOR, TITLE
 from crawlguide.predictors.layered.goal import Aim, addresses, ends_of, meanings
 from crawlguide.predictors.layered.records import (
     COLUMNS,
     CRAWL,
     EXAMPLE,
+    HOST,
     LEVELS,
     LINK,
     MEANING,
@@ -33,11 +35,13 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Batch, Lesson, Links
 
 EXAMPLES = 4_096
+LONGEST_NAME = 100  # of a host that can be drawn
 READ_OF_A_PAGE = 600  # letters of its text
 LIKED, DISLIKED = 0, 1
 TASTE = np.dtype([("count", np.float32), ("sum", np.float32, MEANING)], align=True)
 AROUND = 100  # links of the same page that are judged anew, on either side
 RELEASED = "released"
+NOTHING: U64 = np.zeros(0, np.uint64)
 
 
 class Layered:
@@ -56,8 +60,12 @@ class Layered:
         self.links, self.pages = notebook.sheet("urls", LINK), notebook.sheet("pages", PAGE)
         self.places, self.examples = notebook.sheet("places", PLACE), notebook.sheet("past", EXAMPLE)
         self.dense, self.words = notebook.sheet("dense", WEIGHT), notebook.sheet("words", WEIGHT)
+        self.hub, self.hub_words = notebook.sheet("hub", WEIGHT), notebook.sheet("hubwords", WEIGHT)
         self.crawl, self.taste = notebook.sheet("crawl", CRAWL), notebook.sheet("taste", TASTE)
+        self.hosts = notebook.sheet("hosts", HOST)
         self.index, self.place_index = Index(), Index()
+        self._hosts_drawn: list[int] = []
+        self._pages_drawn: list[int] = []
         if not self.crawl.used:
             self._begin()
         self._looked: tuple[U64, F64, F64] | None = None
@@ -72,18 +80,28 @@ class Layered:
         self.words.fit(VOCABULARY)
         self.words.rows["square"] = 0.1
         self.examples.fit(EXAMPLES)
+        self.hub.fit(2)
+        self.hub.rows["weight"][1] = 1.0
+        self.hub.rows["square"] = 1.0
+        self.hub_words.fit(VOCABULARY)
+        self.hub_words.rows["square"] = 0.1
         self.taste.fit(2)
 
     # judging
 
     def predict(self, batch: Batch) -> F64:
-        value, wish = np.empty(len(batch)), np.empty(len(batch))
-        logistic.judge(
-            self.index.find(batch.id), self._taste(), self.tuning, self.links.rows, self.links.used, self.pages.rows,
-            self.places.rows, self.crawl.rows, self.dense.rows, self.words.rows, value, wish,
-        )  # fmt: skip
+        value, wish = self._judged(self.index.find(batch.id))
         self._looked = batch.id, value, wish
         return value
+
+    def _judged(self, rows: I64) -> tuple[F64, F64]:
+        value, wish = np.empty(len(rows)), np.empty(len(rows))
+        logistic.judge(
+            rows, self._taste(), self.tuning, self.links.rows, self.links.used, self.pages.rows,
+            self.places.rows, self.crawl.rows, self.dense.rows, self.words.rows,
+            self.hub.rows, self.hub_words.rows, value, wish,
+        )  # fmt: skip
+        return value, wish
 
     def explore(self, batch: Batch) -> F64:
         """What each row is worth for being little known."""
@@ -92,8 +110,48 @@ class Layered:
         _, value, wish = self._looked
         return wish - value
 
-    def also(self, ask: Ask, wanted: int) -> U64:  # noqa: ARG002
-        return np.zeros(0, np.uint64)
+    def also(self, ask: Ask, wanted: int) -> Also:  # noqa: ARG002 - all who ask are alike
+        """Hosts and links of pages that were drawn for some places of the answer, hosts and pages in turn."""
+        crawl, tuning = self.crawl.rows, self.tuning[0]
+        chance = tuning["least_draws"] + tuning["most_draws"] * (1.0 - crawl["luck"][0]) ** 2
+        self._hosts_drawn, self._pages_drawn, names, rows = [], [], [], []
+        for _ in range(arms.places_for_draws(self.seed, crawl, chance, wanted) if self.hosts.used else 0):
+            if int(crawl["draws"][0]) % 2:
+                host = arms.draw_host(self.seed, crawl, self.hosts.rows, self.hosts.used, self.places.rows)
+                if host >= 0:
+                    self._hosts_drawn.append(int(self.hosts.rows["place"][host]))
+                    names.append(self.hosts.rows["name"][host].decode())
+            else:
+                page = arms.draw_page(self.seed, crawl, self.pages.rows, self.pages.used)
+                if page >= 0:
+                    self._pages_drawn.append(page)
+                    rows.append(self._best_of(page))
+        ids = self.links.rows["id"][rows] if rows else NOTHING
+        return Also(ids, frozenset(names))
+
+    def _best_of(self, page: int) -> int:
+        """The best waiting link that a page made known, among some of them."""
+        here = self.pages.rows[page]
+        rows = np.arange(here["first"], here["first"] + here["found"])
+        rows = rows[(self.links.rows["state"][rows] == WAITING) & (self.links.rows["finder"][rows] == page)][:AROUND]
+        _, wish = self._judged(rows)
+        return int(rows[wish.argmax()]) if len(rows) else -1
+
+    def drawn(self, batch: Batch) -> F64:
+        """1 for the best row of each arm that was drawn, as far as the batch holds one."""
+        mark = np.zeros(len(batch))
+        if not (self._hosts_drawn or self._pages_drawn):
+            return mark
+        rows = self.index.find(batch.id)
+        wish = batch.value + self.explore(batch)
+        host, finder = self.links.rows["places"][rows, 0], self.links.rows["finder"][rows]
+        for column, wanted in ((host, self._hosts_drawn), (finder, self._pages_drawn)):
+            for arm in wanted:
+                mine = np.flatnonzero((column == arm) & (rows >= 0) & (mark == 0))
+                if len(mine):
+                    mark[mine[wish[mine].argmax()]] = 1.0
+        self.links.rows["chosen"][rows[(mark > 0)]] = 1
+        return mark
 
     def given(self, batch: Batch) -> None:
         evidence.give(self.index.find(batch.id), self.links.rows, self.pages.rows, self.places.rows)
@@ -107,6 +165,10 @@ class Layered:
         page = np.full(len(told), -1, np.int64)
         page[used] = self._fetched(lesson, fetched, used)
         self._found(lesson.links, page)
+        evidence.open_pages(
+            page, self.links.rows, self.pages.rows, self.places.rows, self.crawl.rows, self.hub.rows,
+            self.hub_words.rows, self.tuning,
+        )  # fmt: skip
         return self._moved(fetched[used])
 
     def _rows(self, ids: U64) -> I64:
@@ -181,6 +243,7 @@ class Layered:
             goal, goal_ends, np.zeros(len(goal_ends), np.uint8), rows, self.links.rows, keys,
         )  # fmt: skip
         self._place(rows, keys.reshape(-1, LEVELS))
+        self._name(rows, links.host[new].tolist())
         self._mean(rows, anchors, addresses(urls))
 
     def _place(self, rows: I64, keys) -> None:
@@ -190,6 +253,18 @@ class Layered:
         self.places.fit(self.place_index.rows)
         self.places.rows["key"][numbers] = keys[inside]
         evidence.settle(rows, numbers, inside.sum(1), self.links.rows, self.places.rows)
+
+    def _name(self, rows: I64, names: list[str]) -> None:
+        """Hosts that are new get a record with their name, by which a store knows them."""
+        places = self.links.rows["places"][rows, 0]
+        fresh = np.flatnonzero(self.places.rows["named"][places] == 0).tolist()
+        for number in fresh:
+            place, name = int(places[number]), names[number].encode()
+            if not self.places.rows["named"][place]:
+                self.places.rows["named"][place] = 1
+                if len(name) <= LONGEST_NAME:
+                    self.hosts.fit(self.hosts.used + 1)
+                    self.hosts.rows[self.hosts.used - 1] = place, name
 
     def _mean(self, rows: I64, anchors: list[str], words: list[str]) -> None:
         vectors = meanings([*anchors, *words])

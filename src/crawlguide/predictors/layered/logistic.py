@@ -5,10 +5,10 @@ import numpy as np
 from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_f64, one_i64, part, records
 from crawlguide.predictors.layered.chance import uniform
 from crawlguide.predictors.layered.columns import describe, odds, rate
-from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, arrive
-from crawlguide.predictors.layered.records import COLUMNS, DONE, EXAMPLE, MEANING, TUNING, WEIGHT
+from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, TUNINGS, WEIGHTS, arrive, hub_score, nudge
+from crawlguide.predictors.layered.records import COLUMNS, DONE, EXAMPLE, MEANING
 
-WEIGHTS, EXAMPLES, TUNINGS = records(WEIGHT), records(EXAMPLE), records(TUNING)
+EXAMPLES = records(EXAMPLE)
 MEANINGS = COLUMNS  # weights of meanings lie behind those of columns
 
 
@@ -35,13 +35,6 @@ def score(link, columns, base, dense, words):  # type: ignore[no-untyped-def]
     for number in range(MEANING):
         total += dense[MEANINGS + number].weight * link.meaning[number] / 127.0
     return total
-
-
-@part
-def nudge(weight, slope, step):  # type: ignore[no-untyped-def]
-    """AdaGrad."""
-    weight.square += slope * slope
-    weight.weight -= step * slope / np.sqrt(weight.square)
 
 
 @part
@@ -116,8 +109,8 @@ def learn(seed, rows, label, answered, title, page, taste, tunings, links, used,
         arrive(row, page[number], label[number], answered[number], title[number], links, pages, places, crawl, tuning)
 
 
-@kernel(nothing(I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, WEIGHTS, WEIGHTS, F64, F64))
-def judge(rows, taste, tunings, links, used, pages, places, crawls, dense, words, value, wish):  # type: ignore[no-untyped-def]
+@kernel(nothing(I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, WEIGHTS, WEIGHTS, WEIGHTS, WEIGHTS, F64, F64))
+def judge(rows, taste, tunings, links, used, pages, places, crawls, dense, words, hub, hub_words, value, wish):  # type: ignore[no-untyped-def]
     """The chance of each link, and what it is worth with the bonus for what is little known."""
     crawl, tuning = crawls[0], tunings[0]
     base = odds(rate(crawl))
@@ -131,3 +124,5 @@ def judge(rows, taste, tunings, links, used, pages, places, crawls, dense, words
         logit = score(links[row], columns, base, dense, words)
         value[number] = honest(logit, crawl)
         wish[number] = honest(logit + tuning.new_place * columns[14] + tuning.little_known * columns[26], crawl)
+        dry = (1.0 - min(crawl.luck, 1.0)) ** 2
+        wish[number] += tuning.hub * dry * hub_score(links[row], places, crawl, hub, hub_words)

@@ -66,15 +66,20 @@ PLACE = np.dtype(
         ("key", np.uint64),
         ("fetched", np.int32),
         ("alive", np.int32),  # of those that answered
+        ("named", np.int32),  # 1: it is a host with a record of its own
         ("waiting", np.int32),
         ("pending", np.int32),  # given out and not told yet
         ("good", np.float32),  # worth of fetched pages, newer ones count more
         ("tried", np.float32),
         ("failed", np.float32),
         ("total", np.float32),  # worth of all pages
+        ("fresh", np.float32),  # new links of pages, newer pages count more
+        ("opened", np.float32),  # pages whose links are known, newer ones count more
     ],
     align=True,
 )
+
+HOST = np.dtype([("place", np.int32), ("name", "S100")], align=True)
 
 EXAMPLE = np.dtype(
     [("link", np.int32), ("label", np.float32), ("columns", np.float32, COLUMNS)],
@@ -98,10 +103,14 @@ TUNING = np.dtype(
         ("few_children", np.float64),
         ("few_fetches", np.float64),
         ("pending", np.float64),
+        ("hub", np.float64),
+        ("hub_step", np.float64),
+        ("least_draws", np.float64),
+        ("most_draws", np.float64),
     ],
     align=True,
 )
-DEFAULTS = dict(dense_step=0.03, word_step=0.08, meaning_step=0.05, honest_step=0.02, replays=2, new_place=1.0, little_known=4.0, memory=0.97, crawl_memory=0.99, few_parents=1.0, few_children=2.0, few_fetches=3.0, pending=0.5)
+DEFAULTS = dict(dense_step=0.03, word_step=0.08, meaning_step=0.05, honest_step=0.02, replays=2, new_place=1.0, little_known=4.0, memory=0.97, crawl_memory=0.99, few_parents=1.0, few_children=2.0, few_fetches=3.0, pending=0.5, hub=0.05, hub_step=0.05, least_draws=0.05, most_draws=0.35)
 
 CRAWL = np.dtype(
     [
@@ -112,6 +121,10 @@ CRAWL = np.dtype(
         ("hits", np.float64),  # all pages of worth
         ("fetched", np.int64),
         ("luck", np.float64),  # share of worth among what was given out as the best, of late
+        ("fresh", np.float64),  # new links of pages, of late
+        ("opened", np.float64),
+        ("first_good", np.float64),  # worth of the first page of a host
+        ("first_tried", np.float64),
         ("steepness", np.float64),  # from a raw to an honest chance
         ("offset", np.float64),
         ("steep_square", np.float64),
