@@ -56,6 +56,8 @@ class Tally:
         self._add("given", batch.hosts.name[batch.host], np.ones(len(batch)))
 
     def learn(self, lesson: Lesson) -> U64 | None:
+        if not len(lesson.fetches):  # seeds may be told twice
+            return None
         judged = ~np.isnan(lesson.fetches.relevance)
         self._add("pages", lesson.fetches.host[judged], np.ones(int(judged.sum())))
         self._add("paid", lesson.fetches.host[judged], lesson.fetches.relevance[judged])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crawlguide.core.config import Config
+from crawlguide.core.config import Config, Crawls
 from crawlguide.core.crawls import Definition, Policy
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.guide.local import LocalGuide
+from tests import tally
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 MAIN, SPARE = Crawl("default", "main"), Crawl("default", "spare")
 PAGES = 24
 WEB = [f"https://h{page % 3}.org/{page}" for page in range(PAGES + 1)]  # to the last one nothing leads at first
-DEFINITION = Definition(policy=Policy(default_delay_s=0.0, horizon_s=5.0, traps=False), strategy={"kind": "relational"})
+DEFINITION = Definition(policy=Policy(default_delay_s=0.0, horizon_s=5.0, traps=False), strategy={"kind": tally.PLUG})
+CONFIG = Config(crawls=Crawls(plugins=(tally.PLUG,)))
 TRIES = 12
 
 
@@ -45,13 +47,14 @@ class Crawler:
     after_failure: Callable[[], Awaitable[None]] = nothing
     acked: set[str] = field(default_factory=set)
     failures: list[CrawlGuideError] = field(default_factory=list)
-    _calls: int = 0
+    given: list[list[str]] = field(default_factory=list)  # by each ask
+    calls: int = 0
 
     def __post_init__(self) -> None:
-        self.guide = LocalGuide(self.store, Config(), self.clock)
+        self.guide = LocalGuide(self.store, CONFIG, self.clock)
 
     def go_on_with(self, store: Store) -> None:
-        self.store, self.guide = store, LocalGuide(store, Config(), self.clock)
+        self.store, self.guide = store, LocalGuide(store, CONFIG, self.clock)
 
     async def insist(self, call: Callable[[], Awaitable[Any]]) -> Any:
         """Anything but an error of our own ends the test."""
@@ -69,8 +72,8 @@ class Crawler:
 
     async def step(self, urls: int = 2) -> int:
         """One ask and one tell; returns how many URLs there were to fetch."""
-        self._calls += 1
-        number, budget = self._calls, BudgetMessage(urls)
+        self.calls += 1
+        number, budget = self.calls, BudgetMessage(urls)
         ask = AskMessage(VERSION, "c-1", budget, request_id=f"ask-{number}", crawl_id=MAIN.name)
         advice = await self.insist(lambda: self.guide.ask(ask))
         found = [given.url for given in advice.assigned_urls]
@@ -78,6 +81,7 @@ class Crawler:
             report = ReportMessage(VERSION, "c-1", [fetched(url) for url in found], MAIN.name, f"tell-{number}")
             self.note(await self.insist(lambda: self.guide.tell(report)))
         self.clock.advance(1.0)
+        self.given.append(found)
         return len(found)
 
     async def correct(self) -> None:

@@ -12,6 +12,7 @@ from crawlguide.core.tables import Fact
 from crawlguide.core.types import Batch, Hosts, Paths
 
 if TYPE_CHECKING:
+    from crawlguide.core.notebook import Notebook, Records
     from crawlguide.core.protocols import Store
     from crawlguide.core.tables import U64
     from crawlguide.core.types import Crawl
@@ -53,6 +54,17 @@ def _facts(table: Batch | Hosts) -> list[dict[str, Any]]:
     return [dict(zip(NAMES[type(table)], plain(row), strict=True)) for row in table.facts.T.tolist()]
 
 
+def learned(notebook: Notebook) -> dict[str, Any]:
+    """Every sheet field by field."""
+    return {name: _records(sheet.rows[: sheet.used]) for name, sheet in notebook.in_use().items()}
+
+
+def _records(rows: Records) -> dict[str, Any]:
+    if rows.dtype.names is None:
+        return {"": plain(rows)}
+    return {name: plain(rows[name]) for name in rows.dtype.names}
+
+
 async def known(store: Store, crawl: Crawl, ids: U64) -> dict[str, Any]:
     """Everything a store says of a crawl without being changed by the question."""
     return {
@@ -62,6 +74,7 @@ async def known(store: Store, crawl: Crawl, ids: U64) -> dict[str, Any]:
         "look": plain(await store.look(crawl, ids)),
         "parents": plain(await store.parents(crawl, ids)),
         "children": plain(await store.children(crawl, ids)),
+        "notebook": learned(await store.notebook(crawl)),
         "definition": await store.crawl_get(crawl),
         "urls": {one.url: msgspec.to_builtins(one) for one in (await store.dump(crawl, 0, 10_000))[0]},
         "links": {one.page: msgspec.to_builtins(one) for one in (await store.dump_links(crawl, 0, 10_000))[0]},

@@ -124,8 +124,14 @@ def whatever_the_order(found: dict[str, Any]) -> dict[str, Any]:
         "find": [(one["url"], one["state"], one["status"]) for one in found["find"]],
         "look": [[row[name] for name in evidence] + [row["on"][name] for name in host] for row in found["look"]],
         "children": found["children"],
+        "learned": paid(found["notebook"]["hosts"]),
         "parents": found["parents"],
     }
+
+
+def paid(hosts: dict[str, Any]) -> dict[bytes, tuple[int, float]]:
+    """What was learned of each host."""
+    return dict(zip(hosts["name"], zip(hosts["pages"], hosts["paid"], strict=True), strict=True))
 
 
 async def check_all_calls(fault: Fault, stride: int, of: Callable[[dict[str, Any]], dict[str, Any]] = whole) -> None:

@@ -18,6 +18,7 @@ from crawlguide.store.embedded import EmbeddedStore, ledger
 from crawlguide.store.embedded import format as formats
 from crawlguide.store.embedded.disk import Disk
 from crawlguide.store.embedded.journal import TABLES, Entry, encode
+from crawlguide.store.embedded.notebook import MARK
 from crawlguide.store.embedded.store import FORMAT
 from crawlguide.store.frontier import Quota
 
@@ -175,6 +176,8 @@ def _entry(value: bytes, older: dict[str, np.dtype[Any]]) -> bytes:
 
 
 def _converted(table: str, records: bytes, older: dict[str, np.dtype[Any]]) -> bytes:
+    if table.startswith(MARK):  # a sheet says itself how it is laid out
+        return records
     new = np.frombuffer(records, TABLES[table])
     if new.dtype.names is None:
         return new.astype(older[table]).tobytes()

@@ -42,11 +42,15 @@ from .stories import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawlguide.core.protocols import Store
     from crawlguide.core.types import Crawl
 
 EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", "0"))
 QUOTA = Quota(urls=7, urls_per_host=2, links=20, done=5, keep_done_s=500.0)
 QUICK = next((folder for folder in ("/dev/shm",) if os.access(folder, os.W_OK)), None)  # no need to wait for a disk
+
+ARM, NUMBER = np.dtype([("pulls", "<i4"), ("means", "<f8", (2,)), ("name", "S3")]), np.dtype(np.float32)
+lines = st.dictionaries(st.sampled_from([0, 1, 2, 5, 600, 1_300]), st.integers(0, 9), min_size=1, max_size=3)
 
 
 class Histories(RuleBasedStateMachine):
@@ -224,6 +228,26 @@ class Histories(RuleBasedStateMachine):
     @rule(crawl=crawls, state=st.binary(max_size=3), version=st.integers(0, 4))
     def put_a_state(self, crawl: Crawl, state: bytes, version: int) -> None:
         self.pair.same(lambda store: store.state_put(crawl, "model", state, version))
+
+    @rule(
+        crawl=crawls, name=st.sampled_from(["arms", "words"]), kind=st.sampled_from([ARM] * 4 + [NUMBER]), sheet=lines
+    )
+    def write_into_a_notebook(self, crawl: Crawl, name: str, kind: np.dtype[Any], sheet: dict[int, int]) -> None:
+        async def write(store: Store) -> None:
+            found = (await store.notebook(crawl)).sheet(name, kind)
+            found.fit(max(sheet) + 1 + len(sheet) % 3)
+            for row, value in sheet.items():
+                found.rows[row] = (value, (value, row), b"x") if kind is ARM else value
+            found.changed(np.array([*sheet, *sheet]))
+
+        self.pair.same(write)
+
+    @rule(crawl=crawls, source=crawls)
+    def begin_with_what_another_knows(self, crawl: Crawl, source: Crawl) -> None:
+        async def take_over(store: Store) -> bool:
+            return (await store.notebook(crawl)).take_over(await store.notebook(source), ["arms"])
+
+        self.pair.same(take_over)
 
     @rule(crawl=crawls)
     def count(self, crawl: Crawl) -> None:
