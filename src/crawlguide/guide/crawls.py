@@ -12,6 +12,7 @@ import msgspec
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import NotFound
 from crawlguide.core.events import WARNING, happened
+from crawlguide.core.learned import Accounts
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.types import Crawl
 from crawlguide.guide import remembering, renewal
@@ -134,7 +135,9 @@ class Crawls:
         await self._store.expire(crawl, at)
         numbers = await self._store.stats(crawl)
         state = await self.state(crawl, found, at)
-        return CrawlStats(state=state, strategy=found.kind, learner={}, **numbers)
+        predictor = found.strategy.predictor
+        learned = dict(predictor.stats()) if isinstance(predictor, Accounts) else {}
+        return CrawlStats(state=state, strategy=found.kind, learner=learned, **numbers)
 
     async def _unknown(self, crawl: Crawl) -> NotFound:
         names = [known.name for known in await self.names(crawl.tenant)]
