@@ -91,7 +91,7 @@ def test_a_crawl_becomes_a_web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     known = '{"url":"http://a.example/","state":"done","status":200,"relevance":0.9}\n'
     Path("books.ndjson").write_text('{"crawl":"books","definition":{}}\n' + known)
-    assert "books: 1 relevant pages" in run(command("build", "books.ndjson"))
+    assert "books: 1 relevant pages" in run(["build", "mine", "books.ndjson"])
 
 
 def test_a_web_without_anything_to_look_for_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 webs = typer.Typer()
 WebOption = Annotated[
-    str, typer.Option("--web", help="A folder with a recorded web, or synthetic[:option=value,…].", metavar="WEB")
+    str,
+    typer.Option(
+        "--web", help="A folder with a recorded web, a file of a crawl, or synthetic[:option=value,…].", metavar="WEB"
+    ),
 ]
 
 

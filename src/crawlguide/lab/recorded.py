@@ -177,7 +177,7 @@ def _table(file: Path, columns: Sequence[str]) -> Any:
     if not file.is_file():
         raise ConfigError(
             f"{file.parent}: expected a recorded web, a folder with nodes.parquet, edges.parquet, external.parquet"
-            f" and tasks.json, or synthetic[:option=value,…]; there is no {file.name}"
+            f" and tasks.json; there is no {file.name}"
         )
     parquet = arrow("pyarrow.parquet")
     try:

@@ -8,6 +8,7 @@ import signal
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from functools import lru_cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,7 +21,6 @@ from crawlguide.lab.run import Settings, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from crawlguide.lab.pages import Web
 
@@ -38,7 +38,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        asked = msgspec.json.encode((self, version("crawlguide")))
+        asked = msgspec.json.encode((self, version("crawlguide"), _age(self.web)))
         return f"{xxhash.xxh3_128_hexdigest(asked)}.json"
 
 
@@ -85,6 +85,11 @@ def versions() -> dict[str, str]:
 def named_tasks(web: Web, wanted: Sequence[str]) -> list[str]:
     """The tasks of a web that a command means, in the web's own order."""
     names = [task.name for task in web.tasks()]
+    if not names:
+        raise ConfigError(
+            f"--web: {web.name} has nothing to look for; make a web with crawlguide lab build --topic NAME=REGEX, or"
+            " export a crawl whose pages were judged"
+        )
     if list(wanted) == ["all"]:
         return names
     for name in wanted:
@@ -125,6 +130,11 @@ def _spread(left: Sequence[Job], workers: int) -> Iterator[tuple[Job, Run]]:
             child.terminate()
         raise
     pool.shutdown()
+
+
+def _age(web: str) -> int:
+    """When a recorded web was last written: runs on another one of that name are other runs."""
+    return Path(web).stat().st_mtime_ns if Path(web).exists() else 0
 
 
 def _read(job: Job, kept: Path | None) -> Run | None:

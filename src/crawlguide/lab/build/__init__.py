@@ -20,14 +20,21 @@ __all__ = ["build"]
 def build(out: Path, sources: Sequence[str], rules: Sequence[str] = ()) -> Written:
     """Write a web to the folder `out`. A source is `DIR=URL`, a WARC file, or a file of `crawlguide export`.
 
-    Each rule, `NAME=REGEX`, makes a task; so does the relevance that was told in a crawl.
+    Each rule, `NAME=REGEX`, makes a task; so does the relevance that was told in a crawl. An export goes last: it has
+    no texts, so whoever else saw a page says more about it; but it knows where the crawl began.
     """
     looked_for = [topics.parsed(rule) for rule in rules]
     mapped = [folders.parsed(source) for source in sources if _is_folder(source)]
+    files = [Path(source) for source in sources if not _is_folder(source)]
     found = folders.found(mapped)
-    for source in sources:
-        if not _is_folder(source):
-            found.add(_read(Path(source)))
+    for file in files:
+        if not file.name.endswith(exports.ENDINGS):
+            found.add(_read(file))
+    crawls = [_read(file) for file in files if file.name.endswith(exports.ENDINGS)]
+    if any(crawl.homes for crawl in crawls):
+        found.homes = []
+    for crawl in crawls:
+        found.add(crawl)
     for topic in looked_for:
         found.judge(topic.name, (page.url for page in found.pages if page.status == 200 and topic.fits(page)))
     return writing.written(out, found)

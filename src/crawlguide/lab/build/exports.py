@@ -19,7 +19,7 @@ RELEVANT = 0.5
 
 
 def found(file: Path) -> Found:
-    """The pages that were fetched. What only waited is a link to the outside, as nobody knows what it would show."""
+    """What was fetched, failures too. What only waited is a link to the outside: nobody knows what it would show."""
     result, name = Found(), file.stem
     fetched: dict[str, KnownUrl] = {}
     links: dict[str, tuple[FoundLink, ...]] = {}
@@ -32,7 +32,7 @@ def found(file: Path) -> Found:
             name = entry.definition.goal.topic or entry.crawl
         elif isinstance(entry, KnownPage):
             links[entry.page] = tuple(FoundLink(link.url, link.anchor) for link in _in_order(entry))
-        elif entry is not None and entry.state == "done" and entry.status:
+        elif entry is not None and entry.status:  # what failed or grows old may wait again: it was fetched all the same
             fetched[entry.url] = entry
     for url, known in fetched.items():
         its = links.get(url, ())
