@@ -1,6 +1,7 @@
 """The main job in a minute: a guide steers two small crawlers over a tiny web on this machine.
 
     make demo
+    python -m demo.run 40    # with another number of fetches
 
 Four sites on loopback ports, some pages about databases and most about other things. The crawlers fetch only what
 the guide tells them to, and report what they found; at the end the harvest is shown beside what a crawler without a
@@ -59,13 +60,13 @@ class Links(HTMLParser):
 class Crawler(threading.Thread):
     """Asks, waits as told, fetches, tells; until the guide has nothing more or the budget is spent."""
 
-    def __init__(self, name: str, guide: str, spent: list[int]) -> None:
+    def __init__(self, name: str, guide: str, budget: int, spent: list[int]) -> None:
         super().__init__(name=name, daemon=True)
-        self.guide, self.spent = guide, spent
+        self.guide, self.budget, self.spent = guide, budget, spent
 
     def run(self) -> None:
         told: list[dict[str, Any]] = []
-        while len(self.spent) < BUDGET:
+        while len(self.spent) < self.budget:
             question = self.message(budget={"max_urls": 5}, context={"recent_history": told})
             answer = post(self.guide, "/v1/next", question)
             told = [self.fetched(one, time.monotonic()) for one in answer["assigned_urls"]]
@@ -123,7 +124,7 @@ def progress(stats: dict[str, Any]) -> Table:
     return table
 
 
-def crawled(guide: str, web: TinyWeb, console: Console) -> dict[str, Any]:
+def crawled(guide: str, web: TinyWeb, budget: int, console: Console) -> dict[str, Any]:
     """Two crawlers, watched until they stop."""
     goal = {"topic": "database internals", "keywords": KEYWORDS}
     policy = {"robots": "ignore", "default_delay_s": DELAY_S, "strict": True}
@@ -131,7 +132,7 @@ def crawled(guide: str, web: TinyWeb, console: Console) -> dict[str, Any]:
     post(guide, "/v1/crawls/demo", {"goal": goal, "policy": policy}, "PUT")
     post(guide, "/v1/crawls/demo/seeds", {"urls": [site + "/" for site in web.sites]})
     spent: list[int] = []
-    crawlers = [Crawler(name, guide, spent) for name in ("c-901", "c-902")]
+    crawlers = [Crawler(name, guide, budget, spent) for name in ("c-901", "c-902")]
     for crawler in crawlers:
         crawler.start()
     with Live(console=console, refresh_per_second=8) as live:
@@ -156,12 +157,12 @@ def summary(stats: dict[str, Any], web: TinyWeb, console: Console) -> None:
     console.print(f"(asked for: {1_000 * DELAY_S:.0f} ms).")
 
 
-def main() -> None:
+def main(budget: int) -> None:
     console = Console()
     with tempfile.TemporaryDirectory() as folder, TinyWeb() as web:
         service, guide = started(Path(folder))
         try:
-            summary(crawled(guide, web, console), web, console)
+            summary(crawled(guide, web, budget, console), web, console)
         except KeyboardInterrupt:
             console.print("stopped")
         finally:
@@ -170,4 +171,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if sys.argv[1:] else BUDGET)

@@ -40,7 +40,7 @@ ELSEWHERE = {
     ("docs/metrics.md", "yaml"): "settings of Prometheus; there is none here to read them",
 }
 NO_COMMAND = {
-    "make demo      # a guide, two small crawlers and a tiny web on this machine: a harvest in seconds": "by hand",
+    "make demo      # a guide, two small crawlers and a tiny web on this machine: a harvest in seconds": "test_demo.py",
     "make test     # all tests, on real parts": "this is it",
     '{"crawl":"books","definition":{…}}': "lines with parts left out; tests/gateway/test_transfers.py reads whole ones",
 }
