@@ -1,0 +1,1 @@
+"""Distils a sentence encoder into a table of word pieces (docs/embedding.md)."""
