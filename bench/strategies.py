@@ -1,0 +1,89 @@
+"""What strategies cost, beside `relational` in the same run.
+
+    .venv/bin/python bench/strategies.py [--strategies groups,bandit] [--urls 100000,1000000] [--rounds 200]
+
+A frontier is filled through tells; then one crawler asks for ten URLs and tells ten pages of fifty links, again and
+again. Processor time of the guide: the median ask, the median tell, and what a strategy adds to `relational`'s for each
+ask, and for each link of a tell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from crawlguide import Guide
+from crawlguide.testing import ManualClock
+
+HOSTS, SECTIONS, LINKS, ASKED = 300, 12, 50, 10
+WHO = {"mcp_version": "2025-11", "crawler_id": "bench"}
+POLICY = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "traps": False, "risk_threshold": 1}
+ALL = "groups,bandit,ucb,scorer,opic,pagerank,in-degree,best-first-mean"
+
+
+@dataclass
+class Web:
+    """Pages without end: some hosts are about the topic, all link mostly to their own."""
+
+    chance: np.random.Generator = field(default_factory=lambda: np.random.default_rng(7))
+    known: int = 0
+
+    def page(self, url: str, links: int) -> dict[str, object]:
+        host = int(url.removeprefix("https://h").partition(".")[0])
+        hosts = np.where(self.chance.random(links) < 0.8, host, self.chance.integers(0, HOSTS, links)).tolist()
+        numbers = (self.known + np.arange(links)).tolist()
+        self.known += links
+        out = [{"url": address(at, number), "anchor": "more of it"} for at, number in zip(hosts, numbers, strict=True)]
+        relevance = float(self.chance.random() < (0.6 if host % 10 == 0 else 0.05))
+        return {"url": url, "status": 200, "relevance": relevance, "outlinks": out}
+
+
+def address(host: int, number: int) -> str:
+    return f"https://h{host}.example.org/part-{number % SECTIONS}/page-{number}.html"
+
+
+def filled(strategy: str, urls: int) -> tuple[Guide, Web]:
+    guide, web = Guide.open(":memory:", clock=ManualClock(), seed=1), Web()
+    guide.define("default", {"strategy": {"kind": strategy}, "policy": POLICY, "goal": {"topic": "parts of pages"}})
+    while web.known < urls:
+        pages = [web.page(address(int(host), -1 - web.known), 500) for host in web.chance.integers(0, HOSTS, 10)]
+        guide.tell({**WHO, "fetches": pages})
+    return guide, web
+
+
+def measured(strategy: str, urls: int, rounds: int) -> tuple[float, float]:
+    """The median ask and the median tell, in microseconds of the processor."""
+    guide, web = filled(strategy, urls)
+    asks, tells = [], []
+    with guide:
+        for _ in range(rounds):
+            began = time.process_time_ns()
+            given = guide.ask({**WHO, "budget": {"max_urls": ASKED}})["assigned_urls"]
+            asks.append(time.process_time_ns() - began)
+            told = {**WHO, "fetches": [web.page(one["url"], LINKS) for one in given]}
+            began = time.process_time_ns()
+            guide.tell(told)
+            tells.append(time.process_time_ns() - began)
+    return float(np.median(asks)) / 1_000, float(np.median(tells)) / 1_000
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--strategies", default=ALL)
+    arguments.add_argument("--urls", default="100000,1000000")
+    arguments.add_argument("--rounds", type=int, default=200)
+    given = arguments.parse_args()
+    print(f"{'strategy':16} {'URLs':>9} {'ask µs':>8} {'tell µs':>8} {'ask +µs':>8} {'link +µs':>9}")
+    for urls in map(int, given.urls.split(",")):
+        plain = measured("relational", urls, given.rounds)
+        for strategy in ["relational", *given.strategies.split(",")]:
+            ask, tell = plain if strategy == "relational" else measured(strategy, urls, given.rounds)
+            more = f"{ask - plain[0]:8.0f} {(tell - plain[1]) / (ASKED * LINKS):9.2f}"
+            print(f"{strategy:16} {urls:9} {ask:8.0f} {tell:8.0f} {more}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

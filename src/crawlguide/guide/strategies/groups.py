@@ -1,0 +1,52 @@
+"""feedstock's focused crawl: links in groups, and what each group of links pays."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta
+
+from crawlguide.core.crawls import CLASSIC, Count, Fixed, Share
+from crawlguide.guide.composition import Composition
+from crawlguide.predictors.arms.book import Kind
+from crawlguide.predictors.arms.reading import Words, by_group, by_host, by_place
+from crawlguide.predictors.feedstock import Feedstock, Settings
+from crawlguide.predictors.groups import Chances, Groups
+from crawlguide.predictors.merging import merged_by_page
+from crawlguide.sampling.top import Top
+
+if TYPE_CHECKING:
+    from crawlguide.core.crawls import Goal
+    from crawlguide.core.protocols import Strategy
+
+NAMINGS = {"segment": by_group, "host": by_host, "place": by_place}
+
+
+class Options(Fixed, frozen=True):
+    kind: str = "groups"
+    epsilon: Share = 0.15
+    epsilon_decay: Share = 0.995
+    min_epsilon: Share = 0.05
+    discount_factor: Share = 0.9
+    learning_rate: Share = 0.2
+    max_action_groups: Annotated[int, Meta(ge=1, le=1_000, description="an integer from 1 to 1000")] = 10
+    group_by: Annotated[Literal["segment", "place", "host"], Meta(description="one of segment, place, host")] = (
+        "segment"
+    )
+    optimism: Share = 0.2
+    faithful: bool = False
+    max_depth: Count = 3
+    max_pages: Annotated[int, Meta(ge=1, le=2**53, description="an integer from 1")] = 100
+    merging: bool = True
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:
+    words = Words(goal)
+    if options.faithful:
+        settings = Settings(**{name: getattr(options, name) for name in Settings._fields})
+        return Composition(Top(), Feedstock(settings, words, seed), CLASSIC)
+    merging = partial(merged_by_page, most=options.max_action_groups) if options.merging else None
+    kind = Kind("gr-", NAMINGS[options.group_by], words, memory=1.0 - options.learning_rate, merging=merging)
+    chances = Chances(options.epsilon, options.epsilon_decay, options.min_epsilon, options.optimism)
+    return Composition(Top(), Groups(kind, chances, seed, options.max_pages), CLASSIC)

@@ -1,0 +1,63 @@
+"""What speaks for a link, in numbers: one column each, all about from 0 to 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.kernels import I64 as NUMBERS
+from crawlguide.core.kernels import kernel, matrix, nothing
+from crawlguide.predictors.arms.evidence import ARMS, URLS
+
+if TYPE_CHECKING:
+    from crawlguide.core.tables import F64, I64
+    from crawlguide.predictors.arms.book import Book
+
+NAMES = (
+    "always",
+    "pages_paid",  # share of worth among the pages that link here
+    "best_page",
+    "many_pages",
+    "words",  # of the goal
+    "siblings_paid",  # what other links of the page that made it known were worth
+    "arm_paid",
+    "arm_unknown",
+    "arm_failed",
+    "folders",
+    "query",
+    "near",  # on the same host as the page that made it known
+    "depth",
+)
+
+
+def traits(book: Book, rows: I64) -> F64:
+    """A row of traits for each row of the book."""
+    found = np.empty((len(rows), len(NAMES)))
+    describe(book.urls, book.arms, rows, found)
+    return found
+
+
+@kernel(nothing(URLS, ARMS, NUMBERS, matrix))
+def describe(urls, arms, rows, found):  # type: ignore[no-untyped-def]
+    for number in range(len(rows)):
+        url, column = urls[rows[number]], found[number]
+        column[:] = 0.0
+        column[0] = 1.0
+        column[1] = (url.total + 0.5) / (url.parents + 2.0)
+        column[2] = url.best
+        column[3] = np.log1p(url.parents) / 4.0
+        column[4] = url.words
+        column[5] = 0.25
+        if url.page >= 0:
+            page = urls[url.page]
+            column[5] = (page.paid + 0.5) / (page.tried + 2.0)
+        if url.arm >= 0:
+            arm = arms[url.arm]
+            column[6] = (arm.reward + 0.5) / (arm.plays + 2.0)
+            column[7] = 1.0 / (1.0 + arm.plays)
+            column[8] = arm.failed / (arm.plays + 1.0)
+        column[9] = min(url.folders / 8.0, 1.0)
+        column[10] = url.query
+        column[11] = url.near
+        column[12] = min(url.depth / 8.0, 1.0)

@@ -1,0 +1,130 @@
+"""feedstock's link groups, with its faults mended: what each group of links pays, and the best links of the best first.
+
+    value   = (Q(s, g) + share of relevant pages among those that link here + share of the goal's words) / 3
+    Q(g)    = (Σ (1 − α)^age · reward + optimism) / (Σ (1 − α)^age + 1)
+    Q(s, g) = the same in the state the crawl is in, drawn towards Q(g) while little is known of it
+
+Every fetch is credited to the group of its page and no link is thrown away, so nothing of what may follow has to be
+guessed (γ). With every fetch, and with chance ε, the best link of some group goes before all others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crawlguide.core.notebook import Notebook
+from crawlguide.predictors.arms.book import Book, Heard, Kind
+from crawlguide.predictors.arms.reading import hashed
+from crawlguide.predictors.binned import binned
+from crawlguide.predictors.draws import drawn
+from crawlguide.predictors.known import Known
+from crawlguide.predictors.tabular import CELL, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crawlguide.core.tables import F64, I64, U64
+    from crawlguide.core.types import Batch, Lesson
+
+
+STIRRED = 0.02  # a change of Q for which the group's links are ranked anew
+NOTHING: U64 = np.zeros(0, np.uint64)
+HOST = np.dtype([("id", np.uint64)])
+
+
+class Chances(NamedTuple):
+    """How curious it is: at the start, how much of that is left after a page, and at least; what is hoped for."""
+
+    epsilon: float = 0.15
+    decay: float = 0.995
+    least: float = 0.05
+    optimism: float = 0.2
+
+
+class Groups:
+    version = "groups-1"
+
+    def __init__(self, kind: Kind, chances: Chances, seed: int, max_pages: int) -> None:
+        self._kind, self._chances, self._seed, self._max_pages = kind, chances, seed, max_pages
+        self.remember(Notebook())
+
+    def remember(self, notebook: Notebook) -> None:
+        self._book = Book(self._kind, notebook, self._key)
+        self._table = Table(notebook.sheet(f"{self._kind.prefix}q", CELL), self._kind.memory)
+        self._hosts = Known(notebook.sheet(f"{self._kind.prefix}hosts", HOST))
+        if self._book.blank:
+            self._book.crawl["epsilon"] = self._chances.epsilon
+
+    def predict(self, batch: Batch) -> F64:
+        rows = self._book.rows(batch.id)
+        return self._book.lined_up(self._worth(rows), batch, rows)
+
+    def given(self, batch: Batch) -> None:
+        self._book.given(batch)
+
+    def learn(self, lesson: Lesson) -> U64:
+        book, state = self._book, int(self._book.crawl["state"])
+        heard = book.hear(lesson)
+        arm = book.urls["arm"][heard.fetched]
+        told = np.flatnonzero(~np.isnan(heard.reward) & ~heard.late & (arm >= 0))
+        self._table.learn(state, book.arms["id"][arm[told]], heard.reward[told])
+        self._enter(lesson, heard, told)
+        now = self._quality(heard.arms)
+        stirred = np.abs(now - book.arms["value"][heard.arms]) > STIRRED
+        book.arms["value"][heard.arms[stirred]] = now[stirred]
+        explored = [self._explored() for _ in told]
+        return np.concatenate([*explored, book.settled(heard.arms, stirred)])
+
+    def stats(self) -> Mapping[str, float]:
+        """As feedstock's `get_stats()`."""
+        crawl = self._book.crawl
+        return {"q_table_size": len(self._table), "epsilon": float(crawl["epsilon"]), "updates": int(crawl["updates"])}
+
+    def _enter(self, lesson: Lesson, heard: Heard, told: I64) -> None:
+        """The state that the crawl is in from now on: feedstock's six values of it."""
+        book, crawl = self._book, self._book.crawl
+        hosts, new = self._hosts.claim(hashed(sorted(set(lesson.links.host))))
+        self._hosts.sheet.changed(hosts[new])
+        crawl["updates"] += len(told)
+        if len(told):
+            crawl["pages"] += len(told)
+            crawl["reward"] += heard.reward[told].sum()
+            mean, last = crawl["reward"] / crawl["pages"], heard.reward[told[-1]]
+            depth, pages = book.urls["depth"][heard.fetched[told[-1]]] / 10, crawl["pages"] / self._max_pages
+            crawl["state"] = binned([depth, pages, mean, last, book.waiting / 500, self._hosts.sheet.used / 50])
+
+    def _worth(self, rows: I64) -> F64:
+        """Of rows that are known; of the others it does not matter."""
+        if not self._book.many:
+            return np.zeros(len(rows))
+        urls = self._book.urls
+        value: F64 = (self._quality(urls["arm"][rows]) + urls["key"][rows]) / 3.0
+        return value
+
+    def _quality(self, groups: I64) -> F64:
+        """Q of these groups, as things stand; one that was never tried is thought to pay `optimism`."""
+        arms = self._book.arms[groups]
+        usual = (arms["reward"] + self._chances.optimism) / (arms["plays"] + 1.0)
+        return self._table.quality(int(self._book.crawl["state"]), arms["id"], usual)
+
+    def _key(self, rows: I64) -> F64:
+        """What speaks for a link within its group."""
+        urls = self._book.urls
+        pages = (urls["total"][rows] + 0.5) / (urls["parents"][rows] + 2.0)
+        value: F64 = pages + urls["words"][rows]
+        return value
+
+    def _explored(self) -> U64:
+        """One page more was fetched: ε falls, and the best link of a random group may go before all others."""
+        book, crawl = self._book, self._book.crawl
+        epsilon = float(crawl["epsilon"])
+        crawl["epsilon"] = max(self._chances.least, epsilon * self._chances.decay)
+        crawl["draws"] += 2
+        draw = int(crawl["draws"])
+        awake = book.awake() if drawn(self._seed, draw)[0] < epsilon else ()
+        if not len(awake):
+            return NOTHING
+        lots = drawn(self._seed, draw + 1, book.arms["id"][awake])  # by name: in which order they came does not count
+        return book.to_front(book.first(int(awake[lots.argmin()])))

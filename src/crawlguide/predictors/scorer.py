@@ -1,0 +1,84 @@
+"""feedstock's "neural" scorer: one logistic unit, learned a step at a time.
+
+    value = 0.7 · σ(w · x) + 0.3 · best page that links here;   before five examples σ counts as 1/2
+
+feedstock takes 5 % off all weights with every example, so that it knows little more than the last twenty; here the
+default is to forget slower.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.kernels import F64 as FLOATS
+from crawlguide.core.kernels import kernel, matrix, nothing, one_f64
+from crawlguide.core.notebook import Notebook
+from crawlguide.predictors.arms.book import Book, Kind
+from crawlguide.predictors.arms.traits import NAMES, traits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crawlguide.core.tables import F64, I64, U64
+    from crawlguide.core.types import Batch, Lesson
+
+ENOUGH = 5  # examples
+PARENT = 0.3  # how much the best page counts
+WEIGHTS = np.dtype([("weights", np.float64, len(NAMES)), ("examples", np.int64)])
+
+
+class Scorer:
+    version = "scorer-1"
+
+    def __init__(self, kind: Kind, learning_rate: float, decay: float) -> None:
+        self._kind, self._learning_rate, self._decay = kind, learning_rate, decay
+        self.remember(Notebook())
+
+    def remember(self, notebook: Notebook) -> None:
+        self._model = notebook.sheet(f"{self._kind.prefix}model", WEIGHTS)
+        self._model.fit(1)
+        self._book = Book(self._kind, notebook, self._worth)
+
+    def predict(self, batch: Batch) -> F64:
+        rows = self._book.rows(batch.id)
+        return self._book.lined_up(self._worth(rows), batch, rows)
+
+    def given(self, batch: Batch) -> None:
+        self._book.given(batch)
+
+    def learn(self, lesson: Lesson) -> U64:
+        book, model = self._book, self._model.rows[0]
+        before = book.rows(lesson.fetches.id)
+        x = self._traits(before)  # as they were when it was decided, or little later
+        heard = book.hear(lesson)
+        used = (before >= 0) & ~np.isnan(heard.reward) & ~heard.late
+        step(model["weights"], x[used], heard.reward[used], self._learning_rate, self._decay)
+        model["examples"] += np.count_nonzero(used)
+        self._model.changed(np.zeros(1, np.int64))
+        fetched = np.unique(book.urls["arm"][before[used]])
+        return book.settled(heard.arms, np.isin(heard.arms, fetched))
+
+    def stats(self) -> Mapping[str, float]:
+        return {"arms": self._book.many, "updates": int(self._model.rows["examples"][0])}
+
+    def _traits(self, rows: I64) -> F64:
+        return traits(self._book, np.maximum(rows, 0)) if self._book.many else np.zeros((len(rows), len(NAMES)))
+
+    def _worth(self, rows: I64) -> F64:
+        x, model = self._traits(rows), self._model.rows[0]
+        seen = 1.0 / (1.0 + np.exp(-(x @ model["weights"]))) if model["examples"] >= ENOUGH else 0.5
+        value: F64 = (1.0 - PARENT) * seen + PARENT * x[:, NAMES.index("best_page")]
+        return value
+
+
+@kernel(nothing(FLOATS, matrix, FLOATS, one_f64, one_f64))
+def step(weights, x, y, rate, decay):  # type: ignore[no-untyped-def]
+    for number in range(len(y)):
+        total = 0.0
+        for i in range(len(weights)):
+            total += weights[i] * x[number, i]
+        wrong = y[number] - 1.0 / (1.0 + np.exp(-total))
+        for i in range(len(weights)):
+            weights[i] = decay * (weights[i] + rate * wrong * x[number, i])

@@ -1,0 +1,77 @@
+"""feedstock's UCB1 bandit over URL templates: an arm is tried again while it may pay more than it did.
+
+    index = mean reward + c · √(ln t / n),   value = index / (1 + index)
+
+Mended: an arm that was never tried counts as tried once in vain (n + 1), as there may be more templates than fetches;
+rewards are those of the crawl's goal; within an arm the links of the best pages come first. `faithful` is the original:
+every arm with fewer than two fetches comes before all others, and within an arm nothing counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.notebook import Notebook
+from crawlguide.predictors.arms.book import Book, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crawlguide.core.notebook import Records
+    from crawlguide.core.tables import F64, I64, U64
+    from crawlguide.core.types import Batch, Lesson
+
+MIN_SAMPLES = 2
+UNSEEN = 1.0 + np.sqrt(2.0)
+STIRRED = 0.05  # a change of the index, as a share of it, for which the arm's links are ranked anew
+
+
+class Ucb:
+    def __init__(self, kind: Kind, exploration: float, *, faithful: bool) -> None:
+        self.version = "ucb1-faithful" if faithful else "ucb1-1"
+        self._kind, self._exploration, self._faithful = kind, exploration, faithful
+        self.remember(Notebook())
+
+    def remember(self, notebook: Notebook) -> None:
+        self._book = Book(self._kind, notebook, self._key)
+
+    def predict(self, batch: Batch) -> F64:
+        rows = self._book.rows(batch.id)
+        return self._book.lined_up(self._worth(rows), batch, rows)
+
+    def given(self, batch: Batch) -> None:
+        self._book.given(batch)
+
+    def learn(self, lesson: Lesson) -> U64:
+        book, heard = self._book, self._book.hear(lesson)
+        book.crawl["plays"] += np.count_nonzero(~np.isnan(heard.reward) & ~heard.late)
+        before, now = book.arms["value"][heard.arms], self._index(book.arms[heard.arms])
+        stirred = np.abs(now - before) > STIRRED * now
+        book.arms["value"][heard.arms[stirred]] = now[stirred]
+        return book.settled(heard.arms, stirred)
+
+    def stats(self) -> Mapping[str, float]:
+        return {"arms": self._book.many, "updates": int(self._book.crawl["plays"])}
+
+    def _worth(self, rows: I64) -> F64:
+        if not self._book.many:
+            return np.zeros(len(rows))
+        urls = self._book.urls
+        index: F64 = self._index(self._book.arms[urls["arm"][rows]]) + 1e-3 * urls["key"][rows]
+        value: F64 = index / (1.0 + index)
+        return value
+
+    def _index(self, arms: Records) -> F64:
+        tried = np.maximum(arms["plays"], 1.0) if self._faithful else arms["plays"] + 1.0
+        time = np.log(self._book.crawl["plays"] + 1.0)
+        index: F64 = arms["reward"] / tried + self._exploration * np.sqrt(time / tried)
+        return np.where(arms["fetches"] < MIN_SAMPLES, UNSEEN, index) if self._faithful else index
+
+    def _key(self, rows: I64) -> F64:
+        urls = self._book.urls
+        if self._faithful:
+            return np.zeros(len(rows))
+        value: F64 = (urls["total"][rows] + 0.5) / (urls["parents"][rows] + 2.0) + urls["words"][rows]
+        return value

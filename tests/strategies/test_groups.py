@@ -1,0 +1,133 @@
+"""`groups`: feedstock's focused crawl, mended; and as it was, with `faithful`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crawlguide.core.errors import MalformedRequest
+from crawlguide.predictors.binned import binned
+from crawlguide.predictors.merging import merged, merged_by_page
+from tests.strategies.site import HOME, crawled, harvest, opened, web
+from tests.support import ask, asked, fetched, tell
+
+A, B = "https://a.org/", "https://b.org/"
+
+
+def learned(guide: Any) -> dict[str, float]:
+    found: dict[str, float] = guide.stats("default")["crawls"]["default"]["learner"]
+    return found
+
+
+def order(strategy: dict[str, Any], *, backwards: bool, pages: int = 60) -> list[str]:
+    with opened({"kind": "groups", **strategy}) as guide:
+        guide.seed("default", [HOME])
+        return crawled(guide, web(backwards=backwards), pages)
+
+
+def test_the_order_of_links_on_a_page_changes_nothing() -> None:
+    assert order({}, backwards=False) == order({}, backwards=True)
+
+
+def test_as_feedstock_was_it_decides_the_harvest() -> None:
+    there, back = (harvest(order({"faithful": True}, backwards=backwards)) for backwards in (False, True))
+    assert there > 0.8
+    assert back < 0.3
+
+
+def test_the_section_that_pays_is_found_and_stayed_with() -> None:
+    assert harvest(order({}, backwards=False)) > 0.5
+
+
+def test_no_link_is_thrown_away() -> None:
+    everything = web()
+    assert set(order({}, backwards=False, pages=1_000)) == set(everything)
+    with opened({"kind": "groups", "faithful": True}) as guide:
+        guide.seed("default", [HOME])
+        tell(guide, fetched(HOME, *everything[HOME], relevance=0.0))
+        scores = [one["score"] for one in ask(guide, max_urls=10)["assigned_urls"]]
+    assert scores[0] >= 0.0
+    assert scores.count(-1.0) == 7
+
+
+def test_the_reward_goes_to_the_group_of_the_page_that_was_fetched() -> None:
+    with opened({"kind": "groups", "epsilon": 0.0, "min_epsilon": 0.0}) as guide:
+        guide.seed("default", [A])
+        asked(guide)
+        tell(guide, fetched(A, A + "x/1", A + "x/2", A + "y/1", A + "y/2", relevance=0.5))
+        tell(guide, fetched(A + "y/1", relevance=1.0), fetched(A + "x/1", relevance=0.0))
+        assert asked(guide, max_urls=2) == [A + "y/2", A + "x/2"]
+
+
+def test_late_feedback_takes_the_place_of_what_was_said() -> None:
+    with opened({"kind": "groups", "epsilon": 0.0, "min_epsilon": 0.0}) as guide:
+        guide.seed("default", [A])
+        tell(guide, fetched(A, A + "x/1", A + "x/2", A + "y/1", A + "y/2", relevance=0.5))
+        tell(guide, fetched(A + "y/1", relevance=0.0), fetched(A + "x/1", relevance=0.4))
+        tell(guide, {"url": A + "y/1", "reward": 1.0})
+        assert asked(guide, max_urls=2) == [A + "y/2", A + "x/2"]
+
+
+def test_what_is_given_back_is_given_again() -> None:
+    with opened({"kind": "groups"}) as guide:
+        guide.seed("default", [A])
+        assert asked(guide) == [A]
+        tell(guide, {"url": A, "error": "released"})
+        assert asked(guide) == [A]
+
+
+def test_statistics_are_those_of_feedstock() -> None:
+    for strategy in ({}, {"faithful": True}):
+        with opened({"kind": "groups", **strategy}) as guide:
+            assert learned(guide)["epsilon"] == 0.15
+            guide.seed("default", [HOME])
+            crawled(guide, web(), 20)
+            found = learned(guide)
+        assert found.keys() == {"q_table_size", "epsilon", "updates"}
+        assert found["epsilon"] == pytest.approx(0.15 * 0.995**20, rel=0.05)
+        assert found["updates"] >= 10
+        assert found["q_table_size"] > 1
+
+
+def test_epsilon_does_not_fall_below_its_floor() -> None:
+    with opened({"kind": "groups", "epsilon_decay": 0.5}) as guide:
+        guide.seed("default", [HOME])
+        crawled(guide, web(), 20)
+        assert learned(guide)["epsilon"] == 0.05
+
+
+def test_with_epsilon_one_every_group_is_tried() -> None:
+    curious = order({"epsilon": 1.0, "epsilon_decay": 1.0}, backwards=False, pages=60)
+    sections = [{url.split("/")[3] for url in found} for found in (curious, order({}, backwards=False))]
+    assert len(sections[0]) > len(sections[1]) or len(sections[0]) == 9
+
+
+def test_unknown_options_are_refused_by_name() -> None:
+    with (
+        pytest.raises(MalformedRequest, match=r"strategy\.epsilom: unknown option"),
+        opened({"kind": "groups"}) as guide,
+    ):
+        guide.define("default", {"strategy": {"kind": "groups", "epsilom": 0.1}})
+
+
+def test_the_smallest_groups_are_merged_with_their_like() -> None:
+    names = ["same:a", "same:a", "same:b", "cross:c", "cross:d", "cross:d"]
+    assert merged(names, 4) == names
+    assert merged(names, 3) == ["same:a", "same:a", "same:a", "cross:c", "cross:d", "cross:d"]
+    assert merged(names, 2) == ["same:a", "same:a", "same:a", "cross:d", "cross:d", "cross:d"]
+    assert len(set(merged(names, 1))) == 1
+
+
+def test_merging_page_by_page_does_not_look_at_the_order() -> None:
+    names, pages = ["same:a", "same:b", "same:c", "same:x"], np.array([0, 0, 0, 1])
+    there, back = merged_by_page(names, pages, 2), merged_by_page([*names[:3][::-1], "same:x"], pages, 2)
+    assert there == ["same:b", "same:b", "same:c", "same:x"]
+    assert back[:3] == there[:3][::-1]
+
+
+def test_a_state_has_three_bins_for_each_value() -> None:
+    assert binned([0.0] * 6) == 0
+    assert binned([0.33, 0.0]) == 3
+    assert binned([1.0] * 6) == 3**6 - 1
