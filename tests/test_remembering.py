@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from crawlguide import Guide
 from crawlguide.core.config import Config, Crawls
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.types import Crawl
+from crawlguide.guide.transfer import imported
 from crawlguide.testing import ManualClock
 from tests import tally
 from tests.support import asked, fetched, tell
@@ -122,6 +124,18 @@ def test_a_crawl_cannot_begin_with_one_that_is_not_there(guide: Guide, name: Any
         guide.define("second", definition(warm_start=name))
     assert refused.value.field == "strategy.warm_start"
     assert "second" not in guide.stats()["crawls"]
+
+
+@pytest.mark.parametrize(("there", "begun"), [(True, LEARNED), (False, {})])
+def test_an_import_begins_warm_where_the_other_crawl_is_there(
+    guide: Guide, there: bool, begun: dict[str, tuple[int, float]]
+) -> None:
+    if there:
+        taught(guide)
+    line = {"crawl": "second", "definition": definition(warm_start="first")}
+    done = guide._run(imported(guide._guide._guide, Crawl("default", "second"), [msgspec.json.encode(line)]))
+    assert (done.lines, done.skipped) == (1, ())
+    assert hosts(guide, "second") == begun
 
 
 def test_a_strategy_that_learns_nothing_cannot_begin_with_anything(guide: Guide) -> None:

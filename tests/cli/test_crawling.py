@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any, get_args
 import httpx
 import pytest
 
+from crawlguide import Guide
 from crawlguide.cli import telling
+from crawlguide.core import config
 from crawlguide.core.messages import ERRORS, VERSION
+from tests import tally
 from tests.cli.conftest import Ended, done, refused
 from tests.gateway.conftest import ENDS_WITHIN_S, SCRIPT, Served, serving
 
@@ -97,6 +100,21 @@ def test_nothing_to_fetch_says_why(here: Callable[..., Ended], served: Served, c
     assert done(here("next", *about)) == f"crawl '{crawl}': nothing is left; --seed URL adds a place to start from\n"
     httpx.post(f"{served.url}/v1/crawls/{crawl}/pause", trust_env=False).raise_for_status()
     assert done(here("next", *about)) == f"crawl '{crawl}': the crawl is paused\n"
+
+
+def test_a_crawl_begins_with_what_another_has_learned(here: Callable[..., Ended], tmp_path: Path) -> None:
+    (tmp_path / "trusted.toml").write_text(f'[crawls]\nplugins = ["{tally.PLUG}"]\n')
+    asked, where = ["next", "--crawler", "me", "--seed", PAGE], ["--data", "folder", "--config", "trusted.toml"]
+    with Guide.open("folder", config=config.load(tmp_path / "trusted.toml")) as guide:
+        guide.define("first", {"strategy": {"kind": tally.PLUG}})
+        fetches = [{"url": PAGE, "status": 200, "relevance": 1.0}]
+        guide.tell({"mcp_version": VERSION, "crawler_id": "me", "crawl_id": "first", "fetches": fetches})
+    for _ in range(2):  # the second time it is there
+        done(here(*asked, "--crawl", "second", "--warm-start", "first", *where))
+    with Guide.open("folder", config=config.load(tmp_path / "trusted.toml")) as guide:
+        line = json.loads(next(iter(guide.export("second"))).splitlines()[0])
+        assert line["definition"]["strategy"] == {"kind": tally.PLUG, "warm_start": "first"}
+    refused(here(*asked, "--crawl", "third", "--warm-start", "frist", *where), 2, "--warm-start", "mean 'first'")
 
 
 def test_a_seed_that_nobody_can_fetch_is_refused(here: Callable[..., Ended], served: Served) -> None:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crawlguide.cli.common import ConfigOption, CrawlOption, FolderOption, JsonOption, ServerOption, app, say_json
-from crawlguide.core.errors import ConfigError, UrlError
+from crawlguide.core.errors import ConfigError, NotFound, UrlError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crawlguide.cli.answering import Answers
+
+BEGINS = "A crawl that is not there yet gets this one's strategy, and begins with what it has learned."
 NOTHING = {
     "running": "nothing may be fetched right now",
     "waiting": "nothing right now: what is left is with crawlers or has to wait for its host",
@@ -27,6 +30,7 @@ def next_(  # noqa: PLR0913, PLR0917 - the options of a command
     urls: Annotated[int, typer.Option("--urls", min=1, max=10_000, help="At most so many URLs.")] = 10,
     crawl: CrawlOption = "default",
     seed: Annotated[list[str] | None, typer.Option("--seed", metavar="URL", help="Add this first; repeatable.")] = None,
+    warm_start: Annotated[str | None, typer.Option(metavar="CRAWL", help=BEGINS)] = None,
     url: ServerOption = None,
     data: FolderOption = None,
     config: ConfigOption = None,
@@ -49,11 +53,25 @@ def next_(  # noqa: PLR0913, PLR0917 - the options of a command
     message = {"mcp_version": VERSION, "crawler_id": crawler, "crawl_id": crawl_name(crawl)}
     wanted = {"budget": {"max_urls": urls}, "context": {"seed_urls": seeds}}
     with answering(url, data, config, new=bool(seeds)) as guide:
+        if warm_start is not None:
+            _begin(guide, crawl, warm_start)
         advice = guide.ask(message | wanted)
     if json:
         say_json(advice)
     else:
         show(*_shown(advice, crawl))
+
+
+def _begin(guide: Answers, crawl: str, other: str) -> None:
+    """A crawl that is not there yet gets the strategy of another, which begins with what was learned there."""
+    try:
+        guide.stats(crawl)
+    except NotFound:
+        try:
+            kind = guide.stats(other)["crawls"][other]["strategy"]
+        except NotFound as wrong:
+            raise ConfigError(f"--warm-start: {wrong.message.removeprefix('crawl_id: ')}") from None
+        guide.define(crawl, {"strategy": {"kind": kind, "warm_start": other}})
 
 
 def _seed(url: str) -> str:
