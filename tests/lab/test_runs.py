@@ -95,7 +95,7 @@ def test_feedback_by_text_lets_the_guide_judge() -> None:
 
 
 def test_a_start_that_the_web_does_not_have_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"--seeds-from: expected one of .*, got 'elsewhere'"):
+    with pytest.raises(ConfigError, match=r"--seeds-from: .* expected one of portal, near, far; got 'elsewhere'"):
         run(WEB, TASK, "random", 0, Settings(seeds_from="elsewhere"))
 
 
@@ -180,6 +180,44 @@ def test_the_command_gives_the_same_document_twice_but_for_times(tmp_path: Path)
         lab("--policies", "random,keyword", "--json", str(tmp_path / name), f"--html={tmp_path / name}.html")
         documents.append(encode(read_json(tmp_path / name), times=False))
     assert documents[0] == documents[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--json", "nowhere/out.json"],
+        ["--html", "."],
+        ["--resume", "file"],
+        ["--json", "file/out.json"],
+        ["--via", "nonsense"],
+        ["--web", "nowhere"],
+    ],
+)
+def test_what_cannot_work_is_said_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("something")
+    said = lab("--policies", "random", *words, ends=2)
+    assert "expected" in said
+    assert "Harvest" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_guide_that_does_not_answer_is_named() -> None:
+    said = lab("--policies", "random", "--via", "http://127.0.0.1:9", ends=1)
+    assert "http://127.0.0.1:9 cannot be reached" in said
+    assert "Traceback" not in said
+
+
+def test_runs_on_another_web_of_the_same_name_are_other_runs(tmp_path: Path) -> None:
+    names = []
+    for age in (1, 2):
+        file = tmp_path / "books.ndjson"
+        file.touch()
+        os.utime(file, (age, age))
+        names.append(runs.jobs(str(file), ["a"], ["random"], 1, SHORT)[0].name)
+    assert names[0] != names[1]
 
 
 @pytest.mark.parametrize("words", [["--policies", "nobody"], ["--tasks", "nothing"], ["--seeds-from", "far,near"]])

@@ -139,6 +139,22 @@ def a_task_too_many(folder: Path) -> None:
     (folder / "tasks.json").write_text(json.dumps([TASKS[0] | {"relevant_ids": [4]}]))
 
 
+def a_task_counted_from_the_end(folder: Path) -> None:
+    (folder / "tasks.json").write_text(json.dumps([TASKS[0] | {"seeds_far_id": [-1]}]))
+
+
+def a_page_without_an_address(folder: Path) -> None:
+    pq.write_table(pa.table(NODES | {"url": [HOME, None, "x", "y"]}), folder / "nodes.parquet")
+
+
+def rows_that_are_words(folder: Path) -> None:
+    pq.write_table(pa.table(EDGES | {"dst": ["1", "3", "2", "1"]}), folder / "edges.parquet")
+
+
+def places_left_out(folder: Path) -> None:
+    pq.write_table(pa.table(OUTSIDE | {"pos": [1, None]}), folder / "external.parquet")
+
+
 def tasks_that_are_none(folder: Path) -> None:
     (folder / "tasks.json").write_text('[{"task": 1}]')
 
@@ -156,6 +172,10 @@ def without_tasks(folder: Path) -> None:
         (out_of_order, "src: expected rows of nodes.parquet in ascending order"),
         (not_parquet, "nodes.parquet: expected a Parquet file"),
         (a_task_too_many, "expected rows of nodes.parquet, from 0 to 3"),
+        (a_task_counted_from_the_end, "expected rows of nodes.parquet, from 0 to 3"),
+        (a_page_without_an_address, "nodes.parquet: url: row 1: expected a URL"),
+        (rows_that_are_words, "edges.parquet: dst: expected whole numbers, got string"),
+        (places_left_out, "external.parquet: pos: expected whole numbers, got int64 with 1 nulls"),
         (tasks_that_are_none, "tasks.json: expected a list of tasks"),
         (without_tasks, "tasks.json: cannot be read"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -60,12 +61,13 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
         seeds_from=seeds_from, budget=budget, batch=batch, crawlers=crawlers, feedback=feedback,
         cap_per_host=cap_per_host, seed=seed, via=via,
     )  # fmt: skip
+    kept = resume or (json and json.with_name(json.name + ".runs"))
+    _check_places(json, html, kept)
     chosen = naming.chosen(_names(policies))
     where = _place(web)
     named = runs.named_tasks(runs.opened(where), _names(tasks))
     if quick:
         named, repeat = named[:QUICK_TASKS], QUICK_REPEATS
-    kept = resume or (json and json.with_name(json.name + ".runs"))
     todo = runs.jobs(where, named, chosen, repeat, settings)
     command = ["crawlguide", *_without_places(sys.argv[1:])]
     found = results.Results(command=command, versions=runs.versions(), runs=_made(todo, kept))
@@ -101,6 +103,15 @@ def _made(todo: Sequence[Job], kept: Path | None) -> list[Run]:
                 say(f"stopped after {made} of {len(todo)} runs; the same command goes on from there ({kept})")
             raise
     return found
+
+
+def _check_places(json: Path | None, html: Path | None, kept: Path | None) -> None:
+    """Hours of runs are not to end with a word about a folder."""
+    for option, place in (("--json", json), ("--html", html)):
+        if place is not None and (place.is_dir() or not os.access(place.parent, os.W_OK | os.X_OK)):
+            raise ConfigError(f"{option}: expected a file in a folder that can be written to, got {place}")
+    if kept is not None and kept.exists() and not (kept.is_dir() and os.access(kept, os.W_OK | os.X_OK)):
+        raise ConfigError(f"--resume: expected a folder that can be written to, got {kept}")
 
 
 def _without_places(words: Sequence[str]) -> list[str]:

@@ -56,7 +56,7 @@ class RecordedWeb:
         self._folder = folder
         nodes = _table(folder / "nodes.parquet", ("url", *TEXTS, "size"))
         self._urls: list[str] = nodes["url"].to_pylist()
-        self._canonical = [canonical(url) for url in self._urls]
+        self._canonical = [_spelled(url, row, folder / "nodes.parquet") for row, url in enumerate(self._urls)]
         self._rows = {url: row for row, url in reversed(list(enumerate(self._canonical)))}
         self._texts = {name: _column(nodes, name) for name in TEXTS}
         self._size: list[int] = nodes["size"].to_pylist()
@@ -160,16 +160,17 @@ class RecordedWeb:
     def _links(self, file: str, target: str) -> Links:
         """Both files of links are sorted by the page they lie on."""
         table = _table(self._folder / file, ("src", target, "anchor", "pos"))
-        source = table["src"].to_numpy().astype(np.int64)
+        source = _numbers(table, "src", self._folder / file).astype(np.int64)
         if len(source) and (source.min() < 0 or source.max() >= len(self) or (np.diff(source) < 0).any()):
             raise ConfigError(f"{self._folder / file}: src: expected rows of nodes.parquet in ascending order")
         to = _column(table, target)
         if target == "dst":
-            to = to.to_numpy()
+            to = _numbers(table, target, self._folder / file)
             if len(to) and (to.min() < 0 or to.max() >= len(self)):
                 raise ConfigError(f"{self._folder / file}: dst: expected rows of nodes.parquet, got {to.max()}")
         first = np.searchsorted(source, np.arange(len(self) + 1))
-        return Links(first, to, _column(table, "anchor"), table["pos"].to_numpy().astype(np.int32))
+        position = _numbers(table, "pos", self._folder / file).astype(np.int32)
+        return Links(first, to, _column(table, "anchor"), position)
 
 
 def _table(file: Path, columns: Sequence[str]) -> Any:
@@ -189,6 +190,23 @@ def _table(file: Path, columns: Sequence[str]) -> Any:
         return parquet.read_table(file, columns=wanted)
     except arrow().ArrowInvalid as problem:
         raise ConfigError(f"{file}: expected a Parquet file: {problem}") from None
+
+
+def _spelled(url: Any, row: int, file: Path) -> str:
+    """The one spelling of a page's address; the file may hold anything."""
+    try:
+        return canonical(url)
+    except (UrlError, TypeError, AttributeError) as problem:
+        raise ConfigError(f"{file}: url: row {row}: expected a URL: {problem}") from None
+
+
+def _numbers(table: Any, name: str, file: Path) -> NDArray[Any]:
+    """A column of whole numbers; one without rows may be of any type."""
+    column = table[name]
+    if len(column) and (column.null_count or not arrow().types.is_integer(column.type)):
+        raise ConfigError(f"{file}: {name}: expected whole numbers, got {column.type} with {column.null_count} nulls")
+    numbers: NDArray[Any] = column.to_numpy()
+    return numbers
 
 
 def _column(table: Any, name: str) -> Any:

@@ -85,7 +85,8 @@ def seeds_of(web: Web, task: Task, wanted: str) -> tuple[str, tuple[str, ...]]:
     kinds = ("portal", "far", "near") if wanted == "auto" else (wanted,)
     found = next((kind for kind in kinds if kind in task.seeds), None)
     if found is None:
-        raise ConfigError(f"--seeds-from: expected one of {', '.join(task.seeds)} for {web.name}, got {wanted!r}")
+        kinds_here = ", ".join(task.seeds) or "none, as it has no seeds at all"
+        raise ConfigError(f"--seeds-from: {task.name} on {web.name}: expected one of {kinds_here}; got {wanted!r}")
     return found, task.seeds[found]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import xxhash
 
-from crawlguide.core.errors import ConfigError
+from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.lab import web as webs
 from crawlguide.lab.results import Run
 from crawlguide.lab.run import Settings, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from concurrent.futures import Future
 
     from crawlguide.lab.pages import Web
 
@@ -123,13 +124,20 @@ def _spread(left: Sequence[Job], workers: int) -> Iterator[tuple[Job, Run]]:
     try:
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                yield waiting.pop(future), future.result()
+                yield waiting.pop(future), _result(future)
     except BaseException:  # also when somebody interrupts: nobody needs what is under way
         pool.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():
             child.terminate()
         raise
     pool.shutdown()
+
+
+def _result(future: Future[Run]) -> Run:
+    try:
+        return future.result()
+    except BrokenExecutor:
+        raise CrawlGuideError("a process of the lab was ended from outside: is there enough memory?") from None
 
 
 def _age(web: str) -> int:
@@ -149,7 +157,10 @@ def _read(job: Job, kept: Path | None) -> Run | None:
 def _write(job: Job, finished: Run, kept: Path | None) -> None:
     """A file gets its name when it is whole."""
     if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
-        beside = kept / f".{job.name}"
-        beside.write_bytes(msgspec.json.encode(finished))
-        beside.replace(kept / job.name)
+        try:
+            kept.mkdir(parents=True, exist_ok=True)
+            beside = kept / f".{job.name}"
+            beside.write_bytes(msgspec.json.encode(finished))
+            beside.replace(kept / job.name)
+        except OSError as problem:
+            raise CrawlGuideError(f"{kept}: a finished run cannot be written: {problem.strerror}") from None

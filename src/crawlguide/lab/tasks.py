@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,10 +42,12 @@ def read_tasks(file: Path, urls: Sequence[str]) -> list[Task]:
     except msgspec.DecodeError as problem:
         raise ConfigError(f"{file}: expected a list of tasks: {problem}") from None
     except IndexError:
-        raise ConfigError(f"{file}: expected rows of nodes.parquet, from 0 to {len(urls) - 1}, got more") from None
+        raise ConfigError(f"{file}: expected rows of nodes.parquet, from 0 to {len(urls) - 1}, got another") from None
 
 
 def _task(entry: TaskEntry, urls: Sequence[str]) -> Task:
     rows = {"portal": entry.seeds_portal_id, "near": entry.seeds_near_id, "far": entry.seeds_far_id}
+    if min([*entry.relevant_ids, *chain(*rows.values())], default=0) < 0:
+        raise IndexError  # Python would count from the end
     seeds = {kind: tuple(urls[row] for row in its) for kind, its in rows.items() if its}
     return Task(entry.topic, seeds, frozenset(urls[row] for row in entry.relevant_ids))
