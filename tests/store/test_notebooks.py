@@ -69,6 +69,19 @@ async def test_new_records_are_zeros_and_stay_where_they_are_when_a_sheet_grows(
     assert not arms.rows["means"][2:].any()
 
 
+async def test_who_holds_on_to_records_while_a_sheet_grows_sees_them_as_they_were(store: Store) -> None:
+    arms = (await store.notebook(CRAWL)).sheet("arms", ARM)
+    written(arms, [0, 1], 3)
+    held, rows = arms.rows["pulls"], arms.rows
+    arms.fit(50_000)
+    arms.rows["pulls"][0] = 4
+    assert (held[:2].tolist(), rows["pulls"][:2].tolist()) == ([3, 3], [3, 3])
+    del held, rows
+    arms.fit(500_000)
+    assert arms.rows["pulls"][:3].tolist() == [4, 3, 0]
+    assert not arms.rows["pulls"][3:].any()
+
+
 @pytest.mark.parametrize("name", ["", "ninechars", "schön", "a\nb"])
 async def test_a_name_that_cannot_be_kept_is_refused(store: Store, name: str) -> None:
     with pytest.raises(ValueError, match="expected a name of 1 to 8"):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Records = np.ndarray[Any, Any]
 LONGEST_NAME = 8
+STEP = 1 << 16  # records by which a large sheet grows
 
 
 class Sheet:
@@ -29,10 +30,18 @@ class Sheet:
     def fit(self, count: int) -> None:
         """Have at least so many records in use; new ones are all zeros."""
         if count > len(self.rows):
-            longer = np.zeros(max(count, 2 * len(self.rows), 64), self.rows.dtype)
+            self._grow(count)
+        self.used = max(self.used, count)
+
+    def _grow(self, count: int) -> None:
+        """In place where nobody looks at the records just now, so that no request pays for copying all of them."""
+        room = len(self.rows)
+        try:
+            self.rows.resize(max(count, min(2 * room, room + STEP), 64))  # new records are zeros
+        except ValueError:  # somebody holds on to them, or to a part of them
+            longer = np.zeros(max(count, 2 * room), self.rows.dtype)
             longer[: self.used] = self.rows[: self.used]
             self.rows = longer
-        self.used = max(self.used, count)
 
     def changed(self, rows: I64) -> None:
         """These records are not as they were; told before the next commit, in any order, some perhaps twice."""
