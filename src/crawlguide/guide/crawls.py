@@ -67,7 +67,7 @@ class Crawls:
             return True
         built.record = Record(definition, old.record.paused, renewal.states(old.record, definition))
         if renewal.same_judge(old.definition, definition):  # what it has learned stays
-            built.strategy, built.learner = old.strategy, old.learner
+            built.strategy, built.learner, built.explorer = old.strategy, old.learner, old.explorer
         else:
             await remembering.remember(self._store, crawl, built)
         inherit(built, old)

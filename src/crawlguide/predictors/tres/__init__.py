@@ -1,0 +1,1 @@
+"""forager's Select and Tune: a tree that sorts URLs by what they may bring, and a network that says which leaf pays."""

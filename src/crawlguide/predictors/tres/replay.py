@@ -1,0 +1,116 @@
+"""Prioritised replay and Double DQN: which transitions are looked at again, and what is learned from them."""
+
+import numpy as np
+
+from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_f64, one_i64, part, records
+from crawlguide.predictors.chance import uniform
+from crawlguide.predictors.tres.network import FIRST, SECOND, adam, flow_back, layers_of, pass_through
+from crawlguide.predictors.tres.records import NEXT, TRANSITION, WEIGHTS, X
+from crawlguide.predictors.tres.rooms import CRAWLS, LINKS
+
+TRANSITIONS = records(TRANSITION)
+BETA = 0.4  # how far it is made up for that some are looked at more often than others
+
+
+@part
+def set_priority(tree, place, priority):  # type: ignore[no-untyped-def]
+    """A tree of sums over a power of two of places, its root at 1. Sums are made anew, so no error builds up."""
+    at = len(tree) // 2 + place
+    tree[at] = priority
+    while at > 1:
+        at //= 2
+        tree[at] = tree[2 * at] + tree[2 * at + 1]
+
+
+@part
+def pick(tree, share):  # type: ignore[no-untyped-def]
+    """The place at which this share of the sum of all priorities lies."""
+    at, left, half = 1, share * tree[1], len(tree) // 2
+    while at < half:
+        at *= 2
+        if left >= tree[at] and tree[at + 1] > 0.0:
+            left -= tree[at]
+            at += 1
+    return at - half
+
+
+@kernel(nothing(F64, F64, one_f64))
+def plant(tree, priorities, alpha):  # type: ignore[no-untyped-def]
+    half = len(tree) // 2
+    for place in range(len(priorities)):
+        tree[half + place] = priorities[place] ** alpha
+    for at in range(half - 1, 0, -1):
+        tree[at] = tree[2 * at] + tree[2 * at + 1]
+
+
+@kernel(nothing(F64, F64, one_i64, one_f64, one_f64))
+def put(priorities, tree, place, priority, alpha):  # type: ignore[no-untyped-def]
+    """A transition that stands at `place` counts from now on."""
+    priorities[place] = priority
+    set_priority(tree, place, priority**alpha)
+
+
+@kernel(nothing(TRANSITIONS, one_i64, F32, one_f64, LINKS, I64, CRAWLS, one_i64))
+def describe(transitions, place, x, reward, links, ways, crawl, seed):  # type: ignore[no-untyped-def]
+    """What was fetched, what it brought, and where one could go from there: some of the page's links, spread evenly."""
+    here, count = transitions[place], min(len(ways), NEXT)
+    here.reward, here.ways = reward, count
+    for column in range(X):
+        here.x[column] = x[column]
+    start = uniform(seed, crawl[0].draws) * len(ways)
+    crawl[0].draws += 1
+    for turn in range(count):
+        way = ways[np.int64(start + turn * len(ways) / count) % len(ways)]
+        for column in range(X):
+            here.next[turn, column] = links[way].x[column]
+
+
+@part
+def best_next(online, target, transition, first, second):  # type: ignore[no-untyped-def]
+    """Double DQN: the online network says where it would go, the target network what that is worth; 0: nowhere."""
+    best, chosen = np.float32(-np.inf), -1
+    for way in range(transition.ways):
+        value = pass_through(online, transition.next[way], first, second)
+        if value > best:
+            best, chosen = value, way
+    return pass_through(target, transition.next[chosen], first, second) if chosen >= 0 else np.float32(0.0)
+
+
+@kernel(nothing(TRANSITIONS, F32, F32, one_f64, F64))
+def targets(transitions, online, target, gamma, found):  # type: ignore[no-untyped-def]
+    """reward + γ · what comes next, for each."""
+    first, second = np.empty(FIRST, np.float32), np.empty(SECOND, np.float32)
+    here, there = layers_of(online), layers_of(target)
+    for row in range(len(transitions)):
+        found[row] = transitions[row].reward + gamma * best_next(here, there, transitions[row], first, second)
+
+
+@kernel(nothing(TRANSITIONS, F64, F64, F32, F32, F32, F32, F64, CRAWLS, one_i64, I64))
+def train(transitions, priorities, tree, online, target, mean, square, settings, crawl, seed, looked):  # type: ignore[no-untyped-def]
+    """One step on a batch of transitions, as many as `looked` has places, and their new priorities.
+
+    `settings`: rate, γ, the exponent of priorities, and what is added to each.
+    """
+    rate, gamma, alpha, added = settings
+    first, second, back = np.empty(FIRST, np.float32), np.empty(SECOND, np.float32), np.empty(FIRST, np.float32)
+    slopes, error, weight = np.zeros(WEIGHTS, np.float32), np.empty(len(looked)), np.empty(len(looked))
+    layers, there, through = layers_of(online), layers_of(target), layers_of(slopes)
+    half, count = len(tree) // 2, len(transitions)
+    for row in range(len(looked)):
+        looked[row] = pick(tree, uniform(seed, crawl[0].draws))
+        crawl[0].draws += 1
+        weight[row] = (count * tree[half + looked[row]] / tree[1]) ** -BETA
+    heaviest = weight.max()
+    for row in range(len(looked)):
+        here = transitions[looked[row]]
+        wanted = here.reward + gamma * best_next(layers, there, here, first, second)
+        error[row] = pass_through(layers, here.x, first, second) - wanted
+        flow = np.float32(2.0 * weight[row] / heaviest * error[row] / len(looked))
+        flow_back(layers, through, here.x, first, second, flow, back)
+    crawl[0].trained += 1
+    adam(online, mean, square, slopes, rate, crawl[0].trained)
+    for row in range(len(looked)):
+        priority = abs(error[row]) + added
+        priorities[looked[row]] = priority
+        crawl[0].largest = max(crawl[0].largest, priority)
+        set_priority(tree, looked[row], priority**alpha)

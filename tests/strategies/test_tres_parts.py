@@ -1,0 +1,311 @@
+"""The parts of `tres`, each against what can be worked out by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from crawlguide.core.crawls import Goal
+from crawlguide.core.notebook import Notebook
+from crawlguide.predictors.tres import features
+from crawlguide.predictors.tres import network as network_kernels
+from crawlguide.predictors.tres import replay as replay_kernels
+from crawlguide.predictors.tres import rooms as room_kernels
+from crawlguide.predictors.tres import tree as tree_kernels
+from crawlguide.predictors.tres.memory import Memory
+from crawlguide.predictors.tres.records import CRAWL, FEATURES, NEXT, ROOM, SEEN, TRANSITION, WEIGHTS, X
+from tests.support import batch
+
+if TYPE_CHECKING:
+    from crawlguide.core.notebook import Records
+    from crawlguide.core.tables import F32, F64
+
+PARENT = FEATURES.index("parent_score")
+# kernels have no annotations: their signatures say more
+network: Any = network_kernels
+replay: Any = replay_kernels
+rooms: Any = room_kernels
+tree: Any = tree_kernels
+
+
+def remembered(seed: int = 1) -> Memory:
+    return Memory(Notebook(), seed, 64, 0.6, None)
+
+
+def waiting(memory: Memory, leaf: int) -> list[int]:
+    count = int(memory.leaves.rows["waiting"][leaf])
+    return sorted(memory.links.rows["id"][memory.rooms.rows[leaf * ROOM : leaf * ROOM + count]].tolist())
+
+
+def arrive(memory: Memory, ids: list[int], **columns: list[float]) -> None:
+    """URLs of these features wait."""
+    rows = memory.claim(np.array(ids, np.uint64))
+    for name, values in columns.items():
+        memory.links.rows["x"][rows, FEATURES.index(name)] = values
+    memory.enter(rows)
+
+
+def see(memory: Memory, reward: float, **columns: float) -> int:
+    x = np.zeros(X, np.float32)
+    for name, value in columns.items():
+        x[FEATURES.index(name)] = value
+    return int(tree.see(memory.nodes.rows, memory.leaves.rows, memory.samples.rows, x, reward))
+
+
+def split_of(memory: Memory, leaf: int) -> F64:
+    found = np.empty(3)
+    count = min(int(memory.leaves.rows["heard"][leaf]), SEEN)
+    tree.best_split(memory.samples.rows, leaf * SEEN, count, found)
+    return found
+
+
+# the tree
+
+
+def test_a_split_is_where_the_variance_of_rewards_falls_most() -> None:
+    memory = remembered()
+    for parent, path, reward in ((0.1, 0.5, 0), (0.2, 0.1, 0), (0.3, 0.9, 1), (0.8, 0.2, 1), (0.9, 0.6, 1)):
+        see(memory, reward, parent_score=parent, path_depth=path)
+    feature, threshold, gain = split_of(memory, 0)
+    assert (feature, threshold) == (PARENT, pytest.approx(0.2))
+    assert gain == pytest.approx(5 * 0.24)  # the variance, all of it, times the number of samples
+
+
+def test_equal_rewards_are_not_split() -> None:
+    memory = remembered()
+    for number in range(10):
+        see(memory, 0.5, parent_score=number / 10)
+    assert split_of(memory, 0)[0] == -1
+
+
+def test_equal_features_are_not_split() -> None:
+    memory = remembered()
+    for number in range(10):
+        see(memory, number % 2, parent_score=0.5)
+    assert split_of(memory, 0)[0] == -1
+
+
+def test_those_who_wait_and_what_was_seen_go_where_they_belong() -> None:
+    memory = remembered()
+    arrive(memory, [1, 2, 3], parent_score=[0.1, 0.9, 0.2])
+    for parent in (0.1, 0.2, 0.8, 0.9, 1.0):
+        see(memory, float(parent > 0.5), parent_score=parent)
+    memory.split(0, PARENT, 0.5)
+    assert (waiting(memory, 0), waiting(memory, 1)) == ([1, 3], [2])
+    assert memory.leaves.rows["heard"][:2].tolist() == [2, 3]
+    assert memory.leaves.rows["total"][:2].tolist() == [0.0, 3.0]
+    assert memory.leaves.rows["depth"][:2].tolist() == [1, 1]
+    arrive(memory, [4, 5], parent_score=[0.5, 0.6])  # at most the threshold goes left
+    assert (waiting(memory, 0), waiting(memory, 1)) == ([1, 3, 4], [2, 5])
+
+
+def test_only_the_leaf_that_saw_something_is_another_afterwards() -> None:
+    memory = remembered()
+    memory.split(0, PARENT, 0.5)
+    before = memory.leaves.rows[0].copy()
+    assert see(memory, 1.0, parent_score=0.9) == 1
+    assert memory.leaves.rows[0] == before
+
+
+def test_of_many_samples_a_leaf_is_split_by_the_newest() -> None:
+    memory = remembered()
+    for number in range(SEEN + 3):
+        see(memory, float(number >= SEEN), parent_score=float(number >= SEEN))
+    assert split_of(memory, 0)[0] == PARENT
+    assert memory.leaves.rows["total"][0] == 3.0
+
+
+# rooms
+
+
+def test_who_leaves_is_drawn_no_more() -> None:
+    memory = remembered()
+    arrive(memory, [1, 2, 3])
+    memory.leave(memory.find(np.array([2], np.uint64)), 2)
+    assert waiting(memory, 0) == [1, 3]
+    memory.leave(memory.find(np.array([2, 3], np.uint64)), 2)
+    assert waiting(memory, 0) == [1]
+
+
+def test_a_full_room_holds_an_even_sample_of_all_that_came() -> None:
+    memory = remembered()
+    for start in range(0, 4 * ROOM, 512):
+        arrive(memory, list(range(start + 1, start + 513)))
+    kept = np.array(waiting(memory, 0))
+    assert len(kept) == ROOM
+    quarters = np.bincount((kept - 1) // ROOM, minlength=4) / ROOM
+    assert quarters == pytest.approx([0.25] * 4, abs=0.04)
+    assert memory.live == ROOM
+
+
+def drawn(memory: Memory, wanted: int, most: int) -> list[int]:
+    out = np.empty(memory.leaves.used + wanted, np.int64)
+    leaves = memory.leaves.rows[: memory.leaves.used]
+    count = rooms.draw(leaves, memory.rooms.rows, memory.crawl, memory.seed, wanted, most, out)
+    found: list[int] = memory.links.rows["id"][out[:count]].tolist()
+    return found
+
+
+def test_one_is_drawn_of_each_leaf_and_several_where_leaves_are_few() -> None:
+    memory = remembered()
+    arrive(memory, list(range(1, 101)), parent_score=[0.0] * 50 + [1.0] * 50)
+    memory.split(0, PARENT, 0.5)
+    low, high = drawn(memory, wanted=2, most=10)
+    assert low <= 50 < high
+    assert len(drawn(memory, wanted=20, most=1)) == 2
+    several = drawn(memory, wanted=20, most=20)
+    assert len(set(several)) == 20
+    assert sum(one <= 50 for one in several) == 10
+    assert len(set(drawn(memory, wanted=1_000, most=1_000))) == 100
+
+
+def test_every_url_of_a_leaf_is_drawn_as_often_as_the_others() -> None:
+    memory = remembered()
+    arrive(memory, list(range(10)))
+    counts = np.bincount([drawn(memory, 1, 1)[0] for _ in range(5_000)], minlength=10)
+    assert counts.min() > 400
+    assert counts.max() < 600
+
+
+def test_epsilon_says_how_often_the_order_is_left_to_chance() -> None:
+    memory, by_value = remembered(), np.arange(100)[::-1].copy()
+    order = np.empty(100, np.int64)
+    rooms.greedy(0.0, memory.crawl, 1, by_value, order)
+    assert order.tolist() == by_value.tolist()
+    firsts = []
+    for _ in range(2_000):
+        short = np.empty(1, np.int64)
+        rooms.greedy(0.5, memory.crawl, 1, by_value, short)
+        firsts.append(int(short[0]))
+    assert firsts.count(99) / 2_000 == pytest.approx(0.505, abs=0.04)
+    rooms.greedy(1.0, memory.crawl, 1, by_value, order)
+    assert sorted(order.tolist()) == list(range(100))
+    assert order.tolist() != by_value.tolist()
+
+
+# the network
+
+
+def by_hand(weights: F32 | F64, x: F32) -> F64:
+    """The same network in numpy."""
+    w = weights.astype(np.float64)
+    first = x @ w[:330].reshape(11, 30) + w[330:360]
+    first = np.where(first > 0, first, 0.1 * first)
+    second = first @ w[360:810].reshape(30, 15) + w[810:825]
+    second = np.where(second > 0, second, 0.1 * second)
+    value: F64 = second @ w[825:840] + w[840]
+    return value
+
+
+def some_weights(seed: int) -> F32:
+    weights = np.empty(WEIGHTS, np.float32)
+    network.begin(weights, seed)
+    return weights
+
+
+def some_transitions(count: int = 5) -> Records:
+    chance, made = np.random.default_rng(3), np.zeros(count, TRANSITION)
+    made["x"], made["next"] = chance.random((count, X)), chance.random((count, NEXT, X))
+    made["reward"] = chance.random(count)
+    made["ways"] = np.arange(count) % (NEXT + 1)  # the first leads nowhere
+    return made
+
+
+def test_the_network_says_what_numpy_says() -> None:
+    x, found = np.random.default_rng(1).random((50, X)).astype(np.float32), np.empty(50)
+    network.values(some_weights(2), x, found)
+    assert found == pytest.approx(by_hand(some_weights(2), x), rel=1e-4, abs=1e-5)
+
+
+def test_the_target_is_the_target_networks_value_of_the_online_networks_choice() -> None:
+    online, target, made = some_weights(1), some_weights(2), some_transitions()
+    found = np.empty(len(made))
+    replay.targets(made, online, target, 0.9, found)
+    for one, value in zip(made, found, strict=True):
+        following = 0.0
+        if one["ways"]:
+            ways = one["next"][: one["ways"]]
+            following = by_hand(target, ways)[by_hand(online, ways).argmax()]
+        assert value == pytest.approx(one["reward"] + 0.9 * following, rel=1e-4)
+
+
+def train(weights: list[F32], made: Records, gamma: float = 0.0, steps: int = 1) -> tuple[Records, F64]:
+    crawl, priorities, sums = np.zeros(1, CRAWL), np.ones(len(made)), np.zeros(16)
+    replay.plant(sums, priorities, 0.6)
+    for _ in range(steps):
+        settings = np.array([0.01, gamma, 0.6, 1e-4])
+        replay.train(made, priorities, sums, *weights, settings, crawl, 7, np.empty(64, np.int64))
+    return crawl, priorities
+
+
+def test_the_first_step_of_adam_goes_against_the_slope_of_every_weight() -> None:
+    made = some_transitions(1)  # one transition: whatever is looked at, it is this
+    before = some_weights(4)
+    weights = [before.copy(), before.copy(), np.zeros(WEIGHTS, np.float32), np.zeros(WEIGHTS, np.float32)]
+    train(weights, made)
+    error = by_hand(before, made["x"])[0] - made["reward"][0]
+    for place in (0, 100, 345, 500, 700, 815, 830, 840):
+        shifted = before.astype(np.float64)
+        shifted[place] += 1e-5
+        slope = 2 * error * (by_hand(shifted, made["x"])[0] - by_hand(before, made["x"])[0]) / 1e-5
+        assert weights[0][place] - before[place] == pytest.approx(-0.01 * np.sign(slope), abs=1e-4)
+
+
+def test_training_learns_rewards_and_what_follows_them() -> None:
+    made = some_transitions(8)
+    weights = [some_weights(4), some_weights(5), np.zeros(WEIGHTS, np.float32), np.zeros(WEIGHTS, np.float32)]
+    crawl, priorities = train(weights, made, gamma=0.9, steps=3_000)
+    wanted = np.empty(len(made))
+    replay.targets(made, weights[0], weights[1], 0.9, wanted)
+    assert by_hand(weights[0], made["x"]) == pytest.approx(wanted, abs=0.1)
+    assert priorities.max() < 0.2  # what is learned is looked at seldom
+    assert crawl["trained"][0] == 3_000
+
+
+def test_transitions_are_looked_at_as_often_as_their_priorities_say() -> None:
+    priorities, sums = np.array([1.0, 0.0, 3.0, 4.0]), np.zeros(16)
+    replay.plant(sums, priorities, 1.0)
+    shares = (np.arange(800) + 0.5) / 800
+    counts = np.bincount([replay.pick(sums, share) for share in shares], minlength=4)
+    assert counts.tolist() == [100, 0, 300, 400]
+
+
+# features
+
+
+def test_features_are_named_and_ordered_as_foragers() -> None:
+    assert FEATURES == (
+        "depth", "domain_relevance", "domain_count", "domain_failure_rate", "parent_score", "anchor_similarity",
+        "sibling_score", "path_depth", "has_query", "domain_weight", "round_discovered",
+    )  # fmt: skip
+
+
+def test_the_columns_of_a_batch_tell_what_they_can() -> None:
+    rows = batch(
+        ["https://a.org/x/y?q=1", "https://b.org/"], depth=[3.0, 0.0], parents=[2.0, 0.0], parent_sum=[1.0, 0.0],
+        pages=[3.0, 0.0], failures=[1.0, 0.0], judged=[3.0, 0.0], relevance_sum=[1.5, 0.0],
+    )  # fmt: skip
+    first, second = features.of_batch(rows, np.arange(2), {"a.org": 3.0})
+    told = dict(zip(FEATURES, first.tolist(), strict=True))
+    assert told["depth"] == pytest.approx(0.3)
+    assert told["domain_relevance"] == pytest.approx(0.5)
+    assert told["domain_failure_rate"] == pytest.approx(0.25)
+    assert told["parent_score"] == pytest.approx(0.5)
+    assert (told["path_depth"], told["has_query"]) == (pytest.approx(0.2), 1.0)
+    assert told["domain_weight"] == pytest.approx(0.75)
+    assert second[FEATURES.index("domain_weight")] == 0.5
+
+
+def test_words_like_the_goal_count_and_words_like_the_anti_reference_count_against() -> None:
+    anchors, urls = (
+        ["classical music and orchestras", "car tyres", ""],
+        ["https://a.org/1"] * 2 + ["https://a.org/music"],
+    )
+    music, tyres, bare = features.Likeness(Goal(topic="music")).of(anchors, urls)
+    assert music > tyres
+    assert bare > tyres
+    less, _, _ = features.Likeness(Goal(topic="music", anti_reference="orchestras")).of(anchors, urls)
+    assert less < music
+    assert features.Likeness(Goal()).of(anchors, urls).tolist() == [0.0, 0.0, 0.0]
