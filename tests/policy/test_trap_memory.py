@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from crawlguide import Guide
 from crawlguide.core import urls
 from crawlguide.core.columns import texts
 from crawlguide.core.messages import Fetch, Outlink
+from crawlguide.core.notebook import Notebook
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.types import Lesson
 from crawlguide.guide import intake
-from crawlguide.policy.traps import Traps
+from crawlguide.policy.traps import Traps, kernels
 from crawlguide.policy.traps.novelty import START
-from tests.support import CRAWL, NOW
+from crawlguide.policy.traps.sightings import KeptSightings
+from crawlguide.testing import ManualClock
+from tests.support import CRAWL, NOW, ask, fetched, tell
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 A = "https://a.org/"
+OPEN = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "risk_threshold": 1.0}
 RULES = intake.Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
 
 
@@ -53,7 +63,47 @@ def test_a_link_is_judged_by_what_was_known_when_it_was_found() -> None:
     rule, doubtful, plain = built(), f"{A}browse/by/name/by", f"{A}browse/by/name/x"
     part = rule.memory.novelty.number("a.org", f"{A}browse/1")
     for _ in range(int(START / 2)):
-        rule.memory.novelty.note(part, 1.0, 0.0)
+        rule.memory.novelty.note(part, 1.0, 0.0, copied=True)
     rule.memory.shut.add("a.org")
     found = rule.sight(["a.org"] * 3, [doubtful, plain, doubtful], ["a.org"] * 3, np.arange(3, dtype=np.uint64))
     assert [why is not None for why in found] == [True, False, False]
+
+
+def test_budgets_contents_and_titles_lie_in_the_notebook() -> None:
+    notebook, rule = Notebook(), built()
+    rule.remember(notebook)
+    number = rule.memory.novelty.number("a.org", f"{A}x/1")
+    rule.memory.novelty.note(number, 5.0, 0.0)
+    assert not rule.memory.contents.met("same", 1)
+    again = built()
+    again.remember(notebook)
+    assert again.memory.novelty.number("a.org", f"{A}x/2") == number
+    assert again.memory.novelty.used[number] == 5.0
+    assert again.memory.contents.met("same", 2)
+
+
+def test_a_notebook_that_is_read_anew_wins_over_what_is_inherited() -> None:
+    before, after, lent = built(), built(), Notebook()
+    before.remember(Notebook())
+    after.remember(lent)
+    after.inherit(before)
+    assert after.memory.novelty.sheet is lent.sheet("trap.acc", kernels.ACCOUNT)
+
+
+def test_sightings_grow_and_keep_what_they_know() -> None:
+    kept = KeptSightings()
+    for number in range(5_000):
+        kept.met(str(number), number)
+    known = sum(kept.met(str(number), 9_999) for number in range(5_000))
+    assert known > 0.7 * 5_000  # of two that claim one place the older is forgotten
+    assert kept.sheet.used <= 1 << 16
+
+
+def test_a_guide_that_starts_anew_knows_its_traps(tmp_path: Path) -> None:
+    guide = Guide.open(str(tmp_path), clock=ManualClock(NOW))
+    guide.define("default", {"policy": OPEN})
+    tell(guide, *(fetched(f"{A}soft/{n}", title="Sorry", content_hash="same") for n in range(20)))
+    guide.close()
+    with Guide.open(str(tmp_path), clock=ManualClock(NOW + 60)) as guide:
+        tell(guide, fetched(A, f"{A}soft/99"))
+        assert ask(guide)["metadata"]["dropped"] == {"traps": 1}

@@ -14,7 +14,8 @@ from crawlguide.core.crawls import Definition, Policy
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.lab import synthetic
 from crawlguide.policy import traps
-from crawlguide.policy.traps.novelty import AT_ONCE, START, Novelty
+from crawlguide.policy.traps import kernels
+from crawlguide.policy.traps.novelty import AT_ONCE, OWN_PROBES, START, Novelty
 from crawlguide.policy.traps.shape import suspicion
 from crawlguide.policy.traps.templates import bare, said, template
 from crawlguide.testing import ManualClock
@@ -248,6 +249,45 @@ def test_a_template_that_shut_is_dropped_and_counted_and_links_into_it_are_dropp
         assert state_of(guide, f"{A}soft/98") == "dropped"
         tell(guide, fetched(f"{A}other", f"{A}soft/100", f"{A}soft/98"))
         assert (state_of(guide, f"{A}soft/100"), state_of(guide, f"{A}soft/98")) == ("dropped", "dropped")
+
+
+def numbered(n: int, *more: str) -> dict[str, object]:
+    """A page of a list, with the title of all its pages and nothing but the next ones behind it."""
+    return fetched(f"{A}list/{n}", *more, title="List", content_hash=f"own {n}", bytes=100 + n)
+
+
+def test_a_template_whose_titles_repeat_waits_behind_all_others_and_is_not_dropped() -> None:
+    with opened() as guide:
+        tell(guide, *(numbered(n, f"{A}list/{100 + n}") for n in range(9)))
+        tell(guide, fetched(A, f"{A}list/98", f"{A}other/1"))
+        assert asked(guide) == [f"{A}other/1"]
+        assert state_of(guide, f"{A}list/98") == "queued"
+        assert "tried when there is nothing else" in str(guide.explain("default", f"{A}list/98")["filters"])
+
+
+def test_where_nothing_else_is_left_it_is_probed_until_that_was_in_vain_often_enough() -> None:
+    clock, probed = ManualClock(AT), list[int]()
+    with Guide.open(":memory:", clock=clock) as guide:
+        guide.define("default", {"policy": OPEN})
+        tell(guide, *(numbered(n, f"{A}list/{100 + n}", f"{A}list/{200 + n}") for n in range(9)))
+        while ask(guide)["metadata"]["crawl_state"] != "exhausted" and len(probed) < 20:
+            for one in guide.urls("default", "leased"):
+                number = int(one["url"].rpartition("/")[2])
+                tell(guide, numbered(number, f"{A}list/{1_000 + number}"))
+                probed.append(number)
+            clock.advance(1.0)
+    assert len(probed) == OWN_PROBES
+
+
+def test_a_probe_that_pays_makes_up_for_those_before() -> None:
+    novelty = Novelty()
+    number = novelty.number("a.org", f"{A}x/1")
+    novelty.note(number, 10 * START, 0.0)
+    for paid in (0.0, 1.0, 0.0):
+        novelty.note(number, 1.0, paid, probed=True)
+    assert novelty.states(np.array([number], np.int32)).tolist() == [kernels.RESTS]
+    novelty.note(number, 1.0, 0.0, probed=True)
+    assert novelty.states(np.array([number], np.int32)).tolist() == [kernels.IS_OVER]
 
 
 def test_what_was_learned_stays_when_the_crawl_is_defined_anew() -> None:

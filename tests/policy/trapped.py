@@ -73,12 +73,14 @@ def vars_of(page: Page) -> dict[str, Any]:
     return {name: getattr(page, name) for name in Page.__slots__}
 
 
-def crawl(web: Any, task: Task, budget: int, *, traps: bool = True, judged: bool = False) -> Crawled:
+def crawl(
+    web: Any, task: Task, budget: int, *, traps: bool = True, judged: bool = False, kind: str = "random"
+) -> Crawled:
     """Fetch so many pages, ten at a time, from the home pages on."""
     clock = ManualClock(AT)
     rules = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "traps": traps, "risk_threshold": 1.0}
     with Guide.open(":memory:", clock=clock, seed=1) as guide:
-        guide.define("default", {"goal": {"topic": task.name}, "policy": rules})
+        guide.define("default", {"goal": {"topic": task.name}, "policy": rules, "strategy": {"kind": kind}})
         guide.seed("default", list(task.seeds["portal"]))
         fetched: list[str] = []
         while len(fetched) < budget:

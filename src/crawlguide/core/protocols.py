@@ -141,6 +141,13 @@ class Shuts(Filter, Protocol):
 
 
 @runtime_checkable
+class Rests(Shuts, Protocol):
+    """One that also knows rows that are not worth it while there is anything else: they wait behind all others."""
+
+    def last(self, batch: Batch) -> Mask: ...
+
+
+@runtime_checkable
 class Sees(Protocol):
     """A filter that can tell from a URL alone: what it refuses is dropped when it is found. Seeds are not judged."""
 

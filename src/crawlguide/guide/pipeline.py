@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from crawlguide import scoring
+from crawlguide.core.protocols import Rests
 from crawlguide.core.types import LEASED, LeaseTerms
 from crawlguide.guide import seeking
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.running import Running
 
 LEASE_GRACE = 1.25
+LAST = -1.0  # the priority of what is looked at when there is nothing else
 WIDER = (1, 4, 16)
 CANDIDATES_PER_HOST = 3
 MOVED = 0.05  # by so much of itself a priority has to change to be written again
@@ -148,6 +150,8 @@ class Pipeline:
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
         if rule.refusal == "shut":
             await self.store.drop(ask.crawl, batch.id[gone & cast("Shuts", rule).shut(batch)], rule.name)
+        if isinstance(rule, Rests) and len(last := batch.id[gone & rule.last(batch)]):
+            await self.store.rank(ask.crawl, last, np.full(len(last), LAST))
         if rule.refusal == "withhold":
             await self._withhold(ask, batch, cast("Withholds", rule).until(batch.hosts, ask))
 

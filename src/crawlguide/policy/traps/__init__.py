@@ -19,16 +19,18 @@ from crawlguide.policy.traps import kernels, lessons
 from crawlguide.policy.traps.novelty import Novelty
 from crawlguide.policy.traps.reading import Reading, read
 from crawlguide.policy.traps.shape import Suspicion, suspicion
-from crawlguide.policy.traps.sightings import Sightings
+from crawlguide.policy.traps.sightings import RECORD, KeptSightings, Sightings
 from crawlguide.policy.traps.templates import bare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.crawls import Definition
+    from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F32, I8, I32, U64, Mask
     from crawlguide.core.types import Ask, Batch, Lesson
 
+MOST_PROBES = 10_000  # on their way
 CERTAIN = 0.9  # from here on the form of a URL is enough
 BY_PATTERN, SHUT = 3, 4
 REASONS = (
@@ -39,6 +41,7 @@ REASONS = (
     "its template has shut",
 )
 NOTHING: tuple[dict[str, int], Reading] = {}, read([], None)
+SHEETS = {"trap.acc": kernels.ACCOUNT, "trap.dup": RECORD, "trap.ttl": RECORD}
 FIRST_CREDIBLE = 946_684_800.0  # a clock that stands before 2000 does not know the year
 
 
@@ -51,16 +54,20 @@ def score(urls: Sequence[str]) -> F32:
 
 @dataclass
 class Memory:
-    """What one crawl has learned about templates. All of it is bounded; a guide that starts anew learns it anew."""
+    """What one crawl has learned about templates. All of it is bounded.
+
+    Budgets, contents and titles are kept in the crawl's notebook; the rest is learned anew by a guide that starts anew.
+    """
 
     novelty: Novelty = field(default_factory=Novelty)
-    contents: Sightings = field(default_factory=Sightings)
-    titles: Sightings = field(default_factory=Sightings)
+    contents: KeptSightings = field(default_factory=KeptSightings)
+    titles: KeptSightings = field(default_factory=KeptSightings)
     words: Sightings = field(default_factory=Sightings)
     forms: Sightings = field(default_factory=lambda: Sightings(1 << 18))
     numbers: Recall = field(default_factory=Recall)  # of templates, by URL
     sighted: tuple[dict[str, int], Reading] = field(default_factory=lambda: NOTHING)  # until a lesson comes of them
     shut: set[str] = field(default_factory=set)  # hosts of which a template has shut
+    probes: set[int] = field(default_factory=set)  # URLs on their way whose templates rest
     at: float = 0.0  # the newest instant it heard of
 
     def read(self, urls: Sequence[str]) -> Reading:
@@ -86,13 +93,19 @@ class Memory:
         self.numbers.put(ids, numbers.astype(np.float64))
 
     def shut_out(self, found: Reading) -> Mask:
-        """URLs whose template has shut."""
-        return self.novelty.left_at_sight(found.levels, found.much) <= 0
+        """URLs whose template has shut for good."""
+        return self.novelty.over_at_sight(found.levels, found.much)
 
     def judge(self, found: Reading, verdicts: I8) -> None:
         """Which URLs are traps by themselves: for what they look like, or since they show what another one shows."""
         forms = self.forms
         kernels.sight(found.much, found.bare, found.whole, found.clothed, CERTAIN, forms.keys, forms.owners, verdicts)
+
+    def probe(self, ids: Sequence[int]) -> None:
+        """These are given out although their templates rest."""
+        if len(self.probes) > MOST_PROBES:
+            self.probes.clear()
+        self.probes.update(ids)
 
     def shape(self, url: str) -> Suspicion:
         return suspicion(url, self.year())
@@ -119,19 +132,27 @@ class Off:
 class Traps:
     patterns: Patterns
     memory: Memory = field(default_factory=Memory)
+    kept: bool = False  # whether the memory is written into a notebook
     name: str = lessons.NAME
     refusal: str = "shut"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         self.memory.at = max(self.memory.at, ask.at)
-        numbers = self._numbers(batch)
-        return self.memory.novelty.chosen(numbers, batch.given)
+        keep, probes = self.memory.novelty.chosen(self._numbers(batch), batch.given)
+        if probes:
+            self.memory.probe(batch.id[keep].tolist())
+        return keep
 
     def shut(self, batch: Batch) -> Mask:
-        """Rows whose template has used up its budget, so that no answer will hold them."""
-        closed: Mask = self.memory.novelty.left(self._numbers(batch)) <= 0
+        """Rows whose template is over for good, so that no answer will hold them."""
+        closed: Mask = self.memory.novelty.states(self._numbers(batch)) == kernels.IS_OVER
         self.memory.shut.update(batch.hosts.name[np.unique(batch.host[closed])].tolist())
         return closed
+
+    def last(self, batch: Batch) -> Mask:
+        """Rows whose template has used up its budget: they wait behind all others."""
+        rests: Mask = self.memory.novelty.states(self._numbers(batch)) == kernels.RESTS
+        return rests
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:  # noqa: ARG002
         """Why each URL is dropped when it is found, in short; None: it is not."""
@@ -150,9 +171,17 @@ class Traps:
         lessons.heard(self.memory, lesson)
         self.memory.sighted = NOTHING
 
+    def remember(self, notebook: Notebook) -> None:
+        """Go on with what lies in the crawl's notebook, and write there from now on."""
+        sheets = (notebook.sheet(name, kind) for name, kind in SHEETS.items())
+        accounts, contents, titles = sheets
+        self.memory = Memory(Novelty(accounts), KeptSightings(contents), KeptSightings(titles))
+        self.kept = True
+
     def inherit(self, before: Traps) -> None:
-        """Go on with what another filter of the crawl has learned."""
-        self.memory = before.memory
+        """Go on with what another filter of the crawl has learned, unless it lies in a notebook that is read anew."""
+        if not self.kept or self.memory.novelty.sheet is before.memory.novelty.sheet:
+            self.memory, self.kept = before.memory, before.kept
 
     def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002 - every filter is given the ask
         memory, url, queue = self.memory, batch.url.tolist()[0], batch.hosts.name.tolist()[0]

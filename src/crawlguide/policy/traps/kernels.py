@@ -24,12 +24,14 @@ from crawlguide.core.letters import LINE_END, find, joined, skeleton
 
 ACCOUNT = np.dtype(
     [("key", np.uint64), ("used", np.float64), ("paid", np.float64), ("suspicion", np.float64)]
-    + [(level, np.int32) for level in ("own", "part", "fine", "coarse", "taken")],
+    + [(level, np.int32) for level in ("own", "part", "fine", "coarse")]
+    + [(count, np.int32) for count in ("pages", "copies", "probes", "taken")],
     align=True,
 )
 ACCOUNTS = records(ACCOUNT)
 MATRIX_U64 = numba.uint64[:, ::1]
 CERTAIN_FORM, COPY = 1, 2
+IS_OPEN, RESTS, IS_OVER = 0, 1, 2  # states of a template
 
 
 @part
@@ -51,37 +53,89 @@ def count_left(numbers, accounts, start, growth, proven, left):  # type: ignore[
         left[row] = left_of(accounts[number], accounts, start, growth, proven) if number != 0 else np.inf
 
 
-@kernel(nothing(I32, F64, ACCOUNTS, one_f64, one_f64, one_f64, one_f64, one_f64, MASK))
-def choose(numbers, given, accounts, start, growth, proven, suspect, at_once, keep):  # type: ignore[no-untyped-def]
-    """Best first: a template that gives no ground for suspicion may give all, another only a few in one answer.
+@part
+def over_for_good(account, accounts, own_probes, all_probes):  # type: ignore[no-untyped-def]
+    """Of a template without budget: its pages were mostly copies, or it has been probed in vain often enough."""
+    for level in (account.own, account.part, account.fine, account.coarse):
+        if 2 * accounts[level].copies > accounts[level].pages:
+            return True
+    return account.probes >= own_probes or accounts[account.coarse].probes >= all_probes
 
-    Whoever sets a priority by hand knows what it is for. What was taken is 0 in all accounts, and again at the end.
-    """
+
+@kernel(nothing(I32, ACCOUNTS, one_f64, one_f64, one_f64, one_i64, one_i64, I8))
+def count_states(numbers, accounts, start, growth, proven, own_probes, all_probes, states):  # type: ignore[no-untyped-def]
     for row in range(len(numbers)):
         account = accounts[numbers[row]]
-        if numbers[row] == 0:
-            keep[row] = True
-            continue
-        left = left_of(account, accounts, start, growth, proven)
-        around = accounts[account.part]
-        faultless = around.used <= around.paid and account.suspicion < suspect
-        free = faultless or account.paid >= proven
-        chosen = left > 0 and (free or account.taken < min(np.ceil(left), at_once))
-        account.taken += chosen
-        keep[row] = chosen or not np.isnan(given[row])
+        states[row] = IS_OPEN
+        if numbers[row] != 0 and left_of(account, accounts, start, growth, proven) <= 0:
+            states[row] = IS_OVER if over_for_good(account, accounts, own_probes, all_probes) else RESTS
+
+
+@part
+def give_back(numbers, accounts):  # type: ignore[no-untyped-def]
     for number in numbers:
         accounts[number].taken = 0
+        accounts[accounts[number].fine].taken = 0
+        accounts[accounts[number].coarse].taken = 0
 
 
-@kernel(nothing(ACCOUNTS, one_i64, one_f64, one_f64, flag))
-def note(accounts, number, used, paid, everywhere):  # type: ignore[no-untyped-def]
-    """Each of its levels hears of it once: home pages, and what there was no room for, have no account."""
+@kernel(one_i64(I32, F64, ACCOUNTS, one_f64, one_f64, one_f64, one_f64, one_f64, MASK))
+def choose(numbers, given, accounts, start, growth, proven, suspect, at_once, keep):  # type: ignore[no-untyped-def]
+    """Best first: a template that gives no ground for suspicion may give all, another only a few in one answer, and so
+    may all hosts together of one that looks doubtful and has not paid anywhere.
+
+    Whoever sets a priority by hand knows what it is for. What was taken is 0 in all accounts, and again at the end.
+    Returns how many rows are kept.
+    """
+    count = 0
+    for row in range(len(numbers)):
+        account = accounts[numbers[row]]
+        keep[row] = True
+        if numbers[row] != 0:
+            left, fine = left_of(account, accounts, start, growth, proven), accounts[account.fine]
+            around = accounts[account.part]
+            faultless = around.used <= around.paid and account.suspicion < suspect
+            free = faultless or account.paid >= proven
+            chosen = left > 0 and (free or account.taken < min(np.ceil(left), at_once))
+            if account.suspicion > 0 and account.fine != 0 and account.paid < proven and fine.paid < proven:
+                chosen = chosen and fine.taken < at_once
+                fine.taken += chosen
+            account.taken += chosen
+            keep[row] = chosen or not np.isnan(given[row])
+        count += keep[row]
+    give_back(numbers, accounts)
+    return count
+
+
+@kernel(nothing(I32, I8, ACCOUNTS, MASK))
+def probe(numbers, states, accounts, keep):  # type: ignore[no-untyped-def]
+    """There is nothing else: one page of each kind of template that rests, whatever the host."""
+    for row in range(len(numbers)):
+        coarse = accounts[accounts[numbers[row]].coarse]
+        keep[row] = states[row] == RESTS and coarse.taken == 0
+        coarse.taken += keep[row]
+    give_back(numbers, accounts)
+
+
+@kernel(nothing(ACCOUNTS, one_i64, one_f64, one_f64, flag, flag, flag))
+def note(accounts, number, used, paid, everywhere, copied, probed):  # type: ignore[no-untyped-def]
+    """Each of its levels hears of it once: home pages, and what there was no room for, have no account.
+
+    A page that pays makes up for all probes in vain before it.
+    """
     own = accounts[number]
     levels = (own.own, own.part, own.fine, own.coarse)
     for place in range(4 if everywhere else 2):
         if levels[place] != 0:
-            accounts[levels[place]].used += used
-            accounts[levels[place]].paid += paid
+            level = accounts[levels[place]]
+            level.used += used
+            level.paid += paid
+            level.pages += 1
+            level.copies += copied
+            if paid >= 1.0:
+                level.probes = 0
+            elif probed and (place in (0, 3)):
+                level.probes += 1
 
 
 @part
@@ -125,12 +179,25 @@ def open_accounts(keys, much, slots, accounts, count, numbers):  # type: ignore[
         numbers[row] = account_of(row, keys, much, slots, accounts, count)
 
 
-@kernel(nothing(MATRIX_U64, F64, I32, ACCOUNTS, I64, one_f64, one_f64, one_f64, F64))
-def left_at_sight(keys, much, slots, accounts, count, start, growth, proven, left):  # type: ignore[no-untyped-def]
-    """What is left for each URL by what was known when it was found: later ones do not speak for it."""
+@kernel(nothing(MATRIX_U64, F64, I32, ACCOUNTS, I64, one_f64, one_f64, one_f64, one_i64, one_i64, I32, MASK))
+def over_at_sight(keys, much, slots, accounts, count, start, growth, proven, own_probes, all_probes, numbers, over):  # type: ignore[no-untyped-def]
+    """Whose template is over, by what was known when each URL was found: later ones do not speak for it."""
     for row in range(len(much)):
-        number = account_of(row, keys, much, slots, accounts, count)
-        left[row] = left_of(accounts[number], accounts, start, growth, proven) if number != 0 else np.inf
+        number = numbers[row] = account_of(row, keys, much, slots, accounts, count)
+        account = accounts[number]
+        spent = number != 0 and left_of(account, accounts, start, growth, proven) <= 0
+        over[row] = spent and over_for_good(account, accounts, own_probes, all_probes)
+
+
+@kernel(one_i64(ACCOUNTS, I32))
+def index(accounts, slots):  # type: ignore[no-untyped-def]
+    """Find accounts by their keys again; returns the highest number in use."""
+    highest = 0
+    for number in range(1, len(accounts)):
+        if accounts[number].key != 0:
+            slots[slot_of(accounts[number].key, slots, accounts)] = number
+            highest = number
+    return highest
 
 
 @kernel(nothing(MATRIX_U64, F64, I32, ACCOUNTS, I32))

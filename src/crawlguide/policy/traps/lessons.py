@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 64  # new links of one page
 GONE = (404, 410)
-WASTED = 6.0  # uses that a page of which everything was known before counts for
+WASTED = 9.0  # uses that a page of which everything was known before counts for
+DOUBTFUL = 3.0  # the same of one that was on topic
 NAME = "traps"
 
 
@@ -57,28 +58,34 @@ def heard(memory: Memory, lesson: Lesson) -> None:
     numbers = memory.account(pages if len(rows) == len(ok) else pages.take(rows)).tolist()
     spreads = _spread(memory, lesson, np.array(ok), pages).tolist()
     for row, number in zip(rows, numbers, strict=True):
+        probed = int(fetches.id[row]) in memory.probes
+        memory.probes.discard(int(fetches.id[row]))
         if ok[row]:
             page = Told(lesson, row, int(pages.here[row]), Spread(*spreads[row]))
-            memory.novelty.note(number, *_worth(memory, page, memory.novelty.tried(number)))
+            copied = _copied(memory, page)
+            used, paid = _worth(memory, page, memory.novelty.tried(number), copied)
+            memory.novelty.note(number, used, paid, copied=copied, probed=probed)
         else:  # a dead link says nothing about other hosts
-            memory.novelty.note(number, 1.0, 0.0, everywhere=False)
+            memory.novelty.note(number, 1.0, 0.0, everywhere=False, copied=True, probed=probed)
 
 
-def _worth(memory: Memory, page: Told, tried: bool) -> tuple[float, float]:
+def _worth(memory: Memory, page: Told, tried: bool, copied: bool) -> tuple[float, float]:
     """What a page used up and what it paid.
 
     A copy pays nothing. A page pays if it leads elsewhere under new words, or further inside under new words with a
     title of its own, or nowhere and is new in any way. One that leads only to new addresses under old words pays just
     what it used, if it has a title of its own and is on topic; else it is worse than nothing. A crawler that tells no
     titles has not said that pages repeat themselves, so being off topic alone shuts nothing. What only leads inside
-    may be the first step into a trap, so the first page of its kind (not `tried`) pays no more either.
+    may be the first step into a trap, so the first page of its kind (not `tried`) pays no more either. A page that was
+    found to be on topic is less of a waste, but no proof: what a trap shows may be on topic as well.
     """
-    spread, copied, titled = page.spread, _copied(memory, page), _titled(memory, page)
-    relevant = not page.lesson.fetches.relevance[page.row] < 0.5  # also where nobody said
+    spread, titled = page.spread, _titled(memory, page)
+    relevance = page.lesson.fetches.relevance[page.row]
+    relevant = not relevance < 0.5  # also where nobody said
     leads = spread.outside or (spread.inside and titled and tried)
     inward = not leads and spread.echoes + spread.inside > 0
     if copied or (inward and not titled):
-        return (WASTED if inward else 1.0), 0.0
+        return (1.0 if not inward else WASTED if copied or not relevance >= 0.5 else DOUBTFUL), 0.0
     if inward:
         return (1.0, 1 / GROWTH) if relevant or not page.lesson.title[page.row] else (2.0, 0.0)
     return 1.0, (1.0 if leads or titled or relevant else 0.0)

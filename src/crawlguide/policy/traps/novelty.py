@@ -5,6 +5,9 @@ not paid on its host may use no more than the tightest of these four budgets: wh
 the eleventh. What has proven itself on its host needs no other.
 
     left = START · (1 − suspicion)² + GROWTH · (1 − suspicion) · paid − used
+
+A template whose budget is used up rests: it waits behind all others, and is probed when there is nothing else. It is
+over for good if its pages were mostly copies, or after a few probes in vain.
 """
 
 from __future__ import annotations
@@ -13,28 +16,39 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core.notebook import Sheet
 from crawlguide.policy.traps import kernels
 from crawlguide.policy.traps.reading import read
 
 if TYPE_CHECKING:
-    from crawlguide.core.tables import F64, I32, U64, Mask
+    from crawlguide.core.notebook import Records
+    from crawlguide.core.tables import F64, I8, I32, U64, Mask
 
 START = 12.0  # pages that a harmless template may use before it has to pay
 GROWTH = 5.0  # pages more for each page that paid
 PROVEN = 3.0  # pages that paid, and a template stands for itself
 AT_ONCE = 2.0  # pages in one answer, of a template that has not proven itself and has disappointed
 SUSPECT = 0.3  # from here on a template has to prove itself before it gets much in one answer
+OWN_PROBES, ALL_PROBES = 2, 4  # in vain, of a template on its host and of its kind, and it is over for good
 MOST = 200_000  # templates remembered
 
 
 class Novelty:
     """Accounts of templates, by number. Number 0 stands for home pages, and for all there was no room for."""
 
-    def __init__(self) -> None:
-        self._open = np.zeros(1, np.int64)
+    def __init__(self, sheet: Sheet | None = None) -> None:
+        self.sheet = Sheet(kernels.ACCOUNT) if sheet is None else sheet
         self._slots = np.zeros(1 << (2 * MOST).bit_length(), np.int32)  # pages of memory that nobody wrote to cost none
-        self._accounts = np.zeros(MOST + 1, kernels.ACCOUNT)
-        self.used, self.paid = self._accounts["used"], self._accounts["paid"]
+        self.sheet.fit(1)
+        self._open = np.array([kernels.index(self.sheet.rows[: self.sheet.used], self._slots)])
+
+    @property
+    def used(self) -> F64:
+        return self.sheet.rows["used"]
+
+    @property
+    def paid(self) -> F64:
+        return self.sheet.rows["paid"]
 
     def number(self, queue: str, url: str, suspicion: float = 0.0) -> int:
         """The account of one URL's template on a host."""
@@ -43,46 +57,86 @@ class Novelty:
 
     def numbers(self, levels: U64, suspicion: F64) -> I32:
         """The account of each URL's template on its host, by the keys of its levels; opened where there is none."""
-        found = np.empty(len(suspicion), np.int32)
-        kernels.open_accounts(levels, suspicion, self._slots, self._accounts, self._open, found)
+        found, accounts = np.empty(len(suspicion), np.int32), self._room(len(suspicion))
+        before = int(self._open[0])
+        kernels.open_accounts(levels, suspicion, self._slots, accounts, self._open, found)
+        self._changed(found, before)
         return found
 
     def settled(self, levels: U64, suspicion: F64) -> I32:
         """The same of accounts that are open and that these URLs do not change; 0 for the others."""
         found = np.empty(len(suspicion), np.int32)
-        kernels.find_accounts(levels, suspicion, self._slots, self._accounts, found)
+        kernels.find_accounts(levels, suspicion, self._slots, self.sheet.rows, found)
         return found
 
-    def note(self, number: int, used: float, paid: float, everywhere: bool = True) -> None:
+    def note(
+        self,
+        number: int,
+        used: float,
+        paid: float,
+        *,
+        everywhere: bool = True,
+        copied: bool = False,
+        probed: bool = False,
+    ) -> None:
         """A page of a template was fetched; if not `everywhere`, other hosts do not hear of it."""
-        kernels.note(self._accounts, number, used, paid, everywhere)
+        accounts = self.sheet.rows
+        kernels.note(accounts, number, used, paid, everywhere, copied, probed)
+        own = accounts[number]
+        self.sheet.changed(np.array([own["own"], own["part"], own["fine"], own["coarse"]], np.int64))
 
     def tried(self, number: int) -> bool:
         """Has a page of that part of the host been fetched before?"""
-        return bool(self.used[self._accounts["part"][number]] > 0)
+        return bool(self.used[self.sheet.rows["part"][number]] > 0)
 
     def left(self, numbers: I32) -> F64:
         """How many more pages of each template may be fetched before one of them has to pay."""
         left = np.empty(len(numbers))
-        kernels.count_left(numbers, self._accounts, START, GROWTH, PROVEN, left)
+        kernels.count_left(numbers, self.sheet.rows, START, GROWTH, PROVEN, left)
         return left
 
-    def left_at_sight(self, levels: U64, suspicion: F64) -> F64:
-        """The same of URLs that are found one after the other, by the keys of their levels."""
-        left = np.empty(len(suspicion))
-        kernels.left_at_sight(levels, suspicion, self._slots, self._accounts, self._open, START, GROWTH, PROVEN, left)
-        return left
+    def states(self, numbers: I32) -> I8:
+        """Whether each template is open, rests (its budget is used up) or is over for good."""
+        states = np.empty(len(numbers), np.int8)
+        kernels.count_states(numbers, self.sheet.rows, START, GROWTH, PROVEN, OWN_PROBES, ALL_PROBES, states)
+        return states
 
-    def chosen(self, numbers: I32, given: F64) -> Mask:
+    def over_at_sight(self, levels: U64, suspicion: F64) -> Mask:
+        """Whose template is over for good, of URLs that are found one after the other, by the keys of their levels."""
+        accounts, before = self._room(len(suspicion)), int(self._open[0])
+        found, over = np.empty(len(suspicion), np.int32), np.empty(len(suspicion), np.bool_)
+        kernels.over_at_sight(
+            levels, suspicion, self._slots, accounts, self._open, START, GROWTH, PROVEN, OWN_PROBES, ALL_PROBES,
+            found, over,
+        )  # fmt: skip
+        self._changed(found, before)
+        return over
+
+    def chosen(self, numbers: I32, given: F64) -> tuple[Mask, bool]:
         """Which rows one answer may hold, best first: all where there is no ground for suspicion, else a few; and
-        those whose priority was set by hand.
+        those whose priority was set by hand. Where nothing is left, some of the templates that rest are probed: then
+        the second is True.
         """
-        keep = np.empty(len(numbers), np.bool_)
-        kernels.choose(numbers, given, self._accounts, START, GROWTH, PROVEN, SUSPECT, AT_ONCE, keep)
-        return keep
+        keep, accounts = np.empty(len(numbers), np.bool_), self.sheet.rows
+        kept = kernels.choose(numbers, given, accounts, START, GROWTH, PROVEN, SUSPECT, AT_ONCE, keep)
+        if kept or not len(numbers):
+            return keep, False
+        kernels.probe(numbers, self.states(numbers), accounts, keep)
+        return keep, True
 
     def words(self, number: int) -> str:
         """What a person is told about an account."""
         used, paid, left = self.used[number], self.paid[number], self.left(np.array([number], np.int32))[0]
-        state = "shut" if left <= 0 else f"open for {left:.0f} more"
+        over = self.states(np.array([number], np.int32))[0] == kernels.IS_OVER
+        rests = "shut" if over else "used up: it is tried when there is nothing else"
+        state = rests if left <= 0 else f"open for {left:.0f} more"
         return f"pages made like it: {used:.0f} used, {paid:.0f} brought something new; its budget is {state}"
+
+    def _room(self, urls: int) -> Records:
+        """All accounts, with room for those of so many URLs."""
+        self.sheet.fit(min(int(self._open[0]) + 4 * urls + 1, MOST + 1))
+        return self.sheet.rows[: MOST + 1]
+
+    def _changed(self, numbers: I32, before: int) -> None:
+        """These accounts, and all that were opened since."""
+        self.sheet.changed(np.concatenate([numbers.astype(np.int64), np.arange(before + 1, int(self._open[0]) + 1)]))
