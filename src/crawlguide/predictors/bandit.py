@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Batch, Lesson
 
 FIRST = {"pages_paid": 0.4, "words": 0.3, "siblings_paid": 0.1, "arm_paid": 0.4}  # weights to begin with
+TRUST = 200.0  # examples that these stand for: rewards are rare, and a model of little else than failures is no guide
 ARM_PAID = NAMES.index("arm_paid")
 LEAST = 0.05
 REDRAWN = 32  # arms with each lesson
 STIRRED = 0.05  # a change of what an arm pays for which its links are ranked anew
-HOPE = 0.25  # m: what an arm that was never tried is thought to pay
+HOPE = 0.25  # m: what an arm that was never tried is thought to pay, until some were
 
 
 class Bandit:
@@ -40,7 +41,7 @@ class Bandit:
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
-        self._model = Ridge(notebook, f"{self._kind.prefix}model", [FIRST.get(name, 0.0) for name in NAMES])
+        self._model = Ridge(notebook, f"{self._kind.prefix}model", [FIRST.get(name, 0.0) for name in NAMES], TRUST)
         self._book = Book(self._kind, notebook, self._key)
 
     def predict(self, batch: Batch) -> F64:
@@ -93,7 +94,7 @@ class Bandit:
         """What these arms are thought to pay; and whether that differs much from what it was."""
         records, crawl = self._book.arms[arms], self._book.crawl
         crawl["draws"] += 1
-        shape = records["reward"] + self._doubt * HOPE
+        shape = records["reward"] + self._doubt * self._book.hope(HOPE)
         paid = shape if self._linucb else gamma(shape, self._seed, int(crawl["draws"]), records["id"])
         now = np.minimum(paid / (records["plays"] + self._doubt), 1.0)
         self._book.arms["value"][arms] = now

@@ -1,11 +1,12 @@
 """feedstock's link groups, with its faults mended: what each group of links pays, and the best links of the best first.
 
     value   = (Q(s, g) + share of relevant pages among those that link here + share of the goal's words) / 3
-    Q(g)    = (Σ (1 − α)^age · reward + optimism) / (Σ (1 − α)^age + 1)
+    Q(g)    = (Σ (1 − α)^age · reward + hope) / (Σ (1 − α)^age + 1)
     Q(s, g) = the same in the state the crawl is in, drawn towards Q(g) while little is known of it
 
 Every fetch is credited to the group of its page and no link is thrown away, so nothing of what may follow has to be
-guessed (γ). With every fetch, and with chance ε, the best link of some group goes before all others.
+guessed (γ). What is hoped of a group that was never tried is what others paid when they were tried first. With every
+fetch, and with chance ε, the best link of some group goes before all others.
 """
 
 from __future__ import annotations
@@ -104,9 +105,9 @@ class Groups:
         return value
 
     def _quality(self, groups: I64) -> F64:
-        """Q of these groups, as things stand; one that was never tried is thought to pay `optimism`."""
+        """Q of these groups, as things stand."""
         arms = self._book.arms[groups]
-        usual = (arms["reward"] + self._chances.optimism) / (arms["plays"] + 1.0)
+        usual = (arms["reward"] + self._book.hope(self._chances.optimism)) / (arms["plays"] + 1.0)
         return self._table.quality(int(self._book.crawl["state"]), arms["id"], usual)
 
     def _key(self, rows: I64) -> F64:

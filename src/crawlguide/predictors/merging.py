@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from crawlguide.core.tables import I64
+
+BEGINNING = re.compile("[:/]")
 
 
 def merged_by_page(names: Sequence[str], pages: I64, most: int) -> list[str]:
@@ -33,9 +36,9 @@ def merged(names: Sequence[str], most: int) -> list[str]:
 
 def merges(sizes: Counter[str], most: int) -> dict[str, str]:
     """Which groups go into which: while there are too many, the smallest into the smallest that begins alike (`same:`,
-    `cross:`), else into the smallest of all."""
+    `cross:`, the host), else into the smallest of all."""
     into: dict[str, str] = {}
-    beginnings = {name: name.partition(":")[0] for name in sizes} if len(sizes) > most else {}
+    beginnings = {name: BEGINNING.split(name, 1)[0] for name in sizes} if len(sizes) > most else {}
     while len(sizes) > most:
         small = smallest(sizes, sizes)
         size = sizes.pop(small)

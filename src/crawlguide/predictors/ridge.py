@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
 
 class Ridge:
-    """`first` are the weights to begin with."""
+    """`first` are the weights to begin with (w₀), `trust` is how many examples they stand for (λ)."""
 
-    def __init__(self, notebook: Notebook, name: str, first: Sequence[float]) -> None:
+    def __init__(self, notebook: Notebook, name: str, first: Sequence[float], trust: float = 1.0) -> None:
         size = len(first)
         shape = [("inverse", np.float64, (size, size)), ("moment", np.float64, size), ("weights", np.float64, size)]
         self._sheet = notebook.sheet(name, np.dtype(shape))
         if not self._sheet.used:
             self._sheet.fit(1)
-            self._sheet.rows["inverse"][0] = np.eye(size)
-            self._sheet.rows["moment"][0] = self._sheet.rows["weights"][0] = first
+            self._sheet.rows["inverse"][0] = np.eye(size) / trust
+            self._sheet.rows["moment"][0] = trust * np.array(first)
+            self._sheet.rows["weights"][0] = first
             self._sheet.changed(np.zeros(1, np.int64))
 
     @property

@@ -66,7 +66,8 @@ class Ucb:
     def _index(self, arms: Records) -> F64:
         tried = np.maximum(arms["plays"], 1.0) if self._faithful else arms["plays"] + 1.0
         time = np.log(self._book.crawl["plays"] + 1.0)
-        index: F64 = arms["reward"] / tried + self._exploration * np.sqrt(time / tried)
+        hope = 0.0 if self._faithful else self._book.hope(0.0)
+        index: F64 = (arms["reward"] + hope) / tried + self._exploration * np.sqrt(time / tried)
         return np.where(arms["fetches"] < MIN_SAMPLES, UNSEEN, index) if self._faithful else index
 
     def _key(self, rows: I64) -> F64:

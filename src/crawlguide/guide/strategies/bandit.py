@@ -23,7 +23,7 @@ NAMINGS = {"host": by_host, "place": by_place, "template": by_folder}
 class Options(Fixed, frozen=True):
     kind: str = "bandit"
     algorithm: Literal["thompson", "linucb"] = "thompson"
-    arms: Literal["host", "place", "template"] = "host"
+    arms: Literal["host", "place", "template"] = "place"
     forget: Annotated[float, Meta(ge=0.5, le=1, description="a number from 0.5 to 1")] = 0.98
     doubt: Annotated[float, Meta(gt=0, le=100, description="a number up to 100")] = 2.0
     exploration: Factor = 0.3

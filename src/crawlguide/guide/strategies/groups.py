@@ -31,14 +31,11 @@ class Options(Fixed, frozen=True):
     discount_factor: Share = 0.9
     learning_rate: Share = 0.2
     max_action_groups: Annotated[int, Meta(ge=1, le=1_000, description="an integer from 1 to 1000")] = 10
-    group_by: Annotated[Literal["segment", "place", "host"], Meta(description="one of segment, place, host")] = (
-        "segment"
-    )
-    optimism: Share = 0.2
+    group_by: Annotated[Literal["segment", "place", "host"], Meta(description="one of segment, place, host")] = "place"
+    optimism: Share = 0.5
     faithful: bool = False
     max_depth: Count = 3
     max_pages: Annotated[int, Meta(ge=1, le=2**53, description="an integer from 1")] = 100
-    merging: bool = True
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
@@ -46,7 +43,7 @@ def build(options: Options, seed: int, goal: Goal) -> Strategy:
     if options.faithful:
         settings = Settings(**{name: getattr(options, name) for name in Settings._fields})
         return Composition(Top(), Feedstock(settings, words, seed), CLASSIC)
-    merging = partial(merged_by_page, most=options.max_action_groups) if options.merging else None
+    merging = partial(merged_by_page, most=options.max_action_groups)
     kind = Kind("gr-", NAMINGS[options.group_by], words, memory=1.0 - options.learning_rate, merging=merging)
     chances = Chances(options.epsilon, options.epsilon_decay, options.min_epsilon, options.optimism)
     return Composition(Top(), Groups(kind, chances, seed, options.max_pages), CLASSIC)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 JITTER = 1e-7  # of equals each has its own place, whatever the order in which they came
 STRANGER = 0.5  # how much less is expected of a URL that nobody told of
+FIRST_TRIES = 4.0  # arms that have to be tried before that is believed
 LYING = 1e-3  # what does not stand in line waits behind all that does
 
 
@@ -87,6 +88,11 @@ class Book:
         self._crawl.changed(np.zeros(1, np.int64))
         return self._crawl.rows[0]
 
+    def hope(self, first: float) -> float:
+        """What an arm that was never tried is thought to pay: what others paid when they were; until then, `first`."""
+        crawl = self._crawl.rows[0]
+        return float((crawl["paid"] + FIRST_TRIES * first) / (crawl["tried"] + FIRST_TRIES))
+
     def hear(self, lesson: Lesson) -> Heard:
         """Take in everything that a lesson says of URLs, pages and arms."""
         said, links = outcomes(lesson.fetches), lesson.links
@@ -99,7 +105,7 @@ class Book:
         evidence.link(self.urls, rows, links.parent, np.nan_to_num(said.reward), int(counted))
         self._crawl.rows["counted"] += len(pages) + 1
         failed, late = said.failed.view(np.uint8), said.late.view(np.uint8)
-        evidence.credit(self.urls, self.arms, pages, said.reward, failed, late, self._kind.memory)
+        evidence.credit(self.urls, self.arms, self._crawl.rows, pages, said.reward, failed, late, self._kind.memory)
         self._keyed(np.unique(rows))
         arms = self.urls["arm"][np.concatenate([rows, pages])]
         heard = Heard(pages, said.reward, said.late, rows, np.unique(arms[arms >= 0]).astype(np.int64))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from crawlguide.core.kernels import F64, I64, U8, kernel, nothing, one_f64, one_i64, records
-from crawlguide.predictors.arms.records import ARM, DONE, GIVEN, URL, WAITING
+from crawlguide.predictors.arms.records import ARM, CRAWL, DONE, GIVEN, URL, WAITING
 
-URLS, ARMS = records(URL), records(ARM)
+URLS, ARMS, CRAWLS = records(URL), records(ARM), records(CRAWL)
 DEEPEST = 255
 
 
@@ -35,8 +35,8 @@ def link(urls, rows, parents, worth, counted):  # type: ignore[no-untyped-def]
         url.best = max(url.best, paid)
 
 
-@kernel(nothing(URLS, ARMS, I64, F64, U8, U8, one_f64))
-def credit(urls, arms, rows, reward, failed, late, memory):  # type: ignore[no-untyped-def]
+@kernel(nothing(URLS, ARMS, CRAWLS, I64, F64, U8, U8, one_f64))
+def credit(urls, arms, crawls, rows, reward, failed, late, memory):  # type: ignore[no-untyped-def]
     """What fetches were worth goes to their arms and to the pages that made them known; NaN: nobody says.
 
     Late feedback takes the place of what was said before.
@@ -51,6 +51,9 @@ def credit(urls, arms, rows, reward, failed, late, memory):  # type: ignore[no-u
         url.worth = paid
         if url.arm >= 0:
             arm = arms[url.arm]
+            if arm.fetches == 0:
+                crawls[0].tried += 1.0
+                crawls[0].paid += paid
             if not again:
                 arm.plays, arm.reward, arm.failed = memory * arm.plays + 1.0, memory * arm.reward, memory * arm.failed
                 arm.fetches += 1

@@ -51,6 +51,8 @@ CRAWL = np.dtype(
         ("updates", np.int64),  # of what is learned
         ("plays", np.float64),
         ("reward", np.float64),
+        ("tried", np.float64),  # arms of which anything was fetched
+        ("paid", np.float64),  # and what the first fetch of each was worth
         ("state", np.int64),
         ("epsilon", np.float64),
         ("cursor", np.int64),  # where a round through the arms has come to
