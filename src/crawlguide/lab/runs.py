@@ -118,6 +118,7 @@ def _here(left: Sequence[Job]) -> Iterator[tuple[Job, Run]]:
 
 def _spread(left: Sequence[Job], workers: int) -> Iterator[tuple[Job, Run]]:
     """Processes are started afresh, as one that was forked from a program with threads may hang."""
+    opened.cache_clear()  # each of them has its own, and this one needs none
     fresh = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, fresh, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL))
     waiting = {pool.submit(do, job): job for job in left}

@@ -10,6 +10,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from crawlguide.core import urls
 from crawlguide.lab.policies._feedstock import Defaults, updated
 from crawlguide.lab.policies._known import Policy, pages, relevances
@@ -30,38 +32,41 @@ def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Policy(Groups(options, seed, topic_words(goal)))
 
 
-class Group:
-    def __init__(self) -> None:
-        self.waiting: list[tuple[float, float, int]] = []
-        self.q = 0.0
-
-
 class Groups(Picking):
+    """Links that wait lie in a heap for each group. The best of a group may have been taken meanwhile, so what is
+    remembered of it, `top`, is never too low: only the group that is chosen has to be looked at."""
+
     def __init__(self, options: Options, seed: int, words: tuple[str, ...]) -> None:
-        super().__init__(seed, options.ahead, priority=0.0, words=0.0)
+        super().__init__(seed, options.ahead, priority=-1.0, words=0.0, group=-1.0)
         self.options, self.words = options, words
         self.epsilon = options.epsilon
-        self.groups: dict[str, Group] = {}
-        self.group_of: dict[int, Group] = {}
+        self.place: dict[str, int] = {}
+        self.waiting: list[list[tuple[float, float, int]]] = []
+        self.q, self.top = np.zeros(64), np.full(64, -np.inf)
 
     def hear(self, lesson: Lesson) -> None:
         known, links, relevance = self.known, lesson.links, relevances(lesson)
         for number, reward in zip(known.numbers(lesson.fetches.id).tolist(), relevance.tolist(), strict=True):
-            if number in self.group_of:
-                mine = self.group_of[number]
-                mine.q = updated(mine.q, reward, 0.0, self.options.learning_rate, 0.0)
+            group = int(known["group"][number])
+            if group >= 0:
+                self.q[group] = updated(self.q[group], reward, 0.0, self.options.learning_rate, 0.0)
             self.epsilon = max(self.options.min_epsilon, self.epsilon * self.options.epsilon_decay)
         for page, targets, rows in pages(lesson, known.numbers(links.id)):
             worth = 1.0 if page < 0 else float(relevance[page])
             for number, row in zip(targets.tolist(), rows.tolist(), strict=True):
-                if number not in self.group_of:
+                if known["group"][number] < 0:
                     home = links.host[row] if page < 0 else urls.queue(lesson.fetches.url[page])
                     self._found(number, links.url[row], links.anchor[row], home)
                 self._raised(number, worth)
 
     def _found(self, number: int, url: str, anchor: str, home: str) -> None:
-        self.group_of[number] = self.groups.setdefault(urls.link_group(url, home), Group())
-        self.known["priority"][number] = -1.0
+        group = self.place.setdefault(urls.link_group(url, home), len(self.place))
+        if group == len(self.waiting):
+            self.waiting.append([])
+            if group == len(self.q):
+                self.q = np.concatenate([self.q, np.zeros(group)])
+                self.top = np.concatenate([self.top, np.full(group, -np.inf)])
+        self.known["group"][number] = group
         self.known["words"][number] = share(self.words, f"{url} {anchor}")
 
     def _raised(self, number: int, worth: float) -> None:
@@ -72,24 +77,29 @@ class Groups(Picking):
             self.put_back(number)
 
     def put_back(self, number: int) -> None:
-        entry = (-float(self.known["priority"][number]), float(self.chance.random()), number)
-        heappush(self.group_of[number].waiting, entry)
+        priority, group = float(self.known["priority"][number]), int(self.known["group"][number])
+        heappush(self.waiting[group], (-priority, float(self.chance.random()), number))
+        self.top[group] = max(self.top[group], priority)
 
     def pick(self) -> int | None:
-        awake = [its for its in self.groups.values() if self._cleaned(its)]
-        if not awake:
-            return None
-        if self.chance.random() < self.epsilon:
-            chosen = awake[int(self.chance.integers(len(awake)))]
-        else:
-            chosen = max(awake, key=lambda its: its.q - its.waiting[0][0])
-        number = heappop(chosen.waiting)[2]
-        self.known["priority"][number] += 1e-9  # its other entries are old from now on
-        return number
+        explores = self.chance.random() < self.epsilon
+        while len(awake := np.flatnonzero(self.top > -np.inf)):
+            if explores:
+                group = int(awake[self.chance.integers(len(awake))])
+            else:
+                group = int(awake[(self.q + self.top)[awake].argmax()])
+            remembered = self.top[group]
+            self._clean(group)
+            if self.top[group] == remembered or (explores and self.waiting[group]):
+                number = heappop(self.waiting[group])[2]
+                self.known["priority"][number] += 1e-9  # its other entries are old from now on
+                self._clean(group)
+                return number
+        return None
 
-    def _cleaned(self, group: Group) -> bool:
-        """Whether anything waits there; entries that are taken or were raised since are passed over."""
-        waiting, known = group.waiting, self.known
+    def _clean(self, group: int) -> None:
+        """Entries that are taken or were raised since are passed over."""
+        waiting, known = self.waiting[group], self.known
         while waiting and (known["taken"][waiting[0][2]] or -waiting[0][0] < known["priority"][waiting[0][2]]):
             heappop(waiting)
-        return bool(waiting)
+        self.top[group] = -waiting[0][0] if waiting else -np.inf
