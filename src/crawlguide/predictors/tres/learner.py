@@ -61,8 +61,7 @@ class Tres:
 
     def predict(self, batch: Batch) -> F64:
         """The mean reward of each URL's leaf, drawn towards that of the whole crawl while little is known."""
-        memory = self.memory
-        return self._mean(self._leaves(batch, memory.find(batch.id)))
+        return self._mean(self.memory.leaf(batch.id))
 
     def explore(self, batch: Batch) -> F64:
         """Nothing: chance is in the draw."""
@@ -91,9 +90,9 @@ class Tres:
         return keep
 
     def arms(self, batch: Batch) -> tuple[F64, F64]:
-        leaves = self._leaves(batch, self.memory.find(batch.id))
+        leaves = self.memory.leaf(batch.id)
         waiting = np.maximum(self.memory.leaves.rows["waiting"][leaves], 1)
-        return leaves.astype(np.float64), 1.0 / waiting
+        return leaves.astype(np.float64), np.where(leaves < 0, 1.0, 1.0 / waiting)
 
     def also(self, ask: Ask, wanted: int) -> Also:  # noqa: ARG002 - others may look at the ask
         """Select: one URL from each leaf, valued by one pass of the network, in ε-greedy order."""
@@ -174,30 +173,12 @@ class Tres:
         return self._model is not None or (crawl["trained"] > 0 and crawl["reward"] > 0.0)
 
     def _mean(self, leaves: I64) -> F64:
+        """Of each leaf; of none (-1) that of the whole crawl."""
         memory = self.memory
-        crawl, rows = memory.crawl[0], memory.leaves.rows
+        crawl, rows = memory.crawl[0], memory.leaves.rows[leaves]
         overall = (crawl["reward"] + 0.5) / (crawl["transitions"] + 1.0)
-        mean: F64 = ((rows["total"] + overall) / (rows["heard"] + 1.0))[leaves]
+        mean: F64 = np.where(leaves < 0, overall, (rows["total"] + overall) / (rows["heard"] + 1.0))
         return mean
-
-    def _leaves(self, batch: Batch, known: I64) -> I64:
-        """Where each row stands, or would."""
-        memory = self.memory
-        leaves: I64 = np.where(known >= 0, memory.places[known] // ROOM, -1)
-        elsewhere = np.flatnonzero(leaves < 0)
-        if len(elsewhere):
-            out, x = np.empty(len(elsewhere), np.int64), self._x(batch, elsewhere, known)
-            tree.leaves_of(memory.nodes.rows, x, out)
-            leaves[elsewhere] = out
-        return leaves
-
-    def _x(self, batch: Batch, rows: Rows, known: I64) -> F32:
-        """The features of rows that do not wait in a leaf: as they were given, or as the batch tells."""
-        x: F32 = self.memory.told("x", known[rows], 0.0)
-        unknown = np.flatnonzero(known[rows] < 0)
-        if len(unknown):
-            x[unknown] = features.of_batch(batch, rows[unknown], self.settings.domain_weights)
-        return x
 
     def _described(self, batch: Batch, rows: Rows) -> I64:
         """Records for URLs that came another way."""
@@ -227,18 +208,16 @@ class Tres:
             memory.forget(gone)
 
     def _welcome(self, batch: Batch) -> None:
-        """What was gathered does wait: some of it that is in no leaf goes to one that has room."""
+        """What was gathered does wait: of that which is in no leaf, the first few find one."""
         memory = self.memory
-        known = memory.find(batch.id)
-        outside = np.flatnonzero((known < 0) | (memory.places[known] < 0))[:WELCOMED]
+        outside = np.flatnonzero(memory.leaf(batch.id) < 0)[:WELCOMED]
         if not len(outside):
             return
-        leaves = self._leaves(batch.take(outside), known[outside])
-        outside = outside[memory.leaves.rows["waiting"][leaves] < ROOM - WELCOMED]
-        new = outside[known[outside] < 0]
+        known = memory.find(batch.id[outside])
+        new = np.flatnonzero(known < 0)
         if len(new):
-            known[new] = self._described(batch, new)
-        memory.enter(known[outside])
+            known[new] = self._described(batch, outside[new])
+        memory.enter(known)
 
     def _judge(self, lesson: Lesson, told: Outcomes, pages: I64) -> None:
         """What was fetched is done, for better or worse; what came back unused waits again. Domains keep count."""

@@ -73,6 +73,13 @@ class Memory:
     def find(self, ids: U64) -> I64:
         return self._index.find(ids)
 
+    def leaf(self, ids: U64) -> I64:
+        """The leaf in which each URL waits, -1: in none."""
+        rows = self.find(ids)
+        places = self.places[rows].astype(np.int64) // ROOM
+        places[rows < 0] = -1
+        return places
+
     def told(self, column: str, rows: I64, unknown: Any) -> Any:
         """What is written of these URLs, and of those that have no record (-1) what is said here."""
         found = np.full((len(rows), *self.links.rows[column].shape[1:]), unknown, self.links.rows[column].dtype)

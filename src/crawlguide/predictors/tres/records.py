@@ -29,7 +29,7 @@ GONE = 1 << 16  # URLs given out or fetched, of which features and reward are st
 NEXT = 8  # links of a page that stand for all that can be done next
 
 PATIENCE = 8  # misses until a URL is taken for gone
-WELCOMED = 32  # URLs that an ask takes back into the leaves
+WELCOMED = 8  # URLs that an ask takes back into the leaves
 
 FREE, WAITING, GIVEN, DONE = 0, 1, 2, 3
 

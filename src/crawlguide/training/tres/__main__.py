@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from crawlguide.core.errors import ConfigError
+from crawlguide.core.errors import ConfigError, NotFound
 from crawlguide.training.tres import reading
 
 
@@ -33,5 +33,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except ConfigError as wrong:
+    except (ConfigError, NotFound) as wrong:
         sys.exit(wrong.message)
