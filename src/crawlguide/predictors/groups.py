@@ -75,7 +75,7 @@ class Groups:
         now = self._quality(heard.arms)
         stirred = np.abs(now - book.arms["value"][heard.arms]) > STIRRED
         book.arms["value"][heard.arms[stirred]] = now[stirred]
-        explored = [self._explored() for _ in told]
+        explored = [self._explored() for _ in range(self._tempted(len(told)))]
         return np.concatenate([*explored, book.settled(heard.arms, stirred)])
 
     def stats(self) -> Mapping[str, float]:
@@ -117,15 +117,22 @@ class Groups:
         value: F64 = pages + urls["words"][rows]
         return value
 
+    def _tempted(self, pages: int) -> int:
+        """So many pages more were fetched: with each ε falls, and with chance ε another group is to be tried."""
+        crawl, passed = self._book.crawl, np.arange(pages)
+        epsilon = np.maximum(crawl["epsilon"] * self._chances.decay**passed, self._chances.least)
+        crawl["epsilon"] = max(crawl["epsilon"] * self._chances.decay**pages, self._chances.least)
+        return int(np.count_nonzero(drawn(self._seed, self._draw(), passed.astype(np.uint64)) < epsilon))
+
     def _explored(self) -> U64:
-        """One page more was fetched: ε falls, and the best link of a random group may go before all others."""
-        book, crawl = self._book, self._book.crawl
-        epsilon = float(crawl["epsilon"])
-        crawl["epsilon"] = max(self._chances.least, epsilon * self._chances.decay)
-        crawl["draws"] += 2
-        draw = int(crawl["draws"])
-        awake = book.awake() if drawn(self._seed, draw)[0] < epsilon else ()
+        """The best link of a random group goes before all others."""
+        awake = self._book.awake()
         if not len(awake):
             return NOTHING
-        lots = drawn(self._seed, draw + 1, book.arms["id"][awake])  # by name: in which order they came does not count
-        return book.to_front(book.first(int(awake[lots.argmin()])))
+        names = self._book.arms["id"][awake]  # drawn by name: in which order they came does not count
+        return self._book.to_front(self._book.first(int(awake[drawn(self._seed, self._draw(), names).argmin()])))
+
+    def _draw(self) -> int:
+        crawl = self._book.crawl
+        crawl["draws"] += 1
+        return int(crawl["draws"])

@@ -1,10 +1,11 @@
 """feedstock's UCB1 bandit over URL templates: an arm is tried again while it may pay more than it did.
 
-    index = mean reward + c · √(ln t / n),   value = index / (1 + index)
+    index = mean reward + c · √(ln t / n),   value = v / (1 + v),   v = index + what speaks for the link
 
-Mended: an arm that was never tried counts as tried once in vain (n + 1), as there may be more templates than fetches;
-rewards are those of the crawl's goal; within an arm the links of the best pages come first. `faithful` is the original:
-every arm with fewer than two fetches comes before all others, and within an arm nothing counts.
+Mended: an arm that was never tried counts as tried once (n + 1) and is hoped to pay what others paid at first, as there
+may be more templates than fetches; rewards are those of the crawl's goal; and what speaks for a link counts too: the
+share of relevant pages among those that link here, and of the goal's words in it. `faithful` is the original: every arm
+with fewer than two fetches comes before all others, and nothing else counts.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Ucb:
         if not self._book.many:
             return np.zeros(len(rows))
         urls = self._book.urls
-        index: F64 = self._index(self._book.arms[urls["arm"][rows]]) + 1e-3 * urls["key"][rows]
+        index: F64 = self._index(self._book.arms[urls["arm"][rows]]) + urls["key"][rows]
         value: F64 = index / (1.0 + index)
         return value
 

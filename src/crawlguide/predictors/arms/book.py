@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 JITTER = 1e-7  # of equals each has its own place, whatever the order in which they came
 STRANGER = 0.5  # how much less is expected of a URL that nobody told of
 FIRST_TRIES = 4.0  # arms that have to be tried before that is believed
+MOST_FOLDERS = 200  # that are counted
 LYING = 1e-3  # what does not stand in line waits behind all that does
 
 
@@ -181,8 +182,9 @@ class Book:
         mine, urls = rows[fresh], self.urls
         urls["arm"][mine] = self._called(names)
         urls["words"][mine] = self._kind.words.share(links.url.tolist(), links.anchor.tolist())
-        urls["folders"][mine] = [min(url.count("/") - 3, 255) for url in links.url]
-        urls["query"][mine] = ["?" in url for url in links.url]
+        addressed = links.url.tolist()
+        urls["folders"][mine] = np.minimum([url.count("/") for url in addressed], MOST_FOLDERS) - 3
+        urls["query"][mine] = ["?" in url for url in addressed]
         urls["near"][mine] = links.host == homes
         urls["state"][mine] = [AWAY if reason else WAITING for reason in links.reason]
         evidence.made_known(urls, mine, links.parent, pages)
