@@ -68,6 +68,8 @@ class Crawls:
         built.record = Record(definition, old.record.paused, renewal.states(old.record, definition))
         if renewal.same_judge(old.definition, definition):  # what it has learned stays
             built.strategy, built.learner, built.explorer = old.strategy, old.learner, old.explorer
+            if built.judge is not None and old.judge is not None:
+                built.judge.inherit(old.judge)
         else:
             await remembering.remember(self._store, crawl, built)
         inherit(built, old)

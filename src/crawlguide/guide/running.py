@@ -12,7 +12,7 @@ from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.protocols import Explores, Hears, Learner, Sees
 from crawlguide.core.types import Page
-from crawlguide.features import relevance
+from crawlguide.features.relevance import Judge
 from crawlguide.guide import composition
 from crawlguide.guide.intake import NAN, Rules
 from crawlguide.guide.rules import Weighing, weighing
@@ -41,6 +41,7 @@ class Record(msgspec.Struct):
 class Running:
     record: Record
     strategy: Strategy
+    judge: Judge | None  # of relevance, where a goal is given
     learner: Learner | None  # the strategy's predictor, if it learns
     explorer: Explores | None  # the same, if it explores
     weights: Weights
@@ -80,9 +81,11 @@ def running(
     inside, bans, weights = scope.build(definition), banned.build(definition), weighing(definition)
     rules = _filters(filters, definition, copies or Copies(), engine)
     robots = next((rule for rule in rules if isinstance(rule, Robots)), None)
+    judge = Judge(definition.goal) if definition.goal else None
     return Running(
         record=record,
         strategy=strategy,
+        judge=judge,
         learner=strategy.predictor if isinstance(strategy.predictor, Learner) else None,
         explorer=strategy.predictor if isinstance(strategy.predictor, Explores) else None,
         weights=definition.weights.over(strategy.weights),
@@ -90,7 +93,7 @@ def running(
         filters_applied=[f"{rule.name}_ok" for rule in rules],
         forbidding=tuple(rule.name for rule in rules if rule.refusal in ("forbid", "either")),
         rules=Rules(
-            judge=lambda fetch: judged(fetch, definition),
+            judge=lambda fetch: judged(fetch, judge),
             verdict=lambda host: None if inside.covers(host) else inside.name,
             max_depth=definition.limits.max_depth or -1,
             bans=bans.rule if bans else None,
@@ -137,16 +140,16 @@ def inherit(new: Running, old: Running) -> None:
             rule.inherit(known[rule.name])
 
 
-def judged(fetch: Fetch, definition: Definition) -> float:
+def judged(fetch: Fetch, judge: Judge | None) -> float:
     """A downstream reward, else what the crawler says, else what the goal says; NaN where nobody says anything."""
-    if fetch.reward is not None:
-        return min(max(fetch.reward, 0.0), 1.0)
-    if fetch.relevance is not None:
-        return fetch.relevance
-    if not definition.goal or fetch.error or not (fetch.title or fetch.text):
-        return NAN
+    told = fetch.relevance if fetch.reward is None else min(max(fetch.reward, 0.0), 1.0)
+    if judge is None or fetch.error or not (fetch.title or fetch.text):
+        return NAN if told is None else told
     page = Page(fetch.url, fetch.title or "", fetch.text or "", fetch.status or 0)
-    return relevance.judge(page, definition.goal)
+    if told is None:
+        return judge.judge(page)
+    judge.hear(page, told)
+    return told
 
 
 def instant(text: str | None) -> float | None:

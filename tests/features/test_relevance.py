@@ -1,0 +1,261 @@
+"""Judges of relevance: what each looks at, and what the crawl's own judge learns."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crawlguide import Guide
+from crawlguide.core.crawls import Goal
+from crawlguide.core.notebook import Notebook
+from crawlguide.core.types import Page
+from crawlguide.features.relevance import Judge, five_signals, judge, semantic
+from crawlguide.features.relevance.words import Matcher, topic_words
+
+Fetched = dict[str, Any]
+WEBS = Path(__file__).parents[3] / "shared" / "data" / "webs"
+SQL = Goal(topic="databases and SQL")
+ON = "A relational database stores tables of rows. SQL queries select, join and group them; an index makes this fast."
+OFF = "Water the roses in the morning, cut the hedge in autumn and give the lawn some rest over the winter."
+SUBJECTS = {
+    "https://example.org/cooking/soup": "Chop the onions, fry them in butter, add stock and simmer for an hour.",
+    "https://example.org/football/cup": "The team scored twice in the second half and won the final of the cup.",
+    "https://example.org/travel/coast": "The ferry leaves the harbour at noon; the coast is best seen from deck.",
+    "https://example.org/law/court": "The court heard the appeal, and the judge upheld the sentence of two years.",
+}
+
+
+def page(text: str, url: str = "https://example.org/page", title: str = "", status: int = 200) -> Page:
+    return Page(url, title, text, status)
+
+
+# feedstock's five signals
+
+
+def test_parts_of_words_are_no_words() -> None:
+    goal = Goal(topic="art")
+    assert five_signals(page("art " * 50), goal) > five_signals(page("party cart " * 18), goal) + 0.3
+
+
+def test_titles_and_markdown_headings_are_headings() -> None:
+    goal = Goal(keywords=("sql",))
+    bare = five_signals(page("nothing here"), goal)
+    assert five_signals(page("nothing here", title="SQL"), goal) > bare + 0.19
+    assert five_signals(page("# SQL\nnothing here"), goal) > five_signals(page("SQL\nnothing here"), goal) + 0.1
+
+
+@pytest.mark.parametrize("status", [301, 404, 500])
+def test_only_2xx_succeeds(status: int) -> None:
+    assert five_signals(page(ON), SQL) == pytest.approx(five_signals(page(ON, status=status), SQL) + 0.1)
+    assert semantic(page(ON, status=status), SQL) == 0.0
+    assert judge(page(ON, status=status), SQL) == 0.0
+
+
+# forager's semantic score
+
+
+def test_nearness_to_the_reference_less_that_to_the_anti_reference() -> None:
+    goal = Goal(reference="planets, stars and telescopes")
+    against = Goal(reference="planets, stars and telescopes", anti_reference="film stars and celebrities")
+    film = page("The film star met other celebrities at the premiere of the movie.")
+    assert semantic(page("The planet was seen through a telescope."), goal) > semantic(page(OFF), goal) + 0.1
+    assert semantic(film, against) < semantic(film, goal)
+
+
+def test_every_group_of_keywords_has_to_be_there() -> None:
+    goal = Goal(keywords=("car|automobile", "insurance"))
+    assert semantic(page("automobile insurance"), goal) == 1.0
+    assert semantic(page("automobile automobile"), goal) == 0.0
+
+
+# words
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "found"),
+    [
+        ("statistics", "a statistical test", True),
+        ("monitor", "Monitoring.", True),
+        ("databases", "one database", True),
+        ("sql", "SQLs", True),
+        ("sql", "sqlite", False),
+        ("art", "party", False),
+        ("audio", "audible", False),
+        ("networking", "network_interfaces", True),
+        ("concurrency", "concurrent", True),
+    ],
+)
+def test_forms_of_a_word(word: str, text: str, found: bool) -> None:
+    assert Matcher((word,)).share(text) == found
+
+
+def test_keywords_are_the_words_of_a_goal_before_its_topic() -> None:
+    assert topic_words(Goal(topic="a topic", keywords=("Machine learning", "of learning"))) == ("machine", "learning")
+    assert topic_words(Goal(topic="field::the_biology")) == ("field", "biology")
+
+
+# the judge
+
+
+def test_what_a_page_means_counts_not_only_its_words() -> None:
+    found = Judge(Goal(topic="astronomy"))
+    near = found.judge(page("Telescopes show galaxies, planets and the stars of the night sky."))
+    assert near > 0.5 > found.judge(page(OFF))
+    assert near > judge(page(OFF), Goal(topic="astronomy"))
+
+
+def test_a_page_without_text_is_judged_by_its_title_and_url() -> None:
+    found = Judge(Goal(topic="astronomy"))
+    title = found.judge(page("", "https://example.org/wiki/Jupiter", "Jupiter, the planet"))
+    assert title > found.judge(page("", "https://example.org/wiki/Rose", "Rose, the flower")) + 0.2
+
+
+def test_the_background_is_that_of_the_crawl() -> None:
+    """Among pages that are all a little like the topic, one that is no more so is nothing special."""
+    fresh, used = Judge(Goal(topic="computer science")), Judge(Goal(topic="computer science"))
+    alike = ["The program prints the result.", "Install the package.", "Software for the desktop.", "Run the script."]
+    for number in range(200):
+        used.judge(page(alike[number % 4] + f" Version {number}.", f"https://example.org/{number}"))
+    one = page("A program for the computer.")
+    assert used.judge(one) < fresh.judge(one) - 0.02
+
+
+def crawled(found: Judge, good: int) -> None:
+    """Some pages on databases among others."""
+    for number in range(100):
+        for url, text in SUBJECTS.items():
+            found.judge(page(text + f" Part {number}.", f"{url}{number}"))
+    for number in range(good):
+        said = f"{ON} The query planner chooses between a hash join and a nested loop. Lesson {number}."
+        assert found.judge(page(said, f"https://example.org/sql/{number}", "SQL databases")) > 0.5
+
+
+def test_what_is_near_to_the_best_pages_counts_once_there_are_eight() -> None:
+    related = page("The planner estimates rows and picks a nested loop or a hash join.", "https://example.org/x")
+    seven, many = Judge(SQL), Judge(SQL)
+    crawled(seven, 7)
+    crawled(many, 20)
+    assert many.judge(related) > seven.judge(related)
+    assert many.judge(page(SUBJECTS["https://example.org/law/court"])) < 0.05
+
+
+def test_told_pages_teach_a_judge_that_has_to_judge_others() -> None:
+    taught, silent = Judge(SQL), Judge(SQL)
+    about = "Bees carry pollen to their hive, where it becomes honey."
+    for found in (taught, silent):
+        crawled(found, 0)
+    for number in range(20):
+        taught.hear(page(f"{about} Comb {number}."), 1.0)
+    assert taught.judge(page(about)) > silent.judge(page(about)) + 0.1
+
+
+def test_a_judge_who_is_always_told_never_works() -> None:
+    found = Judge(SQL)
+    found.hear(page(ON), 1.0)
+    assert found.state() == Judge(SQL).state()
+
+
+def test_a_goal_without_a_known_word_is_judged_by_its_words() -> None:
+    goal = Goal(topic="データベース")
+    assert judge(page("データベース " * 40), goal) == five_signals(page("データベース " * 40), goal) > 0.5
+
+
+@pytest.mark.parametrize("url", ["", "no url", "https://", "mailto:a@example.org"])
+def test_odd_urls_are_no_obstacle(url: str) -> None:
+    assert 0.0 <= judge(page(ON, url), SQL) <= 1.0
+
+
+def test_goals_of_every_shape() -> None:
+    for goal in (SQL, Goal(keywords=("sql",)), Goal(reference=ON), Goal(topic="sql", anti_reference=OFF)):
+        assert judge(page(ON, title="SQL"), goal) > 0.5 > judge(page(OFF), goal)
+    assert judge(page(OFF), Goal()) == 0.5
+
+
+def test_the_anti_reference_lowers() -> None:
+    one = page("The film star met other celebrities at the premiere of the movie.")
+    assert judge(one, Goal(topic="stars", anti_reference="films, actors and celebrities")) < judge(
+        one, Goal(topic="stars")
+    )
+
+
+# what it keeps
+
+
+def test_state_goes_from_judge_to_judge() -> None:
+    one, other = Judge(SQL), Judge(SQL)
+    crawled(one, 12)
+    other.restore(one.state())
+    assert len(one.state()) < 32_000
+    for text in (ON, OFF, "nested loop join"):
+        assert other.judge(page(text)) == one.judge(page(text))
+    assert other.state() == one.state()
+
+
+def test_what_lies_in_a_notebook_goes_on_unless_the_goal_is_another() -> None:
+    notebook = Notebook()
+    first, second, another = Judge(SQL), Judge(SQL), Judge(Goal(topic="gardening"))
+    first.remember(notebook)
+    crawled(first, 12)
+    state = first.state()
+    second.remember(notebook)
+    second.restore(second.state())
+    assert second.state() == state
+    another.remember(notebook)
+    assert another.judge(page(OFF, title="Gardening")) == judge(page(OFF, title="Gardening"), Goal(topic="gardening"))
+
+
+def test_a_guide_that_is_opened_again_judges_on(tmp_path: Path) -> None:
+    stories = [
+        {"url": f"{url}{number}", "status": 200, "text": f"{text} Part {number}.", "title": "A story"}
+        for number in range(30)
+        for url, text in SUBJECTS.items()
+    ]
+    last = {"url": "https://example.org/last", "status": 200, "text": ON, "title": "SQL",
+            "outlinks": [{"url": "https://example.org/next"}]}  # fmt: skip
+    given = [chance_of_the_last_link(tmp_path / str(parts), stories, last, parts) for parts in (1, 3)]
+    assert given[0] == given[1]
+
+
+def chance_of_the_last_link(folder: Path, stories: list[Fetched], last: Fetched, parts: int) -> float:
+    """After all stories and the last page were told to a guide that was opened so often."""
+    for some in np.array_split(np.arange(len(stories)), parts):
+        with Guide.open(folder) as guide:
+            guide.define("c", {"goal": {"topic": "databases and SQL"}, "strategy": {"kind": "best-first"}})
+            guide.tell(report([stories[at] for at in some]))
+    with Guide.open(folder) as guide:
+        guide.tell(report([last]))
+        found: float = guide.explain("c", "https://example.org/next")["p"]
+    return found
+
+
+def report(fetches: list[Fetched]) -> dict[str, Any]:
+    return {"mcp_version": "2025-11", "crawler_id": "a", "crawl_id": "c", "fetches": fetches}
+
+
+# cost
+
+
+def test_a_page_costs_less_than_a_millisecond_of_work() -> None:
+    found = Judge(Goal(topic="databases", keywords=tuple(f"word{number}" for number in range(900))))
+    pages = [page(f"{ON} {number} " * 18, f"https://example.org/{number}", "A title") for number in range(200)]
+    found.judge(pages[0])
+    began = time.process_time()
+    for one in pages:
+        found.judge(one)
+    assert (time.process_time() - began) / len(pages) < 0.003  # 0.3 ms on a quiet machine
+
+
+@pytest.mark.skipif(not WEBS.is_dir(), reason="needs the recorded webs beside the project")
+def test_it_ranks_recorded_pages() -> None:
+    from bench import labels
+
+    shown = labels.pages(WEBS / "docsweb", 2_000)
+    column = shown.topics.index("databases-sql")
+    found = Judge(Goal(topic=shown.topics[column]))
+    scores = [found.judge(Page(*one)) for one in zip(shown.url, shown.title, shown.text, strict=True)]
+    area, _ = labels.worth(shown.labels[:, [column]], np.array(scores)[:, None])
+    assert area > 0.93
