@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from crawlguide import AsyncGuide, lab
-from crawlguide.core.errors import ConfigError
+from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.lab.build import build, reading
 from crawlguide.lab.build.writing import cut
 
@@ -203,6 +203,21 @@ def test_what_cannot_be_used_is_named(
         build(Path("web"), sources, rules)
     assert wrong in caught.value.message
     assert not Path("web").exists()
+
+
+@pytest.mark.parametrize("out", ["file", "file/web"])
+def test_a_place_that_is_no_folder_is_named_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("something")
+    with pytest.raises(ConfigError, match=f"{out}: expected a"):
+        build(Path(out), ["nowhere.warc"])
+
+
+def test_a_disk_that_cannot_be_written_is_named(site: Path) -> None:
+    with pytest.raises(CrawlGuideError, match="the web cannot be written: No such file"):
+        build(Path("/proc/web"), [f"{site}=https://docs.example/"])
 
 
 def test_a_folder_that_is_in_use_is_not_overwritten(site: Path, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ def build(out: Path, sources: Sequence[str], rules: Sequence[str] = ()) -> Writt
     Each rule, `NAME=REGEX`, makes a task; so does the relevance that was told in a crawl. An export goes last: it has
     no texts, so whoever else saw a page says more about it; but it knows where the crawl began.
     """
+    writing.check(out)
     looked_for = [topics.parsed(rule) for rule in rules]
     mapped = [folders.parsed(source) for source in sources if _is_folder(source)]
     files = [Path(source) for source in sources if not _is_folder(source)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from crawlguide.core.errors import ConfigError
+from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.core.urls import canonical, queue
 from crawlguide.lab.arrow import arrow
 from crawlguide.lab.tasks import TaskEntry
@@ -47,10 +48,24 @@ class Written:
     tasks: dict[str, int]
 
 
-def written(folder: Path, found: Found) -> Written:
-    """Write everything that was found. The folder must be new or empty."""
+def check(folder: Path) -> None:
+    """The folder must be new or empty, and it must be possible to make it."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder}: expected a new or an empty folder")
+    there = next(place for place in (folder.resolve(), *folder.resolve().parents) if place.exists())
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        raise ConfigError(f"{folder}: expected a folder that can be made, but {there} cannot be written to")
+
+
+def written(folder: Path, found: Found) -> Written:
+    """Write everything that was found."""
+    try:
+        return _written(folder, found)
+    except OSError as problem:
+        raise CrawlGuideError(f"{folder}: the web cannot be written: {problem.strerror or problem}") from None
+
+
+def _written(folder: Path, found: Found) -> Written:
     pages = list({page.url: page for page in reversed(found.pages)}.values())[::-1]  # the first of each URL
     if not pages:
         raise ConfigError("expected pages, got none: there is nothing to make a web of")
