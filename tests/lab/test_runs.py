@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from crawlguide import Client
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.messages import Fetch, Outlink
 from crawlguide.lab import naming, runs, synthetic
@@ -125,9 +126,10 @@ def test_a_served_guide_finds_what_one_in_this_process_finds(policy: str, tmp_pa
     with serving(tmp_path) as server:
         elsewhere = msgspec.structs.replace(SHORT, via=server.url)
         there = run(web, task, policy, 0, elsewhere)
-        with pytest.raises(ConfigError, match="without a crawl"):
-            run(web, task, policy, 0, elsewhere)
-    assert (here.relevant, here.host) == (there.relevant, there.host)
+        again = run(web, task, policy, 0, elsewhere)
+        with Client(server.url) as client:
+            assert client.stats()["crawls"] == {}  # nothing is left there
+    assert (here.relevant, here.host) == (there.relevant, there.host) == (again.relevant, again.host)
 
 
 def test_finished_runs_are_not_made_again(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -50,6 +51,7 @@ class Door(Protocol):
     """The part of a guide that a crawler needs, here or elsewhere."""
 
     def define(self, crawl_id: str, definition: Definition, /) -> bool: ...
+    def delete(self, crawl_id: str, /) -> None: ...
     def seed(self, crawl_id: str, urls: Sequence[str], /) -> int: ...
     def ask(self, message: AskMessage, /) -> Advice: ...
     def tell(self, message: ReportMessage, /) -> Ack: ...
@@ -66,9 +68,9 @@ def run(web: Web, task: Task, policy: str, repeat: int, settings: Settings) -> R
         chances, cpu_s = ceiling(visit, min(reachable, settings.budget), settings.budget), 0.0
     else:
         with guide(seed, settings) as (door, clock):
-            crawl = Crawling(door, clock, visit, f"lab-{policy}-{task.name}-{repeat}"[:200].replace("/", "-"), settings)
-            crawl.start(definition(web, task, policy, seeds, settings), seeds)
-            crawl.run()
+            crawl = Crawling(door, clock, visit, crawl_id(policy, task, repeat), settings)
+            with crawl.defined(definition(web, task, policy, seeds, settings), seeds):
+                crawl.run()
         chances, cpu_s = crawl.chances, crawl.cpu_s
     return Run(
         web=web.name, task=task.name, policy=policy, repeat=repeat, seed=seed, budget=settings.budget,
@@ -78,6 +80,11 @@ def run(web: Web, task: Task, policy: str, repeat: int, settings: Settings) -> R
         seconds=round(time.perf_counter() - began, 3),
         cpu_us_per_fetch=round(1e6 * cpu_s / max(len(visit.relevant), 1), 1),
     )  # fmt: skip
+
+
+def crawl_id(policy: str, task: Task, repeat: int) -> str:
+    """A name that no other crawl of a guide has: not an interrupted run, nor one at the same time."""
+    return f"lab-{policy}-{task.name}-{repeat}"[:190].replace("/", "-") + f"-{token_hex(4)}"
 
 
 def seeds_of(web: Web, task: Task, wanted: str) -> tuple[str, tuple[str, ...]]:
@@ -154,12 +161,16 @@ class Crawling:
         self.chances: list[float | None] = []
         self.cpu_s = 0.0
 
-    def start(self, definition: Definition, seeds: Sequence[str]) -> None:
-        if not self._door.define(self._crawl_id, definition):
-            raise ConfigError(
-                f"--via: expected a guide without a crawl {self._crawl_id!r}; delete it, or serve another"
-            )
-        self._door.seed(self._crawl_id, list(seeds))
+    @contextmanager
+    def defined(self, definition: Definition, seeds: Sequence[str]) -> Iterator[None]:
+        """A guide that goes on elsewhere is left as it was found."""
+        self._door.define(self._crawl_id, definition)
+        try:
+            self._door.seed(self._crawl_id, list(seeds))
+            yield
+        finally:
+            if self._clock is None:
+                self._door.delete(self._crawl_id)
 
     def run(self) -> None:
         turns = deque(Given(f"crawler-{number}", []) for number in range(self._settings.crawlers))
