@@ -97,6 +97,16 @@ def test_late_feedback_is_another_transition() -> None:
         assert learner_of(guide).memory.transitions.rows["reward"][:2].tolist() == [0.0, 0.75]
 
 
+def test_a_page_of_which_nobody_says_what_it_is_worth_teaches_nothing_until_somebody_does() -> None:
+    with opened({"kind": "tres"}) as guide:
+        guide.seed("default", hosts(1, 1))
+        (given,) = asked(guide, max_urls=1)
+        tell(guide, fetched(given))
+        assert stats(guide)["transitions"] == 0
+        tell(guide, {"url": given, "reward": 0.75})
+        assert learner_of(guide).memory.transitions.rows["reward"][:1].tolist() == [0.75]
+
+
 # Select
 
 
@@ -243,7 +253,11 @@ def test_another_crawl_may_begin_with_the_network() -> None:
         guide.seed("next", [HOME])
         local: Any = guide._guide._guide
         found = [running.strategy.predictor for crawl, running in local.crawls.known.items() if crawl.name == "next"]
-        assert np.array_equal(found[0].memory.weights(0), weights)
+        memory = found[0].memory
+        assert np.array_equal(memory.weights(0), weights)
+        assert np.array_equal(memory.weights(1), weights)
+        assert not memory.weights(2).any()  # Adam begins anew
+        assert memory.crawl[0]["taught"] == 1  # and the network speaks at once
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from crawlguide.predictors.tres.records import (
     FREE,
     GIVEN,
     MOST_LEAVES,
+    MOST_LINKS,
     ONLINE,
     PATIENCE,
     ROOM,
@@ -127,7 +128,7 @@ class Tres:
         found(memory, self, lesson, np.nan_to_num(told.reward), pages)
         links = memory.find(lesson.links.id)
         ends = np.searchsorted(lesson.links.parent, np.arange(len(pages) + 1))
-        for page in np.flatnonzero((pages >= 0) & ~told.released).tolist():
+        for page in np.flatnonzero((pages >= 0) & ~np.isnan(told.reward)).tolist():
             ways = links[ends[page] : ends[page + 1]]
             self._experience(int(pages[page]), ways[memory.told("state", ways, FREE) == WAITING])
         memory.touch()
@@ -170,7 +171,7 @@ class Tres:
     def _network_speaks(self) -> bool:
         """It came trained, or was trained here and has seen a reward."""
         crawl = self.memory.crawl[0]
-        return self._model is not None or (crawl["trained"] > 0 and crawl["reward"] > 0.0)
+        return bool(crawl["taught"] or (crawl["trained"] and crawl["reward"] > 0.0))
 
     def _mean(self, leaves: I64) -> F64:
         """Of each leaf; of none (-1) that of the whole crawl."""
@@ -195,11 +196,12 @@ class Tres:
 
     def _miss(self, batch: Batch) -> None:
         """What was drawn and could not be had, again and again, is gone: nobody says so when a URL is dropped."""
-        memory = self.memory
-        rows = memory.find(self._drawn)
-        there = among(self._drawn, batch.id)
-        missed = np.where(there, 0, memory.told("missed", rows, 0) + 1).astype(np.uint8)
-        moved = np.flatnonzero((rows >= 0) & (missed != memory.told("missed", rows, 0)))
+        memory, rows, there = self.memory, self.memory.find(self._drawn), among(self._drawn, batch.id)
+        before = memory.told("missed", rows, 0)
+        if there.all() and not before.any():
+            return
+        missed = np.where(there, 0, before + 1).astype(np.uint8)
+        moved = np.flatnonzero((rows >= 0) & (missed != before))
         memory.links.rows["missed"][rows[moved]] = missed[moved]
         memory.links.changed(rows[moved])
         gone = rows[moved[missed[moved] >= PATIENCE]]
@@ -211,7 +213,7 @@ class Tres:
         """What was gathered does wait: of that which is in no leaf, the first few find one."""
         memory = self.memory
         outside = np.flatnonzero(memory.leaf(batch.id) < 0)[:WELCOMED]
-        if not len(outside):
+        if not len(outside) or memory.live > MOST_LINKS:
             return
         known = memory.find(batch.id[outside])
         new = np.flatnonzero(known < 0)

@@ -17,12 +17,14 @@ from crawlguide.predictors.tres.records import (
     GONE,
     LEAF,
     LINK,
+    MEAN,
     NETWORK,
     NODE,
     ONLINE,
     ROOM,
     SAMPLE,
     SEEN,
+    SQUARE,
     TARGET,
     TRANSITION,
 )
@@ -185,17 +187,19 @@ class Memory:
         self.samples.fit((number + 1) * SEEN)
 
     def _begin(self, model: F32 | None) -> None:
+        """With a network by chance, from a file, or of another crawl: that one lies there already."""
+        new, taught = not self.crawls.used, bool(self.networks.used) or model is not None
         if not self.networks.used:
             self.networks.fit(4)
-            if model is None:
-                network.begin(self.weights(ONLINE), self.seed)
-            else:
+            network.begin(self.weights(ONLINE), self.seed)
+            if model is not None:
                 self.weights(ONLINE)[:] = model
+        if new:
             self.weights(TARGET)[:] = self.weights(ONLINE)
+            self.networks.rows[[MEAN, SQUARE]] = np.zeros(1, NETWORK)
             self.networks.changed(np.arange(4))
-        if not self.crawls.used:
             self.crawls.fit(1)
-            self.crawl[0]["largest"] = 1.0
+            self.crawl["largest"], self.crawl["taught"] = 1.0, taught
             self.touch()
         if not self.leaves.used:
             self._make_leaf(0)

@@ -90,6 +90,7 @@ CRAWL = np.dtype(
         ("draws", np.int64),  # how often chance was asked
         ("transitions", np.int64),
         ("trained", np.int64),  # steps of Adam
+        ("taught", np.int64),  # 1: the network came trained
         ("gone", np.int64),  # URLs ever given out
         ("largest", np.float64),  # priority of a transition so far
         ("reward", np.float64),  # of all transitions
