@@ -18,7 +18,7 @@ import numpy as np
 from crawlguide import Guide
 from crawlguide.testing import ManualClock
 
-HOSTS, SECTIONS, LINKS, ASKED = 300, 12, 50, 10
+HOSTS, SECTIONS, LINKS, ASKED = 300, 6, 50, 10
 WHO = {"mcp_version": "2025-11", "crawler_id": "bench"}
 POLICY = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "traps": False, "risk_threshold": 1}
 ALL = "groups,bandit,ucb,scorer,opic,pagerank,in-degree,best-first-mean"
@@ -26,14 +26,15 @@ ALL = "groups,bandit,ucb,scorer,opic,pagerank,in-degree,best-first-mean"
 
 @dataclass
 class Web:
-    """Pages without end: some hosts are about the topic, all link mostly to their own."""
+    """Pages without end: some hosts are about the topic, all link mostly to their own. All links are new."""
 
     chance: np.random.Generator = field(default_factory=lambda: np.random.default_rng(7))
     known: int = 0
 
     def page(self, url: str, links: int) -> dict[str, object]:
         host = int(url.removeprefix("https://h").partition(".")[0])
-        hosts = np.where(self.chance.random(links) < 0.8, host, self.chance.integers(0, HOSTS, links)).tolist()
+        abroad = self.chance.integers(0, HOSTS, 3)
+        hosts = np.where(self.chance.random(links) < 0.8, host, self.chance.choice(abroad, links)).tolist()
         numbers = (self.known + np.arange(links)).tolist()
         self.known += links
         out = [{"url": address(at, number), "anchor": "more of it"} for at, number in zip(hosts, numbers, strict=True)]

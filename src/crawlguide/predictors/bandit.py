@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.notebook import Notebook
+from crawlguide.core.tables import rows_of
 from crawlguide.predictors.arms.book import Book, Kind
 from crawlguide.predictors.arms.traits import NAMES, traits
 from crawlguide.predictors.draws import gamma
@@ -92,7 +93,7 @@ class Bandit:
 
     def _drawn(self, arms: I64) -> Mask:
         """What these arms are thought to pay; and whether that differs much from what it was."""
-        records, crawl = self._book.arms[arms], self._book.crawl
+        records, crawl = rows_of(self._book.arms, arms), self._book.crawl
         crawl["draws"] += 1
         shape = records["reward"] + self._doubt * self._book.hope(HOPE)
         paid = shape if self._linucb else gamma(shape, self._seed, int(crawl["draws"]), records["id"])

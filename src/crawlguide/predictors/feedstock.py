@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.tables import F64, I64
     from crawlguide.core.types import Batch, Lesson, Links
-    from crawlguide.predictors.arms.reading import Words
+    from crawlguide.predictors.arms.scanning import Scan
 
 URL = np.dtype([("id", np.uint64), ("value", np.float64), ("depth", np.int32), ("queued", np.int32)], align=True)
 QUALITY = np.dtype([("id", np.uint64), ("q", np.float64), ("state", np.int64)], align=True)
@@ -63,8 +63,8 @@ class Settings(NamedTuple):
 class Feedstock:
     version = "groups-faithful"
 
-    def __init__(self, settings: Settings, words: Words, seed: int) -> None:
-        self._settings, self._words, self._seed = settings, words, seed
+    def __init__(self, settings: Settings, scan: Scan, seed: int) -> None:
+        self._settings, self._scan, self._seed = settings, scan, seed
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
@@ -147,7 +147,7 @@ class Feedstock:
         names = merged([addresses.link_group(url, home) for url in links.url], self._settings.max_action_groups)
         chosen = self._chosen(self._state(page, reward), list(dict.fromkeys(names)))
         mine = np.array([name == chosen for name in names], np.bool_)
-        words = self._words.share(links.url[mine].tolist(), links.anchor[mine].tolist())
+        words = self._scan.share(links.url[mine].tolist(), links.anchor[mine].tolist())
         self._queue(rows[mine], float(words.mean()) + reward, depth + 1)
 
     def _chosen(self, state: int, names: Sequence[str]) -> str:

@@ -106,9 +106,9 @@ class Groups:
 
     def _quality(self, groups: I64) -> F64:
         """Q of these groups, as things stand."""
-        arms = self._book.arms[groups]
-        usual = (arms["reward"] + self._book.hope(self._chances.optimism)) / (arms["plays"] + 1.0)
-        return self._table.quality(int(self._book.crawl["state"]), arms["id"], usual)
+        arms, hope = self._book.arms, self._book.hope(self._chances.optimism)
+        usual = (arms["reward"][groups] + hope) / (arms["plays"][groups] + 1.0)
+        return self._table.quality(int(self._book.crawl["state"]), arms["id"][groups], usual)
 
     def _key(self, rows: I64) -> F64:
         """What speaks for a link within its group."""

@@ -33,9 +33,10 @@ class Table:
     def quality(self, state: int, groups: U64, usual: F64) -> F64:
         """Q of these groups in a state, given what each of them pays in all states."""
         rows = self._cells.find(_ids(state, groups))
-        cells = self._cells.records[rows] if len(self) else np.zeros(len(rows), CELL)
-        q: F64 = (cells["reward"] + LITTLE * usual) / (cells["plays"] + LITTLE)
-        return np.where(rows < 0, usual, q)
+        if not len(self):
+            return usual
+        plays, reward = self._cells.records["plays"][rows], self._cells.records["reward"][rows]
+        return np.where(rows < 0, usual, (reward + LITTLE * usual) / (plays + LITTLE))
 
     def learn(self, state: int, groups: U64, reward: F64) -> None:
         """Fetches of these groups in a state, one after the other."""

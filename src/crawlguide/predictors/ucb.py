@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.notebook import Notebook
+from crawlguide.core.tables import rows_of
 from crawlguide.predictors.arms.book import Book, Kind
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Ucb:
     def learn(self, lesson: Lesson) -> U64:
         book, heard = self._book, self._book.hear(lesson)
         book.crawl["plays"] += np.count_nonzero(~np.isnan(heard.reward) & ~heard.late)
-        before, now = book.arms["value"][heard.arms], self._index(book.arms[heard.arms])
+        before, now = book.arms["value"][heard.arms], self._index(rows_of(book.arms, heard.arms))
         stirred = np.abs(now - before) > STIRRED * now
         book.arms["value"][heard.arms[stirred]] = now[stirred]
         return book.settled(heard.arms, stirred)
@@ -60,7 +61,7 @@ class Ucb:
         if not self._book.many:
             return np.zeros(len(rows))
         urls = self._book.urls
-        index: F64 = self._index(self._book.arms[urls["arm"][rows]]) + urls["key"][rows]
+        index: F64 = self._index(rows_of(self._book.arms, urls["arm"][rows])) + urls["key"][rows]
         value: F64 = index / (1.0 + index)
         return value
 

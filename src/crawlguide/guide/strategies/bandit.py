@@ -9,7 +9,8 @@ from msgspec import Meta
 from crawlguide.core.crawls import CLASSIC, Factor, Fixed
 from crawlguide.guide.composition import Composition
 from crawlguide.predictors.arms.book import Kind
-from crawlguide.predictors.arms.reading import Words, by_folder, by_host, by_place
+from crawlguide.predictors.arms.reading import by_folder, by_host, by_place
+from crawlguide.predictors.arms.scanning import Scan
 from crawlguide.predictors.bandit import HOPE, Bandit
 from crawlguide.sampling.top import Top
 
@@ -30,7 +31,7 @@ class Options(Fixed, frozen=True):
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
-    kind = Kind("ba-", NAMINGS[options.arms], Words(goal), opening=HOPE, memory=options.forget)
+    kind = Kind("ba-", NAMINGS[options.arms], Scan(goal), opening=HOPE, memory=options.forget)
     linucb = options.algorithm == "linucb"
     bandit = Bandit(kind, seed, linucb=linucb, exploration=options.exploration, doubt=options.doubt)
     return Composition(Top(), bandit, CLASSIC)

@@ -10,7 +10,8 @@ from msgspec import Meta
 from crawlguide.core.crawls import CLASSIC, Count, Fixed, Share
 from crawlguide.guide.composition import Composition
 from crawlguide.predictors.arms.book import Kind
-from crawlguide.predictors.arms.reading import Words, by_group, by_host, by_place
+from crawlguide.predictors.arms.reading import by_group, by_host, by_place
+from crawlguide.predictors.arms.scanning import Scan
 from crawlguide.predictors.feedstock import Feedstock, Settings
 from crawlguide.predictors.groups import Chances, Groups
 from crawlguide.predictors.merging import merged_by_page
@@ -39,11 +40,11 @@ class Options(Fixed, frozen=True):
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
-    words = Words(goal)
+    scan = Scan(goal)
     if options.faithful:
         settings = Settings(**{name: getattr(options, name) for name in Settings._fields})
-        return Composition(Top(), Feedstock(settings, words, seed), CLASSIC)
+        return Composition(Top(), Feedstock(settings, scan, seed), CLASSIC)
     merging = partial(merged_by_page, most=options.max_action_groups)
-    kind = Kind("gr-", NAMINGS[options.group_by], words, memory=1.0 - options.learning_rate, merging=merging)
+    kind = Kind("gr-", NAMINGS[options.group_by], scan, memory=1.0 - options.learning_rate, merging=merging)
     chances = Chances(options.epsilon, options.epsilon_decay, options.min_epsilon, options.optimism)
     return Composition(Top(), Groups(kind, chances, seed, options.max_pages), CLASSIC)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from crawlguide.core.crawls import CLASSIC, Fixed, Share
 from crawlguide.guide.composition import Composition
 from crawlguide.predictors.arms.book import Kind
-from crawlguide.predictors.arms.reading import Words, by_host
+from crawlguide.predictors.arms.reading import by_host
+from crawlguide.predictors.arms.scanning import Scan
 from crawlguide.predictors.scorer import Scorer
 from crawlguide.sampling.top import Top
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 class Options(Fixed, frozen=True):
     kind: str = "scorer"
     learning_rate: Share = 0.1
-    decay: Share = 0.99
+    decay: Share = 0.95
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
-    kind = Kind("sc-", by_host, Words(goal), memory=0.98)
+    kind = Kind("sc-", by_host, Scan(goal), memory=0.98)
     return Composition(Top(), Scorer(kind, options.learning_rate, options.decay), CLASSIC)

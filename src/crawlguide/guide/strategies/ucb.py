@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from crawlguide.core.crawls import CLASSIC, Factor, Fixed, Share
 from crawlguide.guide.composition import Composition
 from crawlguide.predictors.arms.book import Kind
-from crawlguide.predictors.arms.reading import Words, by_folder, by_template
+from crawlguide.predictors.arms.reading import by_folder, by_template
+from crawlguide.predictors.arms.scanning import Scan
 from crawlguide.predictors.ucb import Ucb
 from crawlguide.sampling.top import Top
 
@@ -27,5 +28,5 @@ class Options(Fixed, frozen=True):
 def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
     exploration = math.sqrt(2.0) if options.faithful else options.exploration
     naming = by_template if options.faithful else by_folder
-    kind = Kind("uc-", naming, Words(goal), memory=options.reward_decay)
+    kind = Kind("uc-", naming, Scan(goal), memory=options.reward_decay)
     return Composition(Top(), Ucb(kind, exploration, faithful=options.faithful), CLASSIC)

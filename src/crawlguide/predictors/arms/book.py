@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from crawlguide.core.notebook import Notebook, Records
     from crawlguide.core.tables import F64, I64, U64, Mask
     from crawlguide.core.types import Batch, Lesson
-    from crawlguide.predictors.arms.reading import Naming, Words
+    from crawlguide.predictors.arms.reading import Naming
+    from crawlguide.predictors.arms.scanning import Scan
 
 JITTER = 1e-7  # of equals each has its own place, whatever the order in which they came
 STRANGER = 0.5  # how much less is expected of a URL that nobody told of
 FIRST_TRIES = 4.0  # arms that have to be tried before that is believed
-MOST_FOLDERS = 200  # that are counted
 LYING = 1e-3  # what does not stand in line waits behind all that does
 
 
@@ -39,7 +39,7 @@ class Kind:
 
     prefix: str  # of its sheets
     naming: Naming
-    words: Words
+    scan: Scan
     opening: float = 0.0  # the value of a new arm
     memory: float = 1.0  # how much of what an arm has paid still counts after its next fetch
     standing: int = 16  # URLs of an arm that stand in line
@@ -181,10 +181,8 @@ class Book:
             names = self._kind.merging(names, links.parent)
         mine, urls = rows[fresh], self.urls
         urls["arm"][mine] = self._called(names)
-        urls["words"][mine] = self._kind.words.share(links.url.tolist(), links.anchor.tolist())
-        addressed = links.url.tolist()
-        urls["folders"][mine] = np.minimum([url.count("/") for url in addressed], MOST_FOLDERS) - 3
-        urls["query"][mine] = ["?" in url for url in addressed]
+        read = self._kind.scan.read(links.url.tolist(), links.anchor.tolist())
+        urls["words"][mine], urls["folders"][mine], urls["query"][mine] = read
         urls["near"][mine] = links.host == homes
         urls["state"][mine] = [AWAY if reason else WAITING for reason in links.reason]
         evidence.made_known(urls, mine, links.parent, pages)

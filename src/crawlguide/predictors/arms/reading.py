@@ -1,4 +1,4 @@
-"""Links read once, when they become known: how their arm is called, and which words of the goal are in them."""
+"""How the arm of a link is called."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xxhash
 
-from crawlguide.features.relevance import topic_words
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from crawlguide.core.crawls import Goal
-    from crawlguide.core.tables import F64, U64
+    from crawlguide.core.tables import U64
 
     # the names of the arms of links, by their URLs, their hosts, and the hosts of the pages they stand on
     Naming = Callable[[Sequence[str], Sequence[str], Sequence[str]], list[str]]
@@ -37,8 +34,11 @@ def by_group(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) ->
 
 def by_place(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) -> list[str]:  # noqa: ARG001 - see Naming
     """Host, and the first segment of the path if it is a folder."""
-    cut = (url.partition("?")[0].split("/", 4) for url in urls)
-    return [f"{host}/{pieces[3]}" if len(pieces) > 4 else host for pieces, host in zip(cut, hosts, strict=True)]
+    names = []
+    for url, host in zip(urls, hosts, strict=True):
+        pieces = url.split("/", 4)
+        names.append(f"{host}/{pieces[3]}" if len(pieces) > 4 and "?" not in pieces[3] else host)
+    return names
 
 
 def by_template(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) -> list[str]:  # noqa: ARG001 - see Naming
@@ -64,23 +64,6 @@ def by_folder(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) -
 
 def _keys(query: str) -> str:
     return "&".join(sorted(pair.partition("=")[0] for pair in query.split("&"))) if query else ""
-
-
-class Words:
-    """The words of a goal, looked for in addresses and anchors, also as parts of longer words."""
-
-    def __init__(self, goal: Goal) -> None:
-        self._words = sorted(topic_words(goal))
-
-    def share(self, urls: Sequence[str], anchors: Sequence[str]) -> F64:
-        """Which share of the words each link has."""
-        found = np.zeros(len(urls))
-        if not self._words:
-            return found
-        texts = [f"{url} {anchor}".lower() for url, anchor in zip(urls, anchors, strict=True)]
-        for word in self._words:
-            found += np.array([word in text for text in texts], np.bool_)
-        return found / len(self._words)
 
 
 def hashed(names: Sequence[str]) -> U64:
