@@ -49,6 +49,7 @@ class Crawler:
     failures: list[CrawlGuideError] = field(default_factory=list)
     given: list[list[str]] = field(default_factory=list)  # by each ask
     calls: int = 0
+    definition: Definition = DEFINITION
 
     def __post_init__(self) -> None:
         self.guide = LocalGuide(self.store, CONFIG, self.clock)
@@ -67,7 +68,7 @@ class Crawler:
         raise AssertionError(f"{TRIES} tries and no success: {self.failures[-1]!r}")
 
     async def begin(self) -> None:
-        await self.insist(lambda: self.guide.define(MAIN, DEFINITION))
+        await self.insist(lambda: self.guide.define(MAIN, self.definition))
         await self.insist(lambda: self.guide.seed(MAIN, SeedsMessage([*WEB[:2]])))
 
     async def step(self, urls: int = 2) -> int:

@@ -8,7 +8,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from crawlguide.core.clock import ManualClock
 from crawlguide.core.errors import StorageFull
+from crawlguide.gateway import backup
+from crawlguide.guide.local import LocalGuide
 from crawlguide.store.embedded import EmbeddedStore, ledger
 from crawlguide.store.embedded import format as formats
 from crawlguide.store.embedded.store import FORMAT
@@ -16,6 +19,7 @@ from crawlguide.store.frontier import Quota
 
 from . import files
 from .builders import CRAWL, fetches, ids, links
+from .crawling import CONFIG
 from .plain import known, learned
 from .test_notebooks import ARM, OTHER, written
 
@@ -209,6 +213,19 @@ async def test_a_backup_holds_notebooks_and_its_hash_speaks_of_them(tmp_path: Pa
     found = EmbeddedStore(tmp_path / "copy", QUOTA)
     assert (await says(found), found.state_hash()) == (said, before)
     await found.close()
+    await store.close()
+
+
+async def test_a_strategy_that_does_not_say_what_it_changed_spoils_no_backup(tmp_path: Path) -> None:
+    store = await begun(tmp_path / "data")
+    written(await arms(store), [0], 7)
+    await store.commit()
+    (await arms(store)).rows["pulls"][0] = 8
+    slip = await backup.backup(LocalGuide(store, CONFIG, ManualClock()), tmp_path / "copy")
+    found = await backup.restore(tmp_path / "copy", tmp_path / "restored")
+    (known, learned), (same, other) = (one.state_hash.split("-") for one in (slip, found))
+    assert known == same
+    assert learned != other
     await store.close()
 
 

@@ -61,6 +61,9 @@ def restore(
     with closing(Folder(folder, options)) as place:
         found = place.counts()
     typer.echo(f"restored {folder}, as it was at {slip.made}, state {slip.state_hash}")
+    learned = copies.read_slip(source).state_hash.partition("-")[2]
+    if learned and not slip.state_hash.endswith(learned):
+        say("  what strategies have learned is not as it was in memory: one of them does not say all that it changes")
     for name, numbers in found.items():
         states = ", ".join(f"{numbers[state]} {state}" for state in ("queued", "leased", "done"))
         typer.echo(f"  {name}: {urls(numbers)} URLs: {states}, {sum(numbers['dropped'].values())} dropped")

@@ -233,8 +233,11 @@ class EmbeddedStore(LocalStore):
         return self.state_hash()
 
     def state_hash(self) -> str:
-        """Equal for two stores that know the same in the same rows: for backups, restarts and tests."""
-        digest = xxhash.xxh3_128()
+        """Equal for two stores that know the same in the same rows: for backups, restarts and tests.
+
+        Behind a dash follows what was learned: a strategy that does not say what it changed harms that part alone.
+        """
+        digest, learned = xxhash.xxh3_128(), xxhash.xxh3_64()
         for crawl, owner in sorted(self._owners.items()):
             frontier, _ = self._ledger.frontiers[owner]
             digest.update(repr(crawl).encode() + self._books[crawl].definition)
@@ -245,11 +248,11 @@ class EmbeddedStore(LocalStore):
             digest.update(_facts(frontier.table, live) + frontier.index.ids[live].tobytes())
             digest.update(_facts(frontier.hosts.rows, frontier.hosts.numbers()))
             for name, sheet in self._books[crawl].notebook.in_use().items():
-                digest.update(repr((name, sheet.used)).encode() + formats.layout(sheet.rows.dtype).encode())
-                digest.update(_facts(sheet.rows, np.arange(sheet.used)))
+                learned.update(repr((crawl, name, sheet.used)).encode() + formats.layout(sheet.rows.dtype).encode())
+                learned.update(_facts(sheet.rows, np.arange(sheet.used)))
             digest.update(repr(sorted((row, lease.expires) for row, lease in frontier.leases.by_row.items())).encode())
         digest.update(_facts(self._pace.rows, self._pace.numbers()))
-        return str(digest.hexdigest())
+        return f"{digest.hexdigest()}-{learned.hexdigest()}"
 
 
 def _facts(table: journal.Column, rows: I64 | list[int]) -> bytes:
