@@ -251,4 +251,7 @@ async def test_the_kinds_of_records_come_back_as_they_were(tmp_path: Path) -> No
     store = EmbeddedStore(tmp_path, QUOTA)
     notebook = await store.notebook(CRAWL)
     assert [notebook.sheet(f"kind {number}", kind).used for number, kind in enumerate(kinds)] == [1] * len(kinds)
+    found = notebook.sheet("kind 0", ARM)
+    assert found.rows.dtype.isalignedstruct == ARM.isalignedstruct  # kernels look at that too
+    assert found.rows.flags.owndata  # so that it can grow in place
     await store.close()

@@ -61,6 +61,8 @@ class Notebook:
         if found is None or found.rows.dtype != kind:
             _check(name, kind)
             found = self._sheets[name] = self._blank(name, kind)
+        elif found.rows.dtype.isalignedstruct != kind.isalignedstruct:
+            found.rows.dtype = kind  # the same records, declared without alignment when read, which kernels refuse
         return found
 
     def take_over(self, other: Notebook, names: Sequence[str]) -> bool:
