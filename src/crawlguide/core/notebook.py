@@ -62,7 +62,8 @@ class Notebook:
             _check(name, kind)
             found = self._sheets[name] = self._blank(name, kind)
         elif found.rows.dtype.isalignedstruct != kind.isalignedstruct:
-            found.rows.dtype = kind  # the same records, declared without alignment when read, which kernels refuse
+            # the same records, declared without alignment when they were read, which kernels refuse; a view could not grow
+            found.rows.dtype = kind  # type: ignore[misc]
         return found
 
     def take_over(self, other: Notebook, names: Sequence[str]) -> bool:
