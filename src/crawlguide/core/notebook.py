@@ -62,7 +62,7 @@ class Notebook:
             _check(name, kind)
             found = self._sheets[name] = self._blank(name, kind)
         elif found.rows.dtype.isalignedstruct != kind.isalignedstruct:
-            # the same records, declared without alignment when they were read, which kernels refuse; a view could not grow
+            # the same records, read without their alignment, which kernels refuse; a view of them could not grow
             found.rows.dtype = kind  # type: ignore[misc]
         return found
 
