@@ -94,13 +94,21 @@ class Policy(Fixed, frozen=True):
     default_delay_s: Annotated[float, Meta(ge=0, le=86_400, description="a number from 0 to 86400")] = 1.0
     strict: bool = False
     horizon_s: Annotated[float, Meta(ge=0, le=3_600, description="a number from 0 to 3600")] = 5.0
+    delay_factor: Factor = 0.5
     max_per_host: Count = 5
+    max_per_domain: Count = 0
     domain_max_pages: Count = 0
     unreliable_threshold: Share = 0.8
     unreliable_after: Annotated[int, Meta(ge=1, le=1_000_000, description="an integer from 1")] = 10
     max_retries: Annotated[int, Meta(ge=0, le=100, description="an integer from 0 to 100")] = 3
     allow_domains: Names = ()
     deny_domains: Names = ()
+    include_patterns: PatternList = ()
+    exclude_patterns: PatternList = ()
+    seed_hosts_only: bool = False
+    languages: Names = ()
+    deny_extensions: Names = ()
+    deny_content_types: Names = ()
     domain_weights: Annotated[dict[Name, Weight], Meta(max_length=100_000)] = {}
     crawlers: Annotated[dict[Name, Crawler], Meta(max_length=10_000)] = {}
     traps: bool = True

@@ -198,6 +198,7 @@ class LeaseTerms:
     delay_s: float
     horizon_s: float
     strict: bool = False
+    factor: float = 0.0  # a queue whose fetches take long waits at least so many times as long
 
 
 class Also(NamedTuple):

@@ -39,6 +39,7 @@ class Rules:
     priorities: Mapping[str, float] = field(default_factory=dict)  # of single URLs
     follows: Callable[[Fetch, str], bool] | None = None  # whether the links of a page at a URL may be followed
     seers: Sequence[Sees] = ()  # filters that judge a URL by itself
+    seeded: Callable[[str], None] | None = None  # who hears of the host of each seed
 
     def reason(self, url: str, host: str) -> str | None:
         """Why a URL is dropped on sight; None: it is not."""
@@ -216,6 +217,8 @@ class LinkColumns:
         self.parent.append(-1)
         self.url.append(seed.url)
         self.host.append(urls.queue(seed.url))
+        if self.rules.seeded:
+            self.rules.seeded(self.host[-1])
         self.page.append("")
         self.anchor.append("")
         self.position.append(0)

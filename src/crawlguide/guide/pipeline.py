@@ -228,6 +228,7 @@ def lease_terms(running: Running, ask: Ask) -> LeaseTerms:
         delay_s=policy.default_delay_s,
         horizon_s=min(policy.horizon_s, timeout_s),
         strict=policy.strict,
+        factor=policy.delay_factor,
     )
 
 

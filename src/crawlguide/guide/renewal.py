@@ -44,7 +44,9 @@ def _bounds(definition: Definition) -> tuple[Any, ...]:
     policy = definition.policy
     seen = policy.traps, policy.trap_patterns, policy.risk_threshold
     robots = policy.robots, policy.user_agent, policy.robots_exceptions
-    return policy.allow_domains, policy.deny_domains, definition.limits.max_depth, definition.rules.ban, seen, robots
+    domains = policy.allow_domains, policy.deny_domains, policy.seed_hosts_only
+    files = policy.include_patterns, policy.exclude_patterns, policy.deny_extensions, policy.deny_content_types
+    return domains, files, definition.limits.max_depth, definition.rules.ban, seen, robots
 
 
 async def step(store: Store, crawl: Crawl, found: Running, most: int) -> bool:

@@ -16,7 +16,7 @@ from crawlguide.features.relevance import Judge
 from crawlguide.guide import composition
 from crawlguide.guide.intake import NAN, Rules
 from crawlguide.guide.rules import Weighing, weighing
-from crawlguide.policy import banned, crawlers, scope
+from crawlguide.policy import banned, crawlers, scope, wanted
 from crawlguide.policy.robots import Copies, Robots
 from crawlguide.policy.rules import Rules as OperatorRules
 
@@ -78,8 +78,9 @@ def running(
     """Build everything a definition asks for; raises `MalformedRequest` for what cannot be built."""
     definition = record.definition
     strategy = composition.strategy(definition, seed, plugins)
-    inside, bans, weights = scope.build(definition), banned.build(definition), weighing(definition)
+    bans, weights, policy = banned.build(definition), weighing(definition), definition.policy
     rules = _filters(filters, definition, copies or Copies(), engine)
+    inside = next((rule for rule in rules if isinstance(rule, scope.Scope)), None) or scope.build(definition)
     robots = next((rule for rule in rules if isinstance(rule, Robots)), None)
     judge = Judge(definition.goal) if definition.goal else None
     return Running(
@@ -98,8 +99,9 @@ def running(
             max_depth=definition.limits.max_depth or -1,
             bans=bans.rule if bans else None,
             priorities=weights.urls,
-            follows=None if robots is None else lambda fetch, url: follows(robots, fetch, url),
+            follows=lambda fetch, url: wanted.follows(policy, fetch) and follows(robots, fetch, url),
             seers=tuple(rule for rule in rules if isinstance(rule, Sees)),
+            seeded=inside.homes.add,
         ),
         hearing=tuple(rule for rule in rules if isinstance(rule, Hears)),
         until=instant(definition.limits.until),
@@ -126,8 +128,10 @@ def _filters(names: Sequence[str], definition: Definition, copies: Copies, engin
     return tuple(found)
 
 
-def follows(robots: Robots, fetch: Fetch, url: str) -> bool:
+def follows(robots: Robots | None, fetch: Fetch, url: str) -> bool:
     """Whether the links of a page may be followed: neither the page nor the robots.txt of its origin says no."""
+    if robots is None:
+        return True
     said = {word.strip().lower() for text in fetch.robots_meta or () for word in text.split(",")}
     return said.isdisjoint(("nofollow", "none")) and robots.follows(url)
 

@@ -1,4 +1,4 @@
-"""At most so many URLs of one host in one answer."""
+"""At most so many URLs of one host, and of one registrable domain, in one answer."""
 
 from __future__ import annotations
 
@@ -18,17 +18,24 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Diversity:
     max_per_host: int
+    max_per_domain: int = 0
     name: str = "diversity"
     refusal: str = "pass"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
-        if not self.max_per_host:
-            return np.ones(len(batch), np.bool_)
-        return rank_within(batch.host) < self.max_per_host
+        keep = np.ones(len(batch), np.bool_)
+        if self.max_per_host:
+            keep = rank_within(batch.host) < self.max_per_host
+        if self.max_per_domain:  # what a host may not give takes no place of its domain
+            rows = np.flatnonzero(keep)
+            keep[rows] = rank_within(batch.hosts.domain[batch.host[rows]].astype(np.int64)) < self.max_per_domain
+        return keep
 
     def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
-        return f"an answer holds at most {self.max_per_host} URLs of a host" if self.max_per_host else "no bound is set"
+        bounds = (self.max_per_host, "host"), (self.max_per_domain, "registrable domain")
+        said = [f"an answer holds at most {most} URLs of a {whole}" for most, whole in bounds if most]
+        return ", ".join(said) or "no bound is set"
 
 
 def build(definition: Definition) -> Diversity:
-    return Diversity(definition.policy.max_per_host)
+    return Diversity(definition.policy.max_per_host, definition.policy.max_per_domain)

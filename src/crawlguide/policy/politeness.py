@@ -10,6 +10,7 @@ import numpy as np
 from crawlguide.core.kernels import F64 as FLOATS
 from crawlguide.core.kernels import I64 as NUMBERS
 from crawlguide.core.kernels import flag, kernel, nothing, one_f64
+from crawlguide.core.pacing import paced
 
 if TYPE_CHECKING:
     from crawlguide.core.crawls import Definition
@@ -22,6 +23,7 @@ class Politeness:
     delay_s: float
     horizon_s: float
     strict: bool
+    factor: float = 0.0
     name: str = "politeness"
     refusal: str = "defer"
 
@@ -34,7 +36,7 @@ class Politeness:
         hosts, waits = batch.hosts, np.empty(len(batch))
         line_up(
             batch.host, hosts.next_fetch, hosts.last_fetch, hosts.crawl_delay, hosts.leases, hosts.limit,
-            ask.at, self.delay_s, self.horizon_s, self.strict, waits,
+            hosts.median_ms, ask.at, self.delay_s, self.factor, self.horizon_s, self.strict, waits,
         )  # fmt: skip
         return waits
 
@@ -42,16 +44,24 @@ class Politeness:
         wait = float(self.wait(batch, ask)[0])
         if wait > self.horizon_s:
             return f"its host may be asked again in {wait:.1f} s, and answers look {self.horizon_s:g} s ahead"
-        return "its host may be asked now" if wait <= 0 else f"its host may be asked in {wait:.1f} s"
+        slow = self.factor * float(batch.hosts.median_ms[0]) / 1_000
+        why = f", since a fetch takes {batch.hosts.median_ms[0]:.0f} ms there" if slow > self.delay_s > 0 else ""
+        return "its host may be asked now" if wait <= 0 else f"its host may be asked in {wait:.1f} s{why}"
 
 
-@kernel(nothing(NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64, one_f64, one_f64, flag, FLOATS))
-def line_up(host, next_fetch, last_fetch, crawl_delay, leases, limit, at, default, horizon, strict, wait):  # type: ignore[no-untyped-def]
+@kernel(
+    nothing(
+        NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64, one_f64, one_f64, one_f64, flag, FLOATS
+    )
+)  # fmt: skip
+def line_up(  # type: ignore[no-untyped-def]
+    host, next_fetch, last_fetch, crawl_delay, leases, limit, median_ms, at, default, factor, horizon, strict, wait
+):  # fmt: skip
     """Row k of a host waits for the host's first slot and k delays more; where there is no room, beyond the horizon."""
     given = np.zeros(len(leases))
     for row in range(len(host)):
         mine = host[row]
-        delay = default if np.isnan(crawl_delay[mine]) else crawl_delay[mine]
+        delay = paced(default if np.isnan(crawl_delay[mine]) else crawl_delay[mine], factor, median_ms[mine])
         first = max(next_fetch[mine], last_fetch[mine] + delay) - at
         wait[row] = max(first, 0.0) + given[mine] * delay
         held = leases[mine] + given[mine]
@@ -62,4 +72,4 @@ def line_up(host, next_fetch, last_fetch, crawl_delay, leases, limit, at, defaul
 
 def build(definition: Definition) -> Politeness:
     policy = definition.policy
-    return Politeness(policy.default_delay_s, policy.horizon_s, policy.strict)
+    return Politeness(policy.default_delay_s, policy.horizon_s, policy.strict, policy.delay_factor)

@@ -1,8 +1,8 @@
-"""Only what the crawl may visit: domains (allow and deny lists cover sub-domains, deny wins), not too deep."""
+"""Only what the crawl may visit: domains (allow and deny lists cover sub-domains, deny wins), URLs, not too deep."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,19 @@ import numpy as np
 
 from crawlguide.core import urls
 from crawlguide.core.errors import MalformedRequest, UrlError
+from crawlguide.core.recall import Recall
+from crawlguide.policy.homes import KIND, Homes
+from crawlguide.policy.wanted import Wanted, wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from crawlguide.core.crawls import Definition
-    from crawlguide.core.tables import Mask
-    from crawlguide.core.types import Ask, Batch
+    from crawlguide.core.notebook import Notebook
+    from crawlguide.core.tables import U64, Mask
+    from crawlguide.core.types import Ask, Batch, Lesson
+
+EVERYTHING = Wanted()
 
 
 @dataclass(frozen=True, eq=False)  # a name is looked up in what this very scope has said before
@@ -24,19 +30,57 @@ class Scope:
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     max_depth: int = 0  # 0: no bound
+    at_home: bool = False  # only hosts of seeds
+    wanted: Wanted = EVERYTHING
+    homes: Homes = field(default_factory=Homes)
+    judged: Recall = field(default_factory=Recall)  # 1 for URLs that are wanted, 0 for others
     name: str = "scope"
     refusal: str = "forbid"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
-        near: Mask = batch.depth <= (self.max_depth or np.inf)
-        if not self.allow and not self.deny:
-            return near
-        inside = np.array([self.covers(name) for name in batch.hosts.name], np.bool_)
-        return near & inside[batch.host]
+        keep: Mask = batch.depth <= (self.max_depth or np.inf)
+        if self.allow or self.deny or self.at_home:
+            inside = np.array([self.covers(name) for name in batch.hosts.name], np.bool_)
+            keep &= inside[batch.host]
+        if self.wanted:
+            keep &= self._wanted(batch)
+        return keep
+
+    def _wanted(self, batch: Batch) -> Mask:
+        """Seeds are: somebody vouches for them. Texts are read only of rows that nobody has judged."""
+        found, unknown = self.judged.find(batch.id)
+        if len(unknown):
+            texts = batch.url[unknown].tolist()
+            found[unknown] = [self.wanted.why_not(url) is None for url in texts]
+            self.judged.put(batch.id[unknown], found[unknown])
+        keep: Mask = (found > 0) | (batch.depth == 0)
+        return keep
+
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:  # noqa: ARG002
+        """Why each URL is dropped when it is found, by itself; None: it is not."""
+        if not self.wanted:
+            return [None] * len(urls)
+        reasons = [self.wanted.why_not(url) for url in urls]
+        self.judged.put(ids, np.array([reason is None for reason in reasons], np.float64))
+        return reasons
+
+    def learn(self, lesson: Lesson) -> None:
+        self.homes.moved(lesson.fetches)
+
+    def remember(self, notebook: Notebook) -> None:
+        self.homes.keep_in(notebook.sheet("homes", KIND))
+
+    def inherit(self, before: Scope) -> None:
+        self.homes.take(before.homes)
 
     def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
-        host, depth = urls.host_of(batch.hosts.name.tolist()[0]), int(batch.depth[0])
+        queue, depth = batch.hosts.name.tolist()[0], int(batch.depth[0])
+        host, unwanted = urls.host_of(queue), self.wanted.why_not(batch.url.tolist()[0])
         names = _with_parents(host)
+        if unwanted is not None and depth:
+            return unwanted
+        if self.at_home and queue not in self.homes:
+            return f"policy.seed_hosts_only is set, and {host} is the host of no seed"
         if denied := sorted(self.deny.intersection(names)):
             return f"policy.deny_domains names {denied[0]}"
         if self.allow and self.allow.isdisjoint(names):
@@ -47,7 +91,7 @@ class Scope:
 
     def covers(self, queue: str) -> bool:
         """May the crawl visit this politeness queue?"""
-        return _covers(self, queue)
+        return _covers(self, queue) and (not self.at_home or queue in self.homes)
 
 
 @lru_cache(maxsize=65_536)
@@ -68,8 +112,8 @@ def _with_parents(host: str) -> list[str]:
 
 def build(definition: Definition) -> Scope:
     policy = definition.policy
-    allow = named(policy.allow_domains, "policy.allow_domains")
-    return Scope(allow, named(policy.deny_domains, "policy.deny_domains"), definition.limits.max_depth)
+    allow, deny = named(policy.allow_domains, "policy.allow_domains"), named(policy.deny_domains, "policy.deny_domains")
+    return Scope(allow, deny, definition.limits.max_depth, policy.seed_hosts_only, wanted(policy))
 
 
 def named(domains: Iterable[str], field: str) -> frozenset[str]:

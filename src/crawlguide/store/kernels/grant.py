@@ -3,13 +3,18 @@
 import numpy as np
 
 from crawlguide.core.kernels import F64, I64, U8, flag, kernel, one_f64, one_i64, records
+from crawlguide.core.pacing import paced
 from crawlguide.core.types import DEFERRED, LEASED, TAKEN
 from crawlguide.store.rows import HOST, PACE, QUEUED, ROW
 from crawlguide.store.rows import LEASED as LEASED_STATE
 
 
-@kernel(one_i64(I64, records(ROW), records(HOST), records(PACE), F64, I64, one_f64, one_f64, one_f64, flag, U8, F64))
-def reserve(rows, table, hosts, pace, opens, domain_pages, at, delay, horizon, strict, outcome, start):
+@kernel(
+    one_i64(
+        I64, records(ROW), records(HOST), records(PACE), F64, I64, one_f64, one_f64, one_f64, one_f64, flag, U8, F64
+    )
+)
+def reserve(rows, table, hosts, pace, opens, domain_pages, at, delay, factor, horizon, strict, outcome, start):
     """slot = max(now, next fetch, end of a block, last fetch + delay), for each row after those before it.
 
     A row that does not wait any more is taken by somebody else. One whose slot lies beyond the horizon is deferred,
@@ -24,7 +29,7 @@ def reserve(rows, table, hosts, pace, opens, domain_pages, at, delay, horizon, s
             continue
         host = hosts[table[row].host]
         queue, mine = host.pace, pace[host.pace]
-        own = delay if np.isnan(mine.delay) else mine.delay
+        own = paced(delay if np.isnan(mine.delay) else mine.delay, factor, mine.median_ms)
         slot = max(at, mine.next_fetch, mine.blocked, mine.last + own)
         slot = at + np.ceil((slot - at) * 1_000.0 - 1e-3) / 1_000.0  # as the crawler is told it: in milliseconds
         full = (strict and mine.leases > 0) or (mine.limit > 0 and mine.leases >= mine.limit)
