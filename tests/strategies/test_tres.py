@@ -216,6 +216,16 @@ def test_urls_that_were_dropped_are_not_drawn_for_ever() -> None:
         assert stats(guide)["waiting"] == 0
 
 
+def test_a_priority_set_by_hand_goes_before_every_draw_or_behind() -> None:
+    with opened({"kind": "tres"}) as guide:
+        guide.seed("default", hosts(3, 10))
+        guide.seed("default", [{"url": "https://h1.org/first", "priority": 1.0}])
+        guide.seed("default", [{"url": "https://h1.org/last", "priority": 0.0}])
+        found = asked(guide, max_urls=32)
+        assert (found[0], found[-1]) == ("https://h1.org/first", "https://h1.org/last")
+        assert len(found) == 32
+
+
 # a restart
 
 

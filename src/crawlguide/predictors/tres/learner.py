@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 WORDS = 0.1  # what the words of a link count beside the mean of its leaf
 LOOKED_AT = 4  # times as many candidates as are wanted, so that filters leave enough
+AHEAD = 3.0  # more than any value, and enough for slow ones to stay ahead of what was not drawn
 NOTHING: U64 = np.zeros(0, np.uint64)
 
 
@@ -69,11 +70,14 @@ class Tres:
         return np.zeros(len(batch))
 
     def drawn(self, batch: Batch) -> F64:
-        """What was drawn goes before everything else, in the order of the draw; slow domains come last of it."""
+        """What was drawn goes before everything else, in the order of the draw; slow domains come last of it.
+
+        Where a person set a priority, 1 goes before all that, and 0 behind all.
+        """
         place = self.places(batch)
-        ahead = np.where(np.isinf(place), 0.0, 3.0 - place / max(len(self._drawn), 1))
+        ahead = np.where(np.isinf(place), 0.0, AHEAD - place / max(len(self._drawn), 1))
         ahead[self.profiles.slow(batch.hosts)[batch.host]] -= 1.0
-        return np.maximum(ahead, 0.0)
+        return np.where(np.isnan(batch.given), np.maximum(ahead, 0.0), (AHEAD + 1.0) * batch.given)
 
     def places(self, batch: Batch) -> F64:
         place = np.full(len(batch), np.inf)
