@@ -29,16 +29,16 @@ FIRST = {"pages_paid": 0.4, "words": 0.3, "siblings_paid": 0.1, "arm_paid": 0.4}
 TRUST = 200.0  # examples that these stand for: rewards are rare, and a model of little else than failures is no guide
 ARM_PAID = NAMES.index("arm_paid")
 LEAST = 0.05
-REDRAWN = 32  # arms with each lesson
+REDRAWN = 8  # arms with each lesson
 STIRRED = 0.05  # a change of what an arm pays for which its links are ranked anew
 HOPE = 0.25  # m: what an arm that was never tried is thought to pay, until some were
 
 
 class Bandit:
-    def __init__(self, kind: Kind, seed: int, *, linucb: bool, exploration: float, doubt: float) -> None:
+    def __init__(self, kind: Kind, *, linucb: bool, exploration: float, doubt: float) -> None:
         """`doubt` is k: how often an arm has to be tried before it is believed."""
         self.version = "linucb-1" if linucb else "thompson-1"
-        self._kind, self._seed, self._linucb, self._exploration, self._doubt = kind, seed, linucb, exploration, doubt
+        self._kind, self._linucb, self._exploration, self._doubt = kind, linucb, exploration, doubt
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
@@ -60,8 +60,10 @@ class Bandit:
         used = (before >= 0) & ~np.isnan(heard.reward) & ~heard.late
         self._model.learn(x[used], heard.reward[used])
         book.crawl["updates"] += np.count_nonzero(used)
-        arms = np.union1d(heard.arms, self._round())
-        return book.settled(arms, self._drawn(arms))
+        tried = np.unique(np.concatenate([book.urls["arm"][before[used]], self._round()]))
+        stirred = tried[self._drawn(tried)]
+        arms = np.union1d(heard.arms, tried)
+        return book.settled(arms, np.isin(arms, stirred))
 
     def stats(self) -> Mapping[str, float]:
         return {"arms": self._book.many, "updates": int(self._book.crawl["updates"])}
@@ -96,7 +98,7 @@ class Bandit:
         records, crawl = rows_of(self._book.arms, arms), self._book.crawl
         crawl["draws"] += 1
         shape = records["reward"] + self._doubt * self._book.hope(HOPE)
-        paid = shape if self._linucb else gamma(shape, self._seed, int(crawl["draws"]), records["id"])
+        paid = shape if self._linucb else gamma(shape, self._kind.seed, int(crawl["draws"]), records["id"])
         now = np.minimum(paid / (records["plays"] + self._doubt), 1.0)
         self._book.arms["value"][arms] = now
         stirred: Mask = np.abs(now - records["value"]) > STIRRED

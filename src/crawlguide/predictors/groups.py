@@ -47,8 +47,8 @@ class Chances(NamedTuple):
 class Groups:
     version = "groups-1"
 
-    def __init__(self, kind: Kind, chances: Chances, seed: int, max_pages: int) -> None:
-        self._kind, self._chances, self._seed, self._max_pages = kind, chances, seed, max_pages
+    def __init__(self, kind: Kind, chances: Chances, max_pages: int) -> None:
+        self._kind, self._chances, self._max_pages = kind, chances, max_pages
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
@@ -122,7 +122,7 @@ class Groups:
         crawl, passed = self._book.crawl, np.arange(pages)
         epsilon = np.maximum(crawl["epsilon"] * self._chances.decay**passed, self._chances.least)
         crawl["epsilon"] = max(crawl["epsilon"] * self._chances.decay**pages, self._chances.least)
-        return int(np.count_nonzero(drawn(self._seed, self._draw(), passed.astype(np.uint64)) < epsilon))
+        return int(np.count_nonzero(drawn(self._kind.seed, self._draw(), passed.astype(np.uint64)) < epsilon))
 
     def _explored(self) -> U64:
         """The best link of a random group goes before all others."""
@@ -130,7 +130,7 @@ class Groups:
         if not len(awake):
             return NOTHING
         names = self._book.arms["id"][awake]  # drawn by name: in which order they came does not count
-        return self._book.to_front(self._book.first(int(awake[drawn(self._seed, self._draw(), names).argmin()])))
+        return self._book.to_front(self._book.first(int(awake[drawn(self._kind.seed, self._draw(), names).argmin()])))
 
     def _draw(self) -> int:
         crawl = self._book.crawl

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Batch, Lesson
 
 MIN_SAMPLES = 2
+HOPE = 0.25  # of an arm that was never tried, until some were
 UNSEEN = 1.0 + np.sqrt(2.0)
 STIRRED = 0.05  # a change of the index, as a share of it, for which the arm's links are ranked anew
 
@@ -68,7 +69,7 @@ class Ucb:
     def _index(self, arms: Records) -> F64:
         tried = np.maximum(arms["plays"], 1.0) if self._faithful else arms["plays"] + 1.0
         time = np.log(self._book.crawl["plays"] + 1.0)
-        hope = 0.0 if self._faithful else self._book.hope(0.0)
+        hope = 0.0 if self._faithful else self._book.hope(HOPE)
         index: F64 = (arms["reward"] + hope) / tried + self._exploration * np.sqrt(time / tried)
         return np.where(arms["fetches"] < MIN_SAMPLES, UNSEEN, index) if self._faithful else index
 

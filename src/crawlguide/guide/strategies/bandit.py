@@ -31,7 +31,7 @@ class Options(Fixed, frozen=True):
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
-    kind = Kind("ba-", NAMINGS[options.arms], Scan(goal), opening=HOPE, memory=options.forget)
+    kind = Kind("ba-", NAMINGS[options.arms], Scan(goal), seed, opening=HOPE, memory=options.forget)
     linucb = options.algorithm == "linucb"
-    bandit = Bandit(kind, seed, linucb=linucb, exploration=options.exploration, doubt=options.doubt)
+    bandit = Bandit(kind, linucb=linucb, exploration=options.exploration, doubt=options.doubt)
     return Composition(Top(), bandit, CLASSIC)

@@ -45,6 +45,6 @@ def build(options: Options, seed: int, goal: Goal) -> Strategy:
         settings = Settings(**{name: getattr(options, name) for name in Settings._fields})
         return Composition(Top(), Feedstock(settings, scan, seed), CLASSIC)
     merging = partial(merged_by_page, most=options.max_action_groups)
-    kind = Kind("gr-", NAMINGS[options.group_by], scan, memory=1.0 - options.learning_rate, merging=merging)
+    kind = Kind("gr-", NAMINGS[options.group_by], scan, seed, memory=1.0 - options.learning_rate, merging=merging)
     chances = Chances(options.epsilon, options.epsilon_decay, options.min_epsilon, options.optimism)
-    return Composition(Top(), Groups(kind, chances, seed, options.max_pages), CLASSIC)
+    return Composition(Top(), Groups(kind, chances, options.max_pages), CLASSIC)

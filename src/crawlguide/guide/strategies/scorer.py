@@ -23,6 +23,6 @@ class Options(Fixed, frozen=True):
     decay: Share = 0.95
 
 
-def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
-    kind = Kind("sc-", by_host, Scan(goal), memory=0.98)
+def build(options: Options, seed: int, goal: Goal) -> Strategy:
+    kind = Kind("sc-", by_host, Scan(goal), seed, memory=0.98)
     return Composition(Top(), Scorer(kind, options.learning_rate, options.decay), CLASSIC)

@@ -25,8 +25,8 @@ class Options(Fixed, frozen=True):
     faithful: bool = False
 
 
-def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+def build(options: Options, seed: int, goal: Goal) -> Strategy:
     exploration = math.sqrt(2.0) if options.faithful else options.exploration
     naming = by_template if options.faithful else by_folder
-    kind = Kind("uc-", naming, Scan(goal), memory=options.reward_decay)
+    kind = Kind("uc-", naming, Scan(goal), seed, memory=options.reward_decay)
     return Composition(Top(), Ucb(kind, exploration, faithful=options.faithful), CLASSIC)

@@ -14,7 +14,7 @@ from crawlguide.predictors.arms import evidence
 from crawlguide.predictors.arms.line import Line
 from crawlguide.predictors.arms.reading import hashed
 from crawlguide.predictors.arms.records import ARM, AWAY, CRAWL, DONE, GIVEN, URL, WAITING
-from crawlguide.predictors.arrival import mixed
+from crawlguide.predictors.draws import drawn
 from crawlguide.predictors.known import Known
 from crawlguide.predictors.outcomes import outcomes
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crawlguide.predictors.arms.reading import Naming
     from crawlguide.predictors.arms.scanning import Scan
 
-JITTER = 1e-7  # of equals each has its own place, whatever the order in which they came
+JITTER = 1e-7  # of equals a random one goes first, whatever the order in which they came
 STRANGER = 0.5  # how much less is expected of a URL that nobody told of
 FIRST_TRIES = 4.0  # arms that have to be tried before that is believed
 LYING = 1e-3  # what does not stand in line waits behind all that does
@@ -40,6 +40,7 @@ class Kind:
     prefix: str  # of its sheets
     naming: Naming
     scan: Scan
+    seed: int
     opening: float = 0.0  # the value of a new arm
     memory: float = 1.0  # how much of what an arm has paid still counts after its next fetch
     standing: int = 16  # URLs of an arm that stand in line
@@ -208,7 +209,7 @@ class Book:
 
     def _keyed(self, rows: I64) -> None:
         """Something else speaks for these URLs: their places within their arms."""
-        tie = (mixed(self.urls["id"][rows]) >> np.uint64(11)) / 2.0**53
+        tie = drawn(self._kind.seed, 0, self.urls["id"][rows])
         self.urls["key"][rows] = self._key(rows) + JITTER * tie
         self._line.move(rows, self.urls)
 
