@@ -2,8 +2,8 @@
 
     value = 0.7 · σ(w · x) + 0.3 · best page that links here;   before five examples σ counts as 1/2
 
-feedstock takes 5 % off all weights with every example, so that it knows little more than the last twenty; here the
-default is to forget slower.
+As in feedstock 5 % are taken off all weights with every example, so that it knows little more than the last twenty. It
+found less when it forgot slower: the weights follow where the crawl is.
 """
 
 from __future__ import annotations

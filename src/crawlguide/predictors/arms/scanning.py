@@ -74,7 +74,7 @@ def scan(urls, anchors, words, ends, share, folders, query):  # type: ignore[no-
         share[number] = found / len(ends) if len(ends) > 0 else 0.0
         slashes, asked = 0, False
         for place in range(here, until):
-            slashes += urls[place] == SLASH
+            slashes += urls[place] == SLASH and not asked
             asked = asked or urls[place] == QUESTION
         folders[number], query[number] = min(slashes - BEFORE_PATH, MOST_FOLDERS), asked
         here, there = until + 1, beyond + 1
