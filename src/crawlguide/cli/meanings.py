@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 WORDS = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
 MEANINGS = {
     "server.host": "address to listen on; without credentials only a loopback address is accepted",
+    "server.allowed_hosts": "names besides this machine's own by which it may be called; `*`: any",
     "server.port": "port for HTTP and WebSockets; 0 picks a free one",
     "server.max_message_bytes": "larger messages are refused with `too_large`",
     "server.max_requests": "requests at once; beyond, `unavailable`",

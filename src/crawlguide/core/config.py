@@ -33,6 +33,7 @@ class Server(Section, frozen=True):
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
+    allowed_hosts: tuple[str, ...] = ()
     max_message_bytes: Positive = 4 * 1024 * 1024
     max_requests: Positive = 10_000
     keep_alive_s: Annotated[int, Meta(ge=1, le=3_600)] = 60

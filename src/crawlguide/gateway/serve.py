@@ -16,6 +16,7 @@ import uvicorn
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError, StorageFull
 from crawlguide.core.events import ERROR, happened
+from crawlguide.gateway.hosts import Named
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.sitemaps import Sitemaps
 from crawlguide.gateway.socket_pipe import Pipe
@@ -50,7 +51,8 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    server = Server(_uvicorn(_both(door, sockets), config), lambda: _announce(listener, guide, ready_file))
+    named = Named(_both(door, sockets), config.server.allowed_hosts)
+    server = Server(_uvicorn(named, config), lambda: _announce(listener, guide, ready_file))
     answering = asyncio.create_task(server.serve([listener]))
     upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s))
     outgoing = Outgoing(config.outgoing)
