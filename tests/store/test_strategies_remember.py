@@ -36,8 +36,7 @@ async def worked(crawler: Crawler, steps: int) -> None:
         await crawler.step()
 
 
-UNTOLD = {"layered": pytest.mark.xfail(reason="it does not say yet what it changes in its notebook", strict=False)}
-KINDS = [pytest.param(kind, marks=UNTOLD.get(kind, ())) for kind in plugs.kinds(strategies)]
+KINDS = plugs.kinds(strategies)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
 
 from crawlguide.core.crawls import Fixed, Weights
 from crawlguide.guide.composition import Composition
@@ -16,7 +18,11 @@ if TYPE_CHECKING:
 
 class Options(Fixed, frozen=True):
     kind: str = "layered"
+    without: Annotated[
+        tuple[str, ...], Meta(max_length=20)
+    ] = ()  # parts that shall not count, to see what they are worth
+    most_urls: Annotated[int, Meta(ge=10_000, le=100_000_000)] = 1_000_000  # of which evidence is kept
 
 
-def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
-    return Composition(Top(), Layered(goal, seed), Weights())
+def build(options: Options, seed: int, goal: Goal) -> Strategy:
+    return Composition(Top(), Layered(goal, seed, options.without, options.most_urls), Weights())

@@ -8,6 +8,7 @@ import numpy as np
 
 from crawlguide.core.kernels import I64, kernel, nothing, one_f64, one_i64, part, records
 from crawlguide.predictors.layered.chance import beta, uniform
+from crawlguide.predictors.layered.columns import failing
 from crawlguide.predictors.layered.evidence import CRAWLS, PAGES, PLACES
 from crawlguide.predictors.layered.records import HOST
 
@@ -56,6 +57,7 @@ def draw_host(seed, crawls, hosts, used, places):  # type: ignore[no-untyped-def
             paid = pulled(seed, crawl, crawl.first_good, crawl.first_tried)
         else:
             paid = pulled(seed, crawl, place.good, place.tried)
+        paid *= 1.0 - failing(place, crawl)
         if paid > best:
             best, found = paid, number
     return found

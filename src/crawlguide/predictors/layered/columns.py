@@ -9,7 +9,7 @@ import numpy as np
 from crawlguide.core.kernels import part
 from crawlguide.predictors.layered.records import COLUMNS, DONE, PARENTS
 
-FEW_PARENTS, FEW_CHILDREN, FEW_NEIGHBOURS, FEW_FETCHES = 1.0, 2.0, 1.0, 3.0
+FEW_NEIGHBOURS = 1.0
 ANCHOR, ADDRESS, TITLE = 0, 1, 2
 REACH = 3  # neighbours on either side
 CREDULOUS = 5.0  # pages of worth, before their likeness counts in full
@@ -69,26 +69,44 @@ def neighbours(row, links, used, usual):  # type: ignore[no-untyped-def]
 @part
 def place_rate(place, above, tuning):  # type: ignore[no-untyped-def]
     """What a place pays, drawn to what the place around it pays; what is under way counts as half a failure."""
-    return (place.good + tuning.few_fetches * above) / (place.tried + tuning.pending * place.pending + tuning.few_fetches)
+    return (place.good + tuning.few_fetches * above) / (
+        place.tried + tuning.pending * place.pending + tuning.few_fetches
+    )
 
 
 @part
 def place_rates(link, places, usual, tuning):  # type: ignore[no-untyped-def]
-    """What the host pays, and what the smallest place pays: each drawn to the one around it."""
+    """What the host pays, and what the smallest place pays.
+
+    Each place is drawn to what the rest of the place around it pays: what was fetched here counts here alone, or the
+    same few fetches would speak once at every level.
+    """
     host = place_rate(places[link.places[0]], usual, tuning)
-    known = host
-    for level in range(1, link.levels):
-        known = place_rate(places[link.places[level]], known, tuning)
+    known = usual
+    for level in range(link.levels):
+        place = places[link.places[level]]
+        good, tried = place.good, place.tried + tuning.pending * place.pending
+        if level + 1 < link.levels:
+            inner = places[link.places[level + 1]]
+            tried = max(tried - inner.tried - tuning.pending * inner.pending, 0.0)
+            good = min(max(good - inner.good, 0.0), tried)
+        known = (good + tuning.few_fetches * known) / (tried + tuning.few_fetches)
     return odds(host) - odds(usual), odds(known) - odds(usual)
 
 
 @part
-def reachable(link, places):  # type: ignore[no-untyped-def]
+def failing(host, crawl):  # type: ignore[no-untyped-def]
+    """How likely a host fails: by itself, and as hosts do that are new."""
+    usual = (crawl.first_failed + 0.3) / (crawl.first_tried + 3.0)
+    return (host.failed + usual) / (host.tried + 1.0)
+
+
+@part
+def reachable(link, places, crawl):  # type: ignore[no-untyped-def]
     """How likely it answers at all, as a logarithm, by host and place."""
     host, place = places[link.places[0]], places[link.places[link.levels - 1]]
-    failing = (host.failed + 0.3) / (host.tried + 3.0)
-    failing = (place.failed + 2.0 * failing) / (place.tried + 2.0)
-    return np.log(max(1.0 - failing, 0.01))
+    lost = (place.failed + 2.0 * failing(host, crawl)) / (place.tried + 2.0)
+    return np.log(max(1.0 - lost, 0.01))
 
 
 @part
@@ -141,7 +159,7 @@ def describe(row, links, used, pages, places, crawl, taste, tuning, columns):  #
     columns[10] = link.said
     columns[11] = link.named
     columns[12] = host.fetched == 0
-    columns[13] = reachable(link, places)
+    columns[13] = reachable(link, places, crawl)
     columns[14] = 1.0 / (1.0 + place.fetched)
     columns[15] = min(link.depth, 10) / 10.0
     columns[16] = min(link.path, 10) / 10.0
@@ -156,6 +174,7 @@ def describe(row, links, used, pages, places, crawl, taste, tuning, columns):  #
     columns[25] = 1.0 / (1.0 + link.distance)
     columns[26] = 1.0 / np.sqrt(1.0 + host.fetched) if host.alive else 0.0
     columns[27] = link.query
+    columns *= tuning.use
 
 
 NAMES = (

@@ -1,6 +1,5 @@
 """How what was found and fetched becomes evidence: O(links of a page), whatever is known already."""
 
-
 import numpy as np
 
 from crawlguide.core.kernels import F32, I64, U8, kernel, nothing, one_i64, part, records
@@ -17,11 +16,8 @@ from crawlguide.predictors.layered.records import (
     WEIGHT,
 )
 
-MEMORY = 0.97  # what a place or page paid counts so much less with each newer fetch there
-CRAWL_MEMORY = 0.99
 FAR = 250
 LINKS, PAGES, PLACES, CRAWLS = records(LINK), records(PAGE), records(PLACE), records(CRAWL)
-WEIGHTS, TUNINGS = records(WEIGHT), records(TUNING)
 
 
 @kernel(nothing(I64, I64, I64, LINKS, PLACES))
@@ -142,6 +138,7 @@ def arrive(row, page, label, answered, title, links, pages, places, crawl, tunin
     if places[link.places[0]].fetched == 0:
         crawl.first_good = tuning.memory * crawl.first_good + label
         crawl.first_tried = tuning.memory * crawl.first_tried + 1.0
+        crawl.first_failed = tuning.memory * crawl.first_failed + (0.0 if answered else 1.0)
     if link.chosen == 0:
         crawl.luck += 0.02 * (label - crawl.luck)
     pay_places(link, places, label, answered, tuning.memory)
@@ -152,60 +149,6 @@ def arrive(row, page, label, answered, title, links, pages, places, crawl, tunin
     crawl.tried = tuning.crawl_memory * crawl.tried + 1.0
     crawl.hits += label
     crawl.fetched += 1
-
-
-@part
-def newness(found):  # type: ignore[no-untyped-def]
-    """Of a page: 0 if none of its links was new, 1 if a hundred were."""
-    return min(np.log1p(found) / np.log(101.0), 1.5)
-
-
-@part
-def expected_newness(link, places, crawl):  # type: ignore[no-untyped-def]
-    usual = (crawl.fresh + 0.9) / (crawl.opened + 3.0)
-    for level in range(link.levels):
-        place = places[link.places[level]]
-        usual = (place.fresh + 3.0 * usual) / (place.opened + 3.0)
-    return usual
-
-
-@part
-def hub_score(link, places, crawl, hub, hub_words):  # type: ignore[no-untyped-def]
-    """How many new links to hope for."""
-    total = hub[0].weight + hub[1].weight * expected_newness(link, places, crawl)
-    spoken = 0.0
-    for at in range(link.spoken):
-        spoken += hub_words[link.words[at]].weight
-    return min(max(total + spoken / np.sqrt(max(link.spoken, 1.0)), 0.0), 1.5)
-
-
-@part
-def nudge(weight, slope, step):  # type: ignore[no-untyped-def]
-    """AdaGrad."""
-    weight.square += slope * slope
-    weight.weight -= step * slope / np.sqrt(weight.square)
-
-
-@kernel(nothing(I64, LINKS, PAGES, PLACES, CRAWLS, WEIGHTS, WEIGHTS, TUNINGS))
-def open_pages(opened, links, pages, places, crawls, hub, hub_words, tunings):  # type: ignore[no-untyped-def]
-    """The links of these pages are known now: how many of them were new is learned by place and by word."""
-    crawl, tuning = crawls[0], tunings[0]
-    for number in opened:
-        if number < 0:
-            continue
-        page = pages[number]
-        link, new = links[page.link], newness(page.found)
-        wrong = hub_score(link, places, crawl, hub, hub_words) - new
-        nudge(hub[0], wrong, tuning.hub_step)
-        nudge(hub[1], wrong * expected_newness(link, places, crawl), tuning.hub_step)
-        for at in range(link.spoken):
-            nudge(hub_words[link.words[at]], wrong / np.sqrt(link.spoken), tuning.hub_step)
-        for level in range(link.levels):
-            place = places[link.places[level]]
-            place.fresh = tuning.memory * place.fresh + new
-            place.opened = tuning.memory * place.opened + 1.0
-        crawl.fresh = tuning.crawl_memory * crawl.fresh + new
-        crawl.opened = tuning.crawl_memory * crawl.opened + 1.0
 
 
 @kernel(nothing(F32, one_i64, CRAWLS))

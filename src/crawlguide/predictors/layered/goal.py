@@ -36,7 +36,9 @@ class Aim:
     def letters(self) -> tuple[U8, I64]:
         """The same as bytes, and where each word ends."""
         coded = [word.encode() for word in self.words]
-        return np.frombuffer(b"".join(coded) or b"\0", np.uint8), np.cumsum([len(word) for word in coded], dtype=np.int64)
+        return np.frombuffer(b"".join(coded) or b"\0", np.uint8), np.cumsum(
+            [len(word) for word in coded], dtype=np.int64
+        )
 
     @cached_property
     def direction(self) -> F32 | None:

@@ -5,7 +5,8 @@ import numpy as np
 from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_f64, one_i64, part, records
 from crawlguide.predictors.layered.chance import uniform
 from crawlguide.predictors.layered.columns import describe, odds, rate
-from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, TUNINGS, WEIGHTS, arrive, hub_score, nudge
+from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, arrive
+from crawlguide.predictors.layered.hubs import TUNINGS, WEIGHTS, hub_score, nudge
 from crawlguide.predictors.layered.records import COLUMNS, DONE, EXAMPLE, MEANING
 
 EXAMPLES = records(EXAMPLE)
@@ -23,7 +24,7 @@ def word_scale(link):  # type: ignore[no-untyped-def]
 
 
 @part
-def score(link, columns, base, dense, words):  # type: ignore[no-untyped-def]
+def score(link, columns, base, dense, words, places):  # type: ignore[no-untyped-def]
     """Log-odds: the crawl's own, what the columns say, the words, and the meaning."""
     total = base
     for number in range(COLUMNS):
@@ -32,17 +33,21 @@ def score(link, columns, base, dense, words):  # type: ignore[no-untyped-def]
     for number in range(link.spoken):
         spoken += words[link.words[number]].weight
     total += spoken * word_scale(link)
+    for level in range(link.levels):
+        total += places[link.places[level]].weight
     for number in range(MEANING):
         total += dense[MEANINGS + number].weight * link.meaning[number] / 127.0
     return total
 
 
 @part
-def teach(link, columns, base, label, dense, words, tuning):  # type: ignore[no-untyped-def]
-    wrong = sigmoid(score(link, columns, base, dense, words)) - label
+def teach(link, columns, base, label, dense, words, places, tuning):  # type: ignore[no-untyped-def]
+    wrong = sigmoid(score(link, columns, base, dense, words, places)) - label
     for number in range(COLUMNS):
         if columns[number] != 0.0:
             nudge(dense[number], wrong * columns[number], tuning.dense_step)
+    for level in range(link.levels):
+        nudge(places[link.places[level]], wrong, tuning.place_step)
     scale = word_scale(link)
     for number in range(link.spoken):
         nudge(words[link.words[number]], wrong * scale, tuning.word_step)
@@ -75,25 +80,45 @@ def remember(row, columns, label, examples, crawl):  # type: ignore[no-untyped-d
 
 
 @part
-def replay(seed, positive, base, links, examples, dense, words, crawl, tuning):  # type: ignore[no-untyped-def]
-    """One earlier fetch again; one of worth if that is wanted and some try finds one."""
+def replay(seed, positive, base, links, examples, dense, words, places, crawl, tuning):  # type: ignore[no-untyped-def]
+    """One earlier fetch again; one of worth if that is wanted and some try finds one. Returns its link, -1: none."""
     known = min(crawl.examples, len(examples))
     if known == 0:
-        return
+        return -1
     for _ in range(16 if positive else 1):
         number = np.int64(uniform(seed, crawl.draws) * known)
         crawl.draws += 1
         if not positive or examples[number].label >= 0.5:
             example = examples[number]
-            teach(links[example.link], example.columns, base, example.label, dense, words, tuning)
-            return
+            teach(links[example.link], example.columns, base, example.label, dense, words, places, tuning)
+            return example.link
+    return -1
 
 
 @kernel(nothing(
     one_i64, I64, F32, I64, F32, I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, EXAMPLES, WEIGHTS, WEIGHTS,
+    I64,
 ))  # fmt: skip
-def learn(seed, rows, label, answered, title, page, taste, tunings, links, used, pages, places, crawls, examples, dense, words):  # type: ignore[no-untyped-def]
-    """Learn from each fetch by what was known before it, then let it be known."""
+def learn(
+    seed,
+    rows,
+    label,
+    answered,
+    title,
+    page,
+    taste,
+    tunings,
+    links,
+    used,
+    pages,
+    places,
+    crawls,
+    examples,
+    dense,
+    words,
+    again,
+):  # type: ignore[no-untyped-def]
+    """Learn from each fetch by what was known before it, then let it be known; `again` gets the links of replays."""
     crawl, tuning, columns = crawls[0], tunings[0], np.zeros(COLUMNS, np.float32)
     for number in range(len(rows)):
         row = rows[number]
@@ -101,10 +126,12 @@ def learn(seed, rows, label, answered, title, page, taste, tunings, links, used,
         if link.state != DONE:
             describe(row, links, used, pages, places, crawl, taste, tuning, columns)
             base = odds(rate(crawl))
-            become_honest(score(link, columns, base, dense, words), label[number], crawl, tuning)
-            teach(link, columns, base, label[number], dense, words, tuning)
+            become_honest(score(link, columns, base, dense, words, places), label[number], crawl, tuning)
+            teach(link, columns, base, label[number], dense, words, places, tuning)
             for turn in range(tuning.replays):
-                replay(seed, turn % 2 == 0, base, links, examples, dense, words, crawl, tuning)
+                again[number * tuning.replays + turn] = replay(
+                    seed, turn % 2 == 0, base, links, examples, dense, words, places, crawl, tuning
+                )
             remember(row, columns, label[number], examples, crawl)
         arrive(row, page[number], label[number], answered[number], title[number], links, pages, places, crawl, tuning)
 
@@ -121,8 +148,16 @@ def judge(rows, taste, tunings, links, used, pages, places, crawls, dense, words
             value[number] = wish[number] = rate(crawl)
             continue
         describe(row, links, used, pages, places, crawl, taste, tuning, columns)
-        logit = score(links[row], columns, base, dense, words)
+        logit = score(links[row], columns, base, dense, words, places)
         value[number] = honest(logit, crawl)
-        wish[number] = honest(logit + tuning.new_place * columns[14] + tuning.little_known * columns[26], crawl)
+        opening = hub_score(links[row], places, crawl, hub, hub_words)
+        little_known = tuning.little_known * columns[26] * opening
+        wish[number] = honest(logit + tuning.new_place * columns[14] + little_known, crawl)
         dry = (1.0 - min(crawl.luck, 1.0)) ** 2
-        wish[number] += tuning.hub * dry * hub_score(links[row], places, crawl, hub, hub_words)
+        wish[number] += tuning.hub * dry * opening
+
+
+@kernel(nothing(one_i64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, F32))
+def look(row, taste, tunings, links, used, pages, places, crawls, columns):  # type: ignore[no-untyped-def]
+    """The columns of one link."""
+    describe(row, links, used, pages, places, crawls[0], taste, tunings[0], columns)

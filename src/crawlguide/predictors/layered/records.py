@@ -1,4 +1,4 @@
-"""What is kept: one record for each URL heard of, each page fetched, each place, each example, and one for the crawl."""
+"""What is kept: a record for each URL heard of, each page fetched, each place, each example, and one for the crawl."""
 
 from __future__ import annotations
 
@@ -73,6 +73,8 @@ PLACE = np.dtype(
         ("tried", np.float32),
         ("failed", np.float32),
         ("total", np.float32),  # worth of all pages
+        ("weight", np.float32),  # what it adds by itself
+        ("square", np.float32),
         ("fresh", np.float32),  # new links of pages, newer pages count more
         ("opened", np.float32),  # pages whose links are known, newer ones count more
     ],
@@ -88,29 +90,32 @@ EXAMPLE = np.dtype(
 
 WEIGHT = np.dtype([("weight", np.float32), ("square", np.float32)], align=True)
 
+TASTE = np.dtype([("count", np.float32), ("sum", np.float32, MEANING)], align=True)  # pages of worth, and the others
+
 TUNING = np.dtype(
     [
-        ("dense_step", np.float64),
+        ("use", np.float32, COLUMNS),  # 0 where a column shall not count
+        ("dense_step", np.float64),  # how fast weights of columns are learned
         ("word_step", np.float64),
+        ("place_step", np.float64),
         ("meaning_step", np.float64),
+        ("hub_step", np.float64),
         ("honest_step", np.float64),
-        ("replays", np.int64),
-        ("new_place", np.float64),
-        ("little_known", np.float64),
-        ("memory", np.float64),
+        ("replays", np.int64),  # earlier fetches that are learned from again with each
+        ("new_place", np.float64),  # what is added to log-odds for a place that is new
+        ("little_known", np.float64),  # and for a host that answers and is little known
+        ("hub", np.float64),  # what new links are worth while nothing else is
+        ("memory", np.float64),  # what a place or page paid counts so much less with each newer fetch there
         ("crawl_memory", np.float64),
-        ("few_parents", np.float64),
+        ("few_parents", np.float64),  # so many are as good as none
         ("few_children", np.float64),
         ("few_fetches", np.float64),
-        ("pending", np.float64),
-        ("hub", np.float64),
-        ("hub_step", np.float64),
-        ("least_draws", np.float64),
-        ("most_draws", np.float64),
+        ("pending", np.float64),  # what is under way counts as so much of a failure
+        ("least_draws", np.float64),  # share of an answer that is drawn, when all goes well
+        ("most_draws", np.float64),  # and what is added when nothing does
     ],
     align=True,
 )
-DEFAULTS = dict(dense_step=0.03, word_step=0.08, meaning_step=0.05, honest_step=0.02, replays=2, new_place=1.0, little_known=4.0, memory=0.97, crawl_memory=0.99, few_parents=1.0, few_children=2.0, few_fetches=3.0, pending=0.5, hub=0.05, hub_step=0.05, least_draws=0.05, most_draws=0.35)
 
 CRAWL = np.dtype(
     [
@@ -120,11 +125,14 @@ CRAWL = np.dtype(
         ("tried", np.float64),
         ("hits", np.float64),  # all pages of worth
         ("fetched", np.int64),
+        ("pages", np.int64),  # records of pages that were made
+        ("forgotten", np.int64),  # records of URLs that were given to others
         ("luck", np.float64),  # share of worth among what was given out as the best, of late
         ("fresh", np.float64),  # new links of pages, of late
         ("opened", np.float64),
         ("first_good", np.float64),  # worth of the first page of a host
         ("first_tried", np.float64),
+        ("first_failed", np.float64),
         ("steepness", np.float64),  # from a raw to an honest chance
         ("offset", np.float64),
         ("steep_square", np.float64),

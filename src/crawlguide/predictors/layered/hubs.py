@@ -1,0 +1,69 @@
+"""Pages that lead on: how many new links to hope for, learned by place and by word.
+
+While nothing that is known pays, what is not known yet has to be found; and of a host that is little known such pages
+say more than others.
+"""
+
+import numpy as np
+
+from crawlguide.core.kernels import I64, kernel, nothing, part, records
+from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES
+from crawlguide.predictors.layered.records import TUNING, WEIGHT
+
+WEIGHTS, TUNINGS = records(WEIGHT), records(TUNING)
+FEW, HOPED = 3.0, 0.3  # so many pages are as good as none; what is hoped for before any was opened
+
+
+@part
+def nudge(weight, slope, step):  # type: ignore[no-untyped-def]
+    """AdaGrad."""
+    weight.square += slope * slope
+    weight.weight -= step * slope / np.sqrt(weight.square)
+
+
+@part
+def newness(found):  # type: ignore[no-untyped-def]
+    """Of a page: 0 if none of its links was new, 1 if a hundred were."""
+    return min(np.log1p(found) / np.log(101.0), 1.5)
+
+
+@part
+def expected_newness(link, places, crawl):  # type: ignore[no-untyped-def]
+    """What pages of its places brought, each place drawn to the one around it."""
+    usual = (crawl.fresh + FEW * HOPED) / (crawl.opened + FEW)
+    for level in range(link.levels):
+        place = places[link.places[level]]
+        usual = (place.fresh + FEW * usual) / (place.opened + FEW)
+    return usual
+
+
+@part
+def hub_score(link, places, crawl, hub, hub_words):  # type: ignore[no-untyped-def]
+    """How many new links to hope for."""
+    total = hub[0].weight + hub[1].weight * expected_newness(link, places, crawl)
+    spoken = 0.0
+    for at in range(link.spoken):
+        spoken += hub_words[link.words[at]].weight
+    return min(max(total + spoken / np.sqrt(max(link.spoken, 1.0)), 0.0), 1.5)
+
+
+@kernel(nothing(I64, LINKS, PAGES, PLACES, CRAWLS, WEIGHTS, WEIGHTS, TUNINGS))
+def open_pages(opened, links, pages, places, crawls, hub, hub_words, tunings):  # type: ignore[no-untyped-def]
+    """The links of these pages are known now: how many of them were new is learned by place and by word."""
+    crawl, tuning = crawls[0], tunings[0]
+    for number in opened:
+        if number < 0:
+            continue
+        page = pages[number]
+        link, new = links[page.link], newness(page.found)
+        wrong = hub_score(link, places, crawl, hub, hub_words) - new
+        nudge(hub[0], wrong, tuning.hub_step)
+        nudge(hub[1], wrong * expected_newness(link, places, crawl), tuning.hub_step)
+        for at in range(link.spoken):
+            nudge(hub_words[link.words[at]], wrong / np.sqrt(link.spoken), tuning.hub_step)
+        for level in range(link.levels):
+            place = places[link.places[level]]
+            place.fresh = tuning.memory * place.fresh + new
+            place.opened = tuning.memory * place.opened + 1.0
+        crawl.fresh = tuning.crawl_memory * crawl.fresh + new
+        crawl.opened = tuning.crawl_memory * crawl.opened + 1.0

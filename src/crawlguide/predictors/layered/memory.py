@@ -1,0 +1,158 @@
+"""All that is remembered of a crawl, in sheets of its notebook, and which of it has changed.
+
+Bounded: beyond `most` URLs the oldest make room for new ones, and are judged as if nothing were known of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawlguide.predictors.layered.records import (
+    COLUMNS,
+    CRAWL,
+    EXAMPLE,
+    HOST,
+    LINK,
+    MEANING,
+    PAGE,
+    PLACE,
+    TASTE,
+    VOCABULARY,
+    WEIGHT,
+)
+from crawlguide.store.index import Index
+
+if TYPE_CHECKING:
+    from crawlguide.core.notebook import Notebook, Sheet
+    from crawlguide.core.tables import F32, I64, U64
+
+EXAMPLES = 4_096
+MOST_PLACES, MOST_PAGES = 1 << 20, 1 << 20
+FORGOTTEN_AT_ONCE = 4_096
+TRANSFERABLE = ("dense", "words", "hub", "hubwords")  # what means the same in another crawl
+FIRST = np.zeros(1, np.int64)
+
+
+class Memory:
+    def __init__(self, notebook: Notebook, prior: F32, most: int) -> None:
+        sheet, self.most = notebook.sheet, most
+        self.links, self.pages = sheet("urls", LINK), sheet("pages", PAGE)
+        self.places, self.hosts = sheet("places", PLACE), sheet("hosts", HOST)
+        self.examples, self.taste = sheet("past", EXAMPLE), sheet("taste", TASTE)
+        self.dense, self.words = sheet("dense", WEIGHT), sheet("words", WEIGHT)
+        self.hub, self.hub_words = sheet("hub", WEIGHT), sheet("hubwords", WEIGHT)
+        self.crawl = sheet("crawl", CRAWL)
+        self.index, self.place_index = known(self.links, "id"), known(self.places, "key")
+        if not self.crawl.used:
+            self._begin(prior)
+
+    def _begin(self, prior: F32) -> None:
+        """A crawl that nothing is known of; weights may have come from another."""
+        fresh(self.crawl, 1, steepness=1.0, luck=0.5, steep_square=1.0, offset_square=1.0)
+        fresh(self.examples, EXAMPLES)
+        fresh(self.taste, 2)
+        if not self.dense.used:
+            fresh(self.dense, COLUMNS + MEANING, square=1.0)
+            self.dense.rows["weight"][:COLUMNS] = prior
+        if not self.words.used:
+            fresh(self.words, VOCABULARY, square=0.01)
+        if not self.hub.used:
+            fresh(self.hub, 2, square=1.0)
+            self.hub.rows["weight"][1] = 1.0
+        if not self.hub_words.used:
+            fresh(self.hub_words, VOCABULARY, square=0.1)
+
+    def find(self, ids: U64) -> I64:
+        return self.index.find(ids)
+
+    def claim(self, ids: U64) -> tuple[I64, I64]:
+        """The record of each URL, and 1 for those that are new; of many the oldest are forgotten."""
+        if self.index.rows + len(ids) > self.most:
+            self._forget(len(ids))
+        rows, new = self.index.claim(ids)
+        self.links.fit(self.index.rows)
+        fresh_rows = rows[new != 0]
+        self.links.rows[fresh_rows] = np.zeros(1, LINK)
+        self.links.rows["id"][fresh_rows] = ids[new != 0]
+        for name in ("parents", "finder", "page"):
+            self.links.rows[name][fresh_rows] = -1
+        return rows, new
+
+    def _forget(self, wanted: int) -> None:
+        """In the order of their records, round and round."""
+        crawl = self.crawl.rows
+        count = min(max(wanted, FORGOTTEN_AT_ONCE), self.index.rows)
+        rows = (int(crawl["forgotten"][0]) + np.arange(count)) % self.index.rows
+        here = self.index.find(self.links.rows["id"][rows]) == rows
+        self.index.forget(rows[here][::-1])
+        self.links.rows["id"][rows] = 0
+        crawl["forgotten"] += count
+        self.links.changed(rows)
+
+    def claim_places(self, keys: U64) -> I64:
+        """The records of places, -1 where there is no room for a new one."""
+        if self.places.used + len(keys) > MOST_PLACES:
+            return self.place_index.find(keys)
+        rows, new = self.place_index.claim(keys)
+        self.places.fit(self.place_index.rows)
+        self.places.rows["key"][rows] = keys
+        self.places.rows["square"][rows[new != 0]] = 0.03
+        return rows
+
+    def claim_pages(self, rows: I64) -> I64:
+        """The page of each link, new ones for those not fetched before; of many the oldest are overwritten."""
+        page = self.links.rows["page"][rows].astype(np.int64)
+        new = np.flatnonzero(page < 0)
+        made = int(self.crawl.rows["pages"][0]) + np.arange(len(new))
+        page[new] = made % MOST_PAGES
+        self.crawl.rows["pages"] += len(new)
+        self.pages.fit(int(page.max(initial=-1)) + 1)
+        self.pages.rows[page[new]] = np.zeros(1, PAGE)
+        return page
+
+    # what has changed
+
+    def told(self, links: I64, pages: I64, taught: I64) -> None:
+        """Of these links something was learned, `taught` are those whose words and places were."""
+        rows, used = self.links.rows, self.pages.used
+        self.links.changed(links)
+        parents = rows["parents"][links].ravel().astype(np.int64)
+        around = np.concatenate([pages, parents, rows["finder"][links].astype(np.int64)])
+        self.pages.changed(around[(around >= 0) & (around < used)])
+        self.told_places(np.concatenate([links, taught]))
+        said = np.arange(rows["words"].shape[1]) < rows["spoken"][taught][:, None]
+        words = rows["words"][taught][said].astype(np.int64)
+        self.words.changed(words)
+        self.hub_words.changed(words)
+        self.dense.changed(np.arange(self.dense.used))
+        self.hub.changed(np.arange(self.hub.used))
+        self.taste.changed(np.arange(self.taste.used))
+        self.crawl.changed(FIRST)
+
+    def told_places(self, links: I64) -> None:
+        rows = self.links.rows
+        inside = np.arange(rows["places"].shape[1]) < rows["levels"][links][:, None]
+        self.places.changed(rows["places"][links][inside].astype(np.int64))
+
+    def told_examples(self, before: int) -> None:
+        after = int(self.crawl.rows["examples"][0])
+        self.examples.changed(np.arange(before, after) % self.examples.used)
+
+
+def known(sheet: Sheet, name: str) -> Index:
+    """An index of the records that lie in a sheet."""
+    index = Index()
+    index.ids = sheet.rows[name][: sheet.used].astype(np.uint64)
+    index.load(sheet.used, np.flatnonzero(index.ids))
+    return index
+
+
+def fresh(sheet: Sheet, count: int, **values: Any) -> None:
+    """So many records, all alike."""
+    sheet.fit(count)
+    sheet.rows[:count] = np.zeros(1, sheet.rows.dtype)
+    for name, value in values.items():
+        sheet.rows[name][:count] = value
+    sheet.changed(np.arange(count))

@@ -1,0 +1,76 @@
+"""The numbers that were chosen, and what can be left out to see what it is worth (docs/explain/ordering.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawlguide.core.errors import MalformedRequest
+from crawlguide.predictors.layered.columns import NAMES
+from crawlguide.predictors.layered.records import COLUMNS, TUNING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CHOSEN = {
+    "dense_step": 0.03,
+    "word_step": 0.8,
+    "place_step": 0.1,
+    "meaning_step": 0.05,
+    "hub_step": 0.05,
+    "honest_step": 0.02,
+    "replays": 2,
+    "new_place": 1.0,
+    "little_known": 20.0,
+    "hub": 0.05,
+    "memory": 0.97,
+    "crawl_memory": 0.99,
+    "few_parents": 1.0,
+    "few_children": 2.0,
+    "few_fetches": 3.0,
+    "pending": 0.5,
+    "least_draws": 0.05,
+    "most_draws": 0.35,
+}
+MEANINGS = ("anchor meaning", "address meaning", "best meaning", "title meaning", "liking")
+PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {  # columns and numbers that make up a part
+    "parents": (("parents", "good parents", "bad parents", "parents and yield", "near worth"), {}),
+    "yield": (("mean yield", "best yield", "parents and yield"), {}),
+    "neighbours": (("neighbours",), {}),
+    "words": (("words in anchor", "words in address"), {"word_step": 0.0}),
+    "meaning": (MEANINGS, {"meaning_step": 0.0}),
+    "places": (("host", "place"), {"place_step": 0.0}),
+    "exploration": ((), {"new_place": 0.0, "little_known": 0.0, "hub": 0.0, "least_draws": 0.0, "most_draws": 0.0}),
+    "bonus": ((), {"new_place": 0.0, "little_known": 0.0}),
+    "draws": ((), {"least_draws": 0.0, "most_draws": 0.0}),
+    "hubs": ((), {"hub": 0.0, "hub_step": 0.0}),
+    "forgetting": ((), {"memory": 1.0, "crawl_memory": 1.0}),
+    "learning": ((), {"dense_step": 0.0, "word_step": 0.0, "place_step": 0.0, "meaning_step": 0.0}),
+    "prior": ((), {}),  # weights begin at zero
+}
+
+
+def tuned(without: Sequence[str]) -> np.ndarray[Any, Any]:
+    """The tuning without some parts; raises `MalformedRequest` for one that does not exist."""
+    found = np.zeros(1, TUNING)
+    found["use"] = 1.0
+    for name, number in CHOSEN.items():
+        found[name] = number
+    for part in without:
+        if part not in PARTS:
+            where = "strategy.without"
+            raise MalformedRequest(f"{where}: expected some of {', '.join(PARTS)}, got {part!r}", field=where)
+        columns, numbers = PARTS[part]
+        found["use"][0, [NAMES.index(name) for name in columns]] = 0.0
+        for name, number in numbers.items():
+            found[name] = number
+    return found
+
+
+def prior(weights: Sequence[float], without: Sequence[str]) -> np.ndarray[Any, Any]:
+    """Weights of the columns to begin with."""
+    begin = np.zeros(COLUMNS, np.float32)
+    if "prior" not in without:
+        begin[: len(weights)] = weights
+    return begin
