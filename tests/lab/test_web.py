@@ -15,7 +15,7 @@ import pytest
 
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.urls import canonical
-from crawlguide.lab import web
+from crawlguide.lab import oracles, web
 from crawlguide.lab.pages import Link, Page
 
 if TYPE_CHECKING:
@@ -113,6 +113,20 @@ def test_a_redirect_that_was_recorded_is_one(folder: Path) -> None:
     assert its.fetch(moved) == Page(moved, 301, redirected_to="https://a.example/with%20space")
     assert its.fetch("https://a.example/copy") == Page("https://a.example/copy", 503)
     assert its.waste("https://a.example/copy") == "error"
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 2_000])
+def test_references_are_shown_the_links_that_a_crawl_would_see(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(oracles, "MOST_LINKS", most)
+    more = NODES | {"status": [200, 200, 200, 301], "redirect": [None, None, None, "https://a.example/copy"]}
+    for nodes in (NODES, more):
+        pq.write_table(pa.table(nodes), folder / "nodes.parquet")
+        its = web.open(folder)
+        inside = its.reachable([HOME])
+        assert len(inside) == 4
+        assert its.leads(inside, most) == oracles.by_fetching(its, inside)  # type: ignore[attr-defined]
 
 
 def without_a_file(folder: Path) -> None:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from crawlguide.core.errors import UrlError
 from crawlguide.core.urls import canonical
+from crawlguide.lab.recorded import RecordedWeb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,6 +34,11 @@ def graph(web: Web) -> Graph:
 def _graph(web: Web) -> Graph:
     """Every page that is reachable from any seed of any task, and where its links lead: to pages of the web only."""
     inside = web.reachable({url for task in web.tasks() for urls in task.seeds.values() for url in urls})
+    return web.leads(inside, MOST_LINKS) if isinstance(web, RecordedWeb) else by_fetching(web, inside)
+
+
+def by_fetching(web: Web, inside: frozenset[str]) -> Graph:
+    """The same for any web, page by page."""
     page_of: dict[str, str | None] = {url: url for url in inside}  # most links say a page's own name
     return {url: tuple(dict.fromkeys(_targets(web.fetch(url), page_of))) for url in inside}
 

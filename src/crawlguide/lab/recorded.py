@@ -107,6 +107,22 @@ class RecordedWeb:
             edge = np.unique(following[~found[following]])
         return frozenset(self._canonical[row] for row in np.flatnonzero(found))
 
+    def leads(self, pages: Iterable[str], most: int) -> dict[str, tuple[str, ...]]:
+        """Where the first `most` links of these pages lead within the web, in the order of the page: for references,
+        which are shown all of it, so nothing but links is read."""
+        rows = [self._rows[page] for page in pages]
+        return {self._canonical[row]: self._leads_of(row, most) for row in rows}
+
+    def _leads_of(self, row: int, most: int) -> tuple[str, ...]:
+        near, far = self._inside.of(row), self._outside.of(row)
+        is_page = not self._status or self._status[row] == 200
+        if is_page and row not in self._returning and near.stop - near.start + far.stop - far.start <= most:
+            order = np.argsort(self._inside.position[near], kind="stable")
+            return tuple(dict.fromkeys(self._canonical[to] for to in self._inside.to[near][order].tolist()))
+        page = self.fetch(self._canonical[row])  # the few that need a closer look
+        urls = [link.url for link in page.links[:most]] + ([page.redirected_to] if page.redirected_to else [])
+        return tuple(dict.fromkeys(self._canonical[to] for to in map(self._row, urls) if to is not None))
+
     def _row(self, url: str) -> int | None:
         row = self._rows.get(url)
         if row is not None:
