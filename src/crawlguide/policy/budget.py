@@ -1,26 +1,35 @@
-"""Never more URLs, bytes or time than the crawler said it can take; one huge file does not starve the rest."""
+"""Never more URLs, bytes or time than the crawler said it can take; one huge file does not starve the rest.
+
+What is over the budget is withheld and not lost: it waits for a crawler that can take it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.policy.sizes import Sizes
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crawlguide.core.crawls import Definition
-    from crawlguide.core.tables import F64, Mask
-    from crawlguide.core.types import Ask, Batch
+    from crawlguide.core.tables import F64, U64, Mask
+    from crawlguide.core.types import Ask, Batch, Lesson
 
 
 @dataclass(frozen=True)
 class Budget:
+    sizes: Sizes = field(default_factory=Sizes, compare=False)
     name: str = "budget"
     refusal: str = "pass"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         """Row by row, best first: what fits in what is left is taken, what does not is passed over."""
         budget = ask.budget
+        self.weigh(batch)
         room = float("inf") if budget.max_bytes is None else float(budget.max_bytes)
         keep = np.zeros(len(batch), np.bool_)
         fill(
@@ -28,7 +37,24 @@ class Budget:
         )
         return keep
 
+    def weigh(self, batch: Batch) -> None:
+        """Files are estimated by their extensions, in the answer too."""
+        expected = self.sizes.expected(batch)
+        np.copyto(batch.estimated_bytes, np.ceil(expected), where=~np.isnan(expected))
+
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:  # noqa: ARG002
+        """Nothing is dropped for its weight; extensions are noted while the texts are at hand."""
+        self.sizes.see(urls, ids)
+        return [None] * len(urls)
+
+    def learn(self, lesson: Lesson) -> None:
+        self.sizes.learn(lesson)
+
+    def inherit(self, before: Budget) -> None:
+        object.__setattr__(self, "sizes", before.sizes)
+
     def why(self, batch: Batch, ask: Ask) -> str:
+        self.weigh(batch)
         size, ms = float(batch.estimated_bytes[0]), float(batch.estimated_ms[0])
         if ask.budget.max_bytes is not None and size > ask.budget.max_bytes:
             return f"it may weigh {size:.0f} bytes, budget.max_bytes is {ask.budget.max_bytes}"

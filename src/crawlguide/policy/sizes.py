@@ -1,0 +1,87 @@
+"""How many bytes a file may have, by its extension: what such files usually have, corrected by what the crawl met."""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.recall import Recall
+from crawlguide.policy.wanted import extension
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.tables import F64, U64
+    from crawlguide.core.types import Batch, Lesson
+
+KILO, MEGA = 1e3, 1e6
+USUAL = {  # bytes; a page has what pages of its host have
+    **dict.fromkeys(("iso", "img", "vmdk", "qcow2", "ova"), 700 * MEGA),
+    **dict.fromkeys(("mp4", "mkv", "avi", "mov", "webm", "wmv", "m4v"), 50 * MEGA),
+    **dict.fromkeys(("exe", "msi", "dmg", "pkg", "apk", "ipa", "rpm", "deb", "whl", "jar", "bin"), 20 * MEGA),
+    **dict.fromkeys(("zip", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar", "tar", "psd", "tif", "tiff"), 10 * MEGA),
+    **dict.fromkeys(("mp3", "wav", "flac", "ogg", "m4a"), 5 * MEGA),
+    **dict.fromkeys(("pdf", "ps", "epub", "djvu", "ppt", "pptx"), MEGA),
+    **dict.fromkeys(("doc", "docx", "xls", "xlsx", "odt", "png", "jpg", "jpeg", "gif", "webp"), 200 * KILO),
+}
+PAGES = ("html", "htm", "xhtml", "shtml", "php", "asp", "aspx", "jsp", "cgi")
+TRUST = 3.0  # files that what is usual counts for
+TOO_LARGE = 16 * MEGA  # at least so much has a file that was too large for its crawler
+MOST = 1_000  # extensions remembered
+
+
+class Sizes:
+    """Extensions by number; 0: nothing is known of it, and what the host is known for holds."""
+
+    def __init__(self) -> None:
+        self._numbers = dict.fromkeys(("", *PAGES), 0) | {ending: number for number, ending in enumerate(USUAL, 1)}
+        self._sums = [0.0, *(TRUST * log(size) for size in USUAL.values())]  # of logarithms
+        self._counts = [0.0, *([TRUST] * len(USUAL))]
+        self._expected = np.array([np.nan, *USUAL.values()])
+        self._known = Recall()  # numbers, by URL
+
+    def see(self, urls: Sequence[str], ids: U64) -> F64:
+        """URLs were found: no ask has to read them."""
+        numbers = np.array([self._numbers.get(extension(url), 0) for url in urls], np.float64)
+        self._known.put(ids, numbers)
+        return numbers
+
+    def expected(self, batch: Batch) -> F64:
+        """The bytes of each row as far as its extension says; NaN: it says nothing."""
+        numbers, unknown = self._known.find(batch.id)
+        if len(unknown):
+            numbers[unknown] = self.see(batch.url[unknown].tolist(), batch.id[unknown])
+        return self._expected[numbers.astype(np.int64)]
+
+    def learn(self, lesson: Lesson) -> None:
+        """Files were fetched, or were too large to be."""
+        told = zip(
+            lesson.fetches.target_url.tolist(),
+            lesson.fetches.bytes.tolist(),
+            lesson.fetches.error.tolist(),
+            strict=True,
+        )
+        for url, size, error in told:
+            ending = extension(url)
+            if ending and error == "too_large":
+                self._hear(ending, max(TOO_LARGE, size))
+            elif ending and not error and size > 0:
+                self._hear(ending, size)
+
+    def _hear(self, ending: str, size: float) -> None:
+        number = self._numbers.get(ending)
+        if number == 0:
+            return
+        if number is None:
+            if len(self._numbers) >= MOST:
+                return
+            number = self._numbers[ending] = len(self._counts)
+            self._sums.append(0.0)
+            self._counts.append(0.0)
+            self._expected = np.append(self._expected, np.nan)
+        self._sums[number] += log(size)
+        self._counts[number] += 1.0
+        if self._counts[number] >= TRUST:
+            self._expected[number] = exp(self._sums[number] / self._counts[number])
