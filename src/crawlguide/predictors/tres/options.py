@@ -12,6 +12,8 @@ from crawlguide.core.crawls import Factor, Fixed, Name, Share
 Positive = Annotated[float, Meta(gt=0, le=1e9, description="a number above 0")]
 Whole = Annotated[int, Meta(ge=1, le=1_000_000, description="an integer from 1 to 1000000")]
 
+Unit = Annotated[Literal["rounds", "transitions"], Meta(description="rounds or transitions")]
+
 
 class Param(Fixed, frozen=True):
     """A number that may be learned: a bare number or `fixed` stays, `auto` moves freely, `range` within its bounds."""
@@ -49,15 +51,13 @@ class Settings(Fixed, frozen=True):
     replay_period: Whole = 4
     min_replay_size: Whole = 500
     target_update_freq: Whole = 100
-    target_update_unit: Annotated[Literal["rounds", "transitions"], Meta(description="rounds or transitions")] = (
-        "transitions"
-    )
+    target_update_unit: Unit = "rounds"
     per_alpha: Share | Param = Param(value=0.6)
     per_epsilon: Positive | Param = Param(value=1e-4, mode="fixed")
     epsilon: Share = 1.0
     epsilon_min: Share = 0.05
     decay_steps: Whole = 500
-    decay_unit: Annotated[Literal["rounds", "transitions"], Meta(description="rounds or transitions")] = "transitions"
+    decay_unit: Unit = "transitions"
     untrained: Annotated[Literal["tree", "network"], Meta(description="tree or network")] = "tree"
     model: Annotated[str, Meta(max_length=4_096, description="the path of an ONNX file")] = ""
 
