@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from crawlguide import Guide
+from crawlguide.core import urls
+from crawlguide.core.columns import texts
 from crawlguide.core.crawls import Definition, Policy
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.messages import Fetch
+from crawlguide.core.types import Lesson
+from crawlguide.guide import intake
 from crawlguide.policy import risk
 from crawlguide.policy.risk import kernels
 from crawlguide.policy.risk.forms import formed
 from crawlguide.policy.risk.model import SHIPPED, Model, load
+from crawlguide.policy.risk.outcomes import Outcomes
 from crawlguide.testing import ManualClock
-from tests.support import asked, batch, fetched, question, state_of, tell
+from tests.support import CRAWL, NOW, asked, batch, fetched, question, state_of, tell
 
 A = "https://a.org/"
 BAD = "http://paypal.com.secure-login.tk/webscr/login.php"
 OPEN = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}
+RULES = intake.Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
 
 
 def built(threshold: float = 0.8) -> risk.Risk:
@@ -171,3 +179,55 @@ def test_off_keeps_all() -> None:
     rule = risk.build(Definition(policy=Policy(risk_threshold=1.0)))
     assert rule.keep(batch([BAD], depth=[1.0]), question()).tolist() == [True]
     assert rule.why(batch([BAD]), question()) == "policy.risk_threshold is 1"
+
+
+# what a crawl has met
+
+
+def corrected(*told: Any) -> float:
+    """By how much the log odds of a link from a.org to dead.example move after these fetches."""
+    known = Outcomes()
+    ids = np.array([urls.identity("https://dead.example/1"), urls.identity("https://dead.example/2")], np.uint64)
+    known.found(ids, ["www.a.org", "b.org"])
+    report = intake.reported(told, CRAWL, "c-1", NOW, RULES)
+    known.learn(lesson(report))
+    return float(known.shift(["x.dead.example"], ["a.org"])[0])
+
+
+def lesson(report: Any) -> Lesson:
+    empty = texts([""] * len(report.fetches))
+    return Lesson(NOW, report.fetches, empty, empty, report.links, np.zeros(0, np.bool_))
+
+
+def test_where_nothing_was_met_nothing_is_corrected() -> None:
+    assert corrected() == 0.0
+
+
+def test_a_domain_that_turned_out_dead_is_more_of_a_risk_and_so_is_who_links_there() -> None:
+    one, other = Fetch("https://dead.example/1", error="dns"), Fetch("https://dead.example/2", error="dns")
+    assert corrected(one) == pytest.approx(2 * np.log(3 / 2))  # a.org linked there
+    assert corrected(other) == pytest.approx(np.log(3 / 2))  # b.org did
+
+
+def test_a_domain_that_gave_pages_is_less_of_one_and_nobody_is_moved_far() -> None:
+    good = [Fetch("https://dead.example/1", 200, fetch_time=str(n)) for n in range(500)]
+    assert corrected(*good[:1]) < 0
+    assert corrected(*good) == -4.0
+
+
+def test_a_crawl_learns_which_pages_link_to_what_is_dead() -> None:
+    names = [
+        f"http://{word}-{n}.example.{end}/{path}"
+        for word in ("login", "shop")
+        for n in range(99)
+        for end in ("tk", "com")
+        for path in ("signin", "a", "login.php")
+    ]
+    near = next(url for url in names if 0.45 < risk.score([url])[0] < 0.75)
+    with Guide.open(":memory:", clock=ManualClock(NOW)) as guide:
+        guide.define("default", {"policy": {"robots": "ignore", "default_delay_s": 0, "traps": False}})
+        tell(guide, fetched("https://bad.org/", *(f"https://gone{n}.example/" for n in range(30))))
+        tell(guide, *({"url": f"https://gone{n}.example/", "error": "blocked"} for n in range(30)))
+        tell(guide, fetched("https://good.org/", near), fetched("https://bad.org/2", near + "/2"))
+        assert state_of(guide, near) == "queued"
+        assert state_of(guide, near + "/2") == "dropped"

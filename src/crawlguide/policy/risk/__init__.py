@@ -16,6 +16,7 @@ from crawlguide.core import urls as addresses
 from crawlguide.core.events import happened
 from crawlguide.core.recall import Recall
 from crawlguide.policy.risk.model import Model, shipped
+from crawlguide.policy.risk.outcomes import Outcomes
 from crawlguide.policy.risk.recalling import recall
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.crawls import Definition
     from crawlguide.core.tables import F32, F64, U64, Mask
-    from crawlguide.core.types import Ask, Batch
+    from crawlguide.core.types import Ask, Batch, Lesson
 
 
 def score(urls: Sequence[str]) -> F32:
@@ -50,6 +51,7 @@ class Risk:
     threshold: float
     model: Model
     known: Recall = field(default_factory=Recall, compare=False)  # risks, by URL
+    outcomes: Outcomes = field(default_factory=Outcomes, compare=False)
     name: str = "risk"
     refusal: str = "forbid"
 
@@ -73,7 +75,11 @@ class Risk:
             row for row, (to, page) in enumerate(zip(queues, pages, strict=True)) if to != page and _leaves(to, page)
         ]
         risk = np.zeros(len(urls))  # of links within a domain
-        risk[away] = self.model.probabilities([urls[row] for row in away]) if away else 0.0
+        if away:
+            there, here = [queues[row] for row in away], [pages[row] for row in away]
+            odds = self.model.odds([urls[row] for row in away]) + self.outcomes.shift(there, here)
+            risk[away] = 1.0 / (1.0 + np.exp(-odds))
+            self.outcomes.found(ids[away], here)
         self._remember(ids, risk)
         if not away:
             return reasons
@@ -86,6 +92,12 @@ class Risk:
             happened("high_risk", "high risk: possibly malicious ({risk}): {url}", url=first, risk=sure, urls=len(bad))
         return reasons
 
+    def learn(self, lesson: Lesson) -> None:
+        self.outcomes.learn(lesson)
+
+    def inherit(self, before: Risk) -> None:
+        object.__setattr__(self, "outcomes", before.outcomes)
+
     def _remember(self, ids: U64, risk: F64) -> None:
         """Whoever was found within its domain once stays what it is, whoever else finds it."""
         before, new = self.known.find(ids)
@@ -94,7 +106,8 @@ class Risk:
 
     def why(self, batch: Batch, ask: Ask) -> str:
         if not self.keep(batch, ask)[0]:
-            return self._words(float(self.model.probabilities(batch.url.tolist())[0]))
+            (risk,), unknown = self.known.find(batch.id)
+            return self._words(float(self.model.probabilities(batch.url.tolist())[0] if len(unknown) else risk))
         return "it is a seed, on a host that is known, or does not look malicious"
 
     def _words(self, risk: float) -> str:

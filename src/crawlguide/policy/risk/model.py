@@ -34,7 +34,11 @@ class Model:
 
     def probabilities(self, urls: Sequence[str]) -> F32:
         """How likely each canonical URL is malicious."""
-        return (1.0 / (1.0 + np.exp(-(self.slope * self.sums(urls) + self.offset)))).astype(np.float32)
+        return (1.0 / (1.0 + np.exp(-self.odds(urls)))).astype(np.float32)
+
+    def odds(self, urls: Sequence[str]) -> F64:
+        """The same as log odds."""
+        return self.slope * self.sums(urls) + self.offset
 
     def sums(self, urls: Sequence[str]) -> F64:
         found = np.empty(len(urls))
