@@ -12,7 +12,7 @@ import pytest
 from crawlguide.core import urls
 from crawlguide.core.config import Config
 from crawlguide.core.crawls import Definition, Policy
-from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, SeedsMessage
+from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import sitemaps
 from crawlguide.gateway.library import open_guide
@@ -97,6 +97,20 @@ async def test_the_entries_of_a_sitemap_become_links(guide: LocalGuide, web: Web
     assert await states(guide, "https://a.org/one", "https://a.org/private/two", MAP) == ["queued", "dropped", "done"]
     (given,) = await ask(guide)
     assert (given.url, bytes(given.metadata)) == ("https://a.org/one", b'{"lastmod":"2026-01-02","priority":"0.7"}')
+
+
+async def test_pages_that_changed_after_they_were_fetched_are_due_in_a_crawl_that_fetches_again(
+    guide: LocalGuide, web: Web, clock: ManualClock
+) -> None:
+    clock.advance(1_767_312_000.0 - clock.now())  # 2026-01-02
+    pages = [f"https://a.org/{name}" for name in ("before", "after", "ahead", "unsaid")]
+    await guide.tell(ReportMessage(VERSION, "c-1", [Fetch(page, 200) for page in pages]))
+    clock.advance(86_400.0)
+    days = ("2026-01-01", "2026-01-02T20:00:00+01:00", "2093-01-01", "soon")
+    entries = (f"<loc>{page}</loc><lastmod>{day}</lastmod>" for page, day in zip(pages, days, strict=True))
+    web.files[MAP] = Answer(200, urlset(*entries))
+    await crawled(guide, web, recrawl=True)
+    assert [given.url for given in await ask(guide)] == ["https://a.org/after"]
 
 
 async def test_indexes_are_followed_and_gzip_is_unpacked(guide: LocalGuide, web: Web) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,8 @@ from crawlguide.gateway.readers import sitemap
 from crawlguide.guide.pipeline import lease_terms
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crawlguide.core.types import Crawl
     from crawlguide.guide.local import LocalGuide
     from crawlguide.guide.outgoing import Answer
@@ -92,8 +95,31 @@ class Sitemaps:
             links = found.links[start : start + MAX_OUTLINKS]
             fetch = Fetch(named.url, status, error, outlinks=links)
             await self.guide.tell(ReportMessage(VERSION, READER, [fetch], named.crawl.name), named.crawl.tenant)
+            if policy.recrawl:
+                await self._changed(named.crawl, links)
         for url in found.nested:
             self.guide.robots.sitemaps.put_nowait(named._replace(url=url))
+
+    async def _changed(self, crawl: Crawl, links: Sequence[Outlink]) -> None:
+        """Pages that were changed after they were fetched are due now."""
+        ids = np.array([urls.identity(link.url) for link in links], np.uint64)
+        records, at = await self.guide.store.find(crawl, ids), self.guide.clock.now()
+        told = (modified((link.metadata or {}).get("lastmod", "")) for link in links)
+        due = [
+            record is not None and record.state == "done" and record.fetched is not None and record.fetched < when <= at
+            for record, when in zip(records, told, strict=True)
+        ]
+        await self.guide.store.schedule(crawl, ids[due], np.full(sum(due), at))
+        await self.guide.store.commit(durable=False)
+
+
+def modified(text: str) -> float:
+    """When a page was changed, by what a sitemap says, in seconds since 1970; NaN: it does not say."""
+    try:
+        when = datetime.fromisoformat(text)
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return float("nan")
 
 
 def read(url: str, answer: Answer) -> Found:
