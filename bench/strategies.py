@@ -3,8 +3,8 @@
     .venv/bin/python bench/strategies.py [--strategies groups,bandit] [--urls 100000,1000000] [--rounds 200]
 
 A frontier is filled through tells; then one crawler asks for ten URLs and tells ten pages of fifty links, again and
-again. Processor time of the guide: the median ask, the median tell, and what a strategy adds to `relational`'s for each
-ask, and for each link of a tell.
+again, in turns with `relational`. Processor time of the guide: the median ask, the median tell, how many times those of
+`relational` they are, and what a strategy adds for each link of a tell.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def filled(strategy: str, urls: int) -> tuple[Guide, Web]:
     return guide, web
 
 
-def measured(strategy: str, urls: int, rounds: int) -> tuple[float, float]:
-    """The median ask and the median tell, in microseconds of the processor."""
-    guide, web = filled(strategy, urls)
-    asks, tells = [], []
-    with guide:
-        for _ in range(rounds):
+def measured(strategy: str, urls: int, rounds: int) -> list[tuple[float, float]]:
+    """The median ask and tell of `relational` and of a strategy, in microseconds of the processor, in turns."""
+    both = [filled(kind, urls) for kind in ("relational", strategy)]
+    costs: list[tuple[list[int], list[int]]] = [([], []), ([], [])]
+    for _ in range(rounds):
+        for (guide, web), (asks, tells) in zip(both, costs, strict=True):
             began = time.process_time_ns()
             given = guide.ask({**WHO, "budget": {"max_urls": ASKED}})["assigned_urls"]
             asks.append(time.process_time_ns() - began)
@@ -68,7 +68,9 @@ def measured(strategy: str, urls: int, rounds: int) -> tuple[float, float]:
             began = time.process_time_ns()
             guide.tell(told)
             tells.append(time.process_time_ns() - began)
-    return float(np.median(asks)) / 1_000, float(np.median(tells)) / 1_000
+    for guide, _ in both:
+        guide.close()
+    return [(float(np.median(asks)) / 1_000, float(np.median(tells)) / 1_000) for asks, tells in costs]
 
 
 def main() -> None:
@@ -77,13 +79,15 @@ def main() -> None:
     arguments.add_argument("--urls", default="100000,1000000")
     arguments.add_argument("--rounds", type=int, default=200)
     given = arguments.parse_args()
-    print(f"{'strategy':16} {'URLs':>9} {'ask µs':>8} {'tell µs':>8} {'ask +µs':>8} {'link +µs':>9}")
+    print(f"{'strategy':16} {'URLs':>9} {'ask µs':>8} {'times':>6} {'tell µs':>8} {'times':>6} {'link +µs':>9}")
     for urls in map(int, given.urls.split(",")):
-        plain = measured("relational", urls, given.rounds)
-        for strategy in ["relational", *given.strategies.split(",")]:
-            ask, tell = plain if strategy == "relational" else measured(strategy, urls, given.rounds)
-            more = f"{ask - plain[0]:8.0f} {(tell - plain[1]) / (ASKED * LINKS):9.2f}"
-            print(f"{strategy:16} {urls:9} {ask:8.0f} {tell:8.0f} {more}", flush=True)
+        for strategy in given.strategies.split(","):
+            plain, mine = measured(strategy, urls, given.rounds)
+            ask, tell = mine[0] / plain[0], mine[1] / plain[1]
+            more = (mine[1] - plain[1]) / (ASKED * LINKS)
+            print(
+                f"{strategy:16} {urls:9} {mine[0]:8.0f} {ask:6.2f} {mine[1]:8.0f} {tell:6.2f} {more:9.2f}", flush=True
+            )
 
 
 if __name__ == "__main__":
