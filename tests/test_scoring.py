@@ -175,7 +175,7 @@ def test_the_kernel_alone_gives_the_worked_scores_too() -> None:
     scoring.weigh(  # type: ignore[no-untyped-call]
         np.array([0.9, 0.8]), np.array([np.nan, NOW]), np.zeros(2), np.array([0.3, 0.7]),
         np.array([5_000.0, 5_000.0]), np.array([1_048_576.0, 0.0]), np.array([0, 0]), np.array([NOW]), np.zeros(1),
-        np.array([1.0, 0.5, 1.0, 0.2, 0.0, 0.0]), np.array(SCALES), NOW, terms, score,
+        np.zeros(2), np.array([1.0, 0.5, 1.0, 0.2, 0.0, 0.0]), np.array(SCALES), NOW, terms, score,
     )  # fmt: skip
     assert score.tolist() == terms.sum(axis=1).tolist() == pytest.approx([1.5, 1.4])
 

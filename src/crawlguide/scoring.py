@@ -79,15 +79,14 @@ def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, hope
         score[row] = terms[row].sum()
 
 
-def terms(
-    batch: Batch, ask: Ask, weights: Weights, scales: Scales, exploration: F64 | None = None
-) -> tuple[F64, F64]:
+def terms(batch: Batch, ask: Ask, weights: Weights, scales: Scales, exploration: F64 | None = None) -> tuple[F64, F64]:
     """The weighted terms of every candidate, and their sums: the scores."""
     hosts, columns, score = batch.hosts, np.empty((len(batch), len(TERMS))), np.empty(len(batch))
     weigh(
         batch.value, batch.fetched, batch.parents, _told(batch, ask.external),
         batch.estimated_ms, batch.estimated_bytes, batch.host, hosts.next_fetch, in_focus(hosts, ask),
-        np.zeros(len(batch)) if exploration is None else exploration, _numbers(weights), np.array(scales), ask.at, columns, score,
+        np.zeros(len(batch)) if exploration is None else exploration, _numbers(weights), np.array(scales), ask.at,
+        columns, score,
     )  # fmt: skip
     return columns, score
 

@@ -6,7 +6,7 @@ Of at most so many arms each gets a draw, whatever is known.
 
 import numpy as np
 
-from crawlguide.core.kernels import I64, kernel, nothing, one_f64, one_i64, part, records
+from crawlguide.core.kernels import kernel, one_f64, one_i64, part, records
 from crawlguide.predictors.layered.chance import beta, uniform
 from crawlguide.predictors.layered.columns import failing
 from crawlguide.predictors.layered.evidence import CRAWLS, PAGES, PLACES

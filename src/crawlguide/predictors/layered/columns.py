@@ -139,14 +139,11 @@ def liking(link, taste, crawl):  # type: ignore[no-untyped-def]
 
 
 @part
-def describe(row, links, used, pages, places, crawl, taste, tuning, columns):  # type: ignore[no-untyped-def]
-    link, usual = links[row], rate(crawl)
-    host, place = places[link.places[0]], places[link.places[link.levels - 1]]
+def describe_evidence(row, links, used, pages, places, usual, tuning, columns):  # type: ignore[no-untyped-def]
+    """What is known of the pages that lead here, of the links beside it, and of its places."""
+    link = links[row]
     shared = share(link, usual, tuning)
     mean_yield, best_yield = yields(link, pages, usual, tuning)
-    host_paid, place_paid = place_rates(link, places, usual, tuning)
-    anchor, address = likeness(link.anchor, ANCHOR, crawl), likeness(link.address, ADDRESS, crawl)
-    columns[0] = 1.0
     columns[1] = shared
     columns[2] = link.best
     columns[3] = np.log1p(link.sum)
@@ -154,26 +151,46 @@ def describe(row, links, used, pages, places, crawl, taste, tuning, columns):  #
     columns[5] = mean_yield
     columns[6] = best_yield
     columns[7] = neighbours(row, links, used, usual)
-    columns[8] = host_paid
-    columns[9] = place_paid
-    columns[10] = link.said
-    columns[11] = link.named
+    columns[8], columns[9] = place_rates(link, places, usual, tuning)
+    columns[18] = pages[link.finder].label if link.finder >= 0 else 0.0
+    columns[24] = shared * mean_yield / 4.0
+    columns[25] = 1.0 / (1.0 + link.distance)
+
+
+@part
+def describe_shape(link, places, crawl, columns):  # type: ignore[no-untyped-def]
+    """Where it lies, and how well that is known."""
+    host, place = places[link.places[0]], places[link.places[link.levels - 1]]
     columns[12] = host.fetched == 0
     columns[13] = reachable(link, places, crawl)
     columns[14] = 1.0 / (1.0 + place.fetched)
     columns[15] = min(link.depth, 10) / 10.0
     columns[16] = min(link.path, 10) / 10.0
     columns[17] = link.abroad
-    columns[18] = pages[link.finder].label if link.finder >= 0 else 0.0
+    columns[26] = 1.0 / np.sqrt(1.0 + host.fetched) if host.alive else 0.0
+    columns[27] = link.query
+
+
+@part
+def describe_meaning(link, pages, crawl, taste, columns):  # type: ignore[no-untyped-def]
+    """What its words say of the goal."""
+    anchor, address = likeness(link.anchor, ANCHOR, crawl), likeness(link.address, ADDRESS, crawl)
+    columns[10] = link.said
+    columns[11] = link.named
     columns[19] = anchor
     columns[20] = address
     columns[21] = max(anchor, address, 0.0)
     columns[22] = title_likeness(link, pages, crawl)
     columns[23] = liking(link, taste, crawl)
-    columns[24] = shared * mean_yield / 4.0
-    columns[25] = 1.0 / (1.0 + link.distance)
-    columns[26] = 1.0 / np.sqrt(1.0 + host.fetched) if host.alive else 0.0
-    columns[27] = link.query
+
+
+@part
+def describe(row, links, used, pages, places, crawl, taste, tuning, columns):  # type: ignore[no-untyped-def]
+    """All columns of a link."""
+    columns[0] = 1.0
+    describe_evidence(row, links, used, pages, places, rate(crawl), tuning, columns)
+    describe_shape(links[row], places, crawl, columns)
+    describe_meaning(links[row], pages, crawl, taste, columns)
     columns *= tuning.use
 
 

@@ -1,8 +1,6 @@
 """How what was found and fetched becomes evidence: O(links of a page), whatever is known already."""
 
-import numpy as np
-
-from crawlguide.core.kernels import F32, I64, U8, kernel, nothing, one_i64, part, records
+from crawlguide.core.kernels import F32, I64, U8, kernel, nothing, one_f64, one_i64, part, records
 from crawlguide.predictors.layered.records import (
     CRAWL,
     DONE,
@@ -11,12 +9,11 @@ from crawlguide.predictors.layered.records import (
     PAGE,
     PARENTS,
     PLACE,
-    TUNING,
     WAITING,
-    WEIGHT,
 )
 
 FAR = 250
+LUCK_STEP = 0.02
 LINKS, PAGES, PLACES, CRAWLS = records(LINK), records(PAGE), records(PLACE), records(CRAWL)
 
 
@@ -121,6 +118,21 @@ def give_back(row, links, pages, places):  # type: ignore[no-untyped-def]
 
 
 @part
+def pay_crawl(link, places, label, answered, crawl, tuning):  # type: ignore[no-untyped-def]
+    """What the crawl as a whole learns: what pages pay, what new hosts do, how well it chooses."""
+    if places[link.places[0]].fetched == 0:
+        crawl.first_good = tuning.memory * crawl.first_good + label
+        crawl.first_tried = tuning.memory * crawl.first_tried + 1.0
+        crawl.first_failed = tuning.memory * crawl.first_failed + (0.0 if answered else 1.0)
+    if link.chosen == 0:
+        crawl.luck += LUCK_STEP * (label - crawl.luck)
+    crawl.good = tuning.crawl_memory * crawl.good + label
+    crawl.tried = tuning.crawl_memory * crawl.tried + 1.0
+    crawl.hits += label
+    crawl.fetched += 1
+
+
+@part
 def arrive(row, page, label, answered, title, links, pages, places, crawl, tuning):  # type: ignore[no-untyped-def]
     """A link turns out to be a page of so much worth."""
     link, here = links[row], pages[page]
@@ -133,22 +145,29 @@ def arrive(row, page, label, answered, title, links, pages, places, crawl, tunin
     link.state, link.label, link.page = DONE, label, page
     here.link, here.label, here.title, here.depth = row, label, title, link.depth
     here.distance = 0 if label >= 0.5 else link.distance
-    if again:
-        return
-    if places[link.places[0]].fetched == 0:
-        crawl.first_good = tuning.memory * crawl.first_good + label
-        crawl.first_tried = tuning.memory * crawl.first_tried + 1.0
-        crawl.first_failed = tuning.memory * crawl.first_failed + (0.0 if answered else 1.0)
-    if link.chosen == 0:
-        crawl.luck += 0.02 * (label - crawl.luck)
-    pay_places(link, places, label, answered, tuning.memory)
-    for number in range(PARENTS):
-        if link.parents[number] >= 0:
-            credit(pages[link.parents[number]], label, tuning.memory)
-    crawl.good = tuning.crawl_memory * crawl.good + label
-    crawl.tried = tuning.crawl_memory * crawl.tried + 1.0
-    crawl.hits += label
-    crawl.fetched += 1
+    if not again:
+        pay_crawl(link, places, label, answered, crawl, tuning)
+        pay_places(link, places, label, answered, tuning.memory)
+        for number in range(PARENTS):
+            if link.parents[number] >= 0:
+                credit(pages[link.parents[number]], label, tuning.memory)
+
+
+@kernel(nothing(one_i64, one_f64, LINKS, one_i64, PAGES, PLACES, CRAWLS))
+def amend(row, label, links, used, pages, places, crawls):  # type: ignore[no-untyped-def]
+    """A page turns out to be worth more or less than was told: so do its places, and the links it made known."""
+    link, more = links[row], label - links[row].label
+    page = pages[link.page]
+    link.label = page.label = label
+    crawls[0].hits += more
+    for level in range(link.levels):
+        places[link.places[level]].good = max(places[link.places[level]].good + more, 0.0)
+        places[link.places[level]].total += more
+    for number in range(page.first, min(page.first + page.found, used)):
+        child = links[number]
+        if child.finder == link.page:
+            child.sum = max(child.sum + more, 0.0)
+            child.best = max(child.best, label) if child.count > 1.0 else label
 
 
 @kernel(nothing(F32, one_i64, CRAWLS))

@@ -51,7 +51,7 @@ class Aim:
         towards = embedding.embed([wanted])[0]
         if goal.anti_reference:
             towards = towards - 0.5 * embedding.embed([goal.anti_reference])[0]
-        return towards / max(float(np.linalg.norm(towards)), 1e-9)
+        return np.asarray(towards / max(float(np.linalg.norm(towards)), 1e-9), np.float32)
 
     def likeness(self, vectors: F32) -> F32:
         if self.direction is None:

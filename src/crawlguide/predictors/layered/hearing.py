@@ -44,7 +44,7 @@ def letters(coded: Sequence[bytes]) -> np.ndarray[tuple[int], np.dtype[np.uint8]
 
 
 def settle(memory: Memory, rows: I64, keys: np.ndarray[tuple[int, int], np.dtype[np.uint64]]) -> None:
-    """New links get their places. Every link has a host; where there is no more room its smaller places are not told."""
+    """New links get their places. Every link has a host; where there is no more room smaller places are not told."""
     keys[:, 0] |= np.uint64(1)
     inside = keys != 0
     numbers = np.full(keys.shape, -1, np.int64)

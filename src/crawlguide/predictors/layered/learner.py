@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.crawls import Goal
     from crawlguide.core.tables import F64, I64, U64, Mask
-    from crawlguide.core.types import Ask, Batch, Lesson, Links
+    from crawlguide.core.types import Ask, Batch, Fetches, Lesson, Links
 
 AROUND = 100  # links of the same page that are judged anew, on either side
 RELEASED, LATE = "released", -1
@@ -147,6 +147,7 @@ class Layered:
         fetched = self._known(told.id)
         for row in fetched[back].tolist():
             evidence.give_back(row, memory.links.rows, memory.pages.rows, memory.places.rows)
+        amended = self._amended(fetched, told, told.status == LATE)
         page = np.full(len(told), -1, np.int64)
         before = int(memory.crawl.rows["examples"][0])
         page[used], taught = self._fetched(lesson, fetched[used], used)
@@ -155,9 +156,9 @@ class Layered:
             page, memory.links.rows, memory.pages.rows, memory.places.rows, memory.crawl.rows, memory.hub.rows,
             memory.hub_words.rows, self.tuning,
         )  # fmt: skip
-        memory.told(np.concatenate([fetched, found]), page, taught)
+        memory.told(np.concatenate([fetched, found, amended]), page, taught)
         memory.told_examples(before)
-        return self._moved(fetched[used])
+        return np.concatenate([memory.links.rows["id"][amended], self._moved(fetched[used])])
 
     def _known(self, ids: U64) -> I64:
         """Records of what was fetched; what nobody had found gets one now."""
@@ -183,6 +184,20 @@ class Layered:
         )  # fmt: skip
         return page, np.concatenate([rows, again[again >= 0]])
 
+    def _amended(self, fetched: I64, told: Fetches, late: Mask) -> I64:
+        """Late rewards; returns the links whose evidence changed with them."""
+        memory, changed = self.memory, [fetched[:0]]
+        for row, reward in zip(fetched[late].tolist(), told.reward[late].tolist(), strict=True):
+            page = int(memory.links.rows["page"][row])
+            if page >= 0 and not np.isnan(reward):
+                evidence.amend(
+                    row, min(max(reward, 0.0), 1.0), memory.links.rows, memory.links.used, memory.pages.rows,
+                    memory.places.rows, memory.crawl.rows,
+                )  # fmt: skip
+                first, found = memory.pages.rows["first"][page], memory.pages.rows["found"][page]
+                changed.append(np.arange(first, min(first + found, memory.links.used)))
+        return np.concatenate(changed)
+
     def _found(self, links: Links, page: I64) -> I64:
         memory = self.memory
         rows, fresh = memory.claim(links.id)
@@ -206,4 +221,5 @@ class Layered:
         if not found:
             return NOTHING
         rows = np.concatenate(found)
-        return links.rows["id"][rows[links.rows["state"][rows] == WAITING]]
+        ids: U64 = links.rows["id"][rows[links.rows["state"][rows] == WAITING]]
+        return ids

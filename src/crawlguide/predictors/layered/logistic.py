@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_f64, one_i64, part, records
+from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_i64, part, records
 from crawlguide.predictors.layered.chance import uniform
 from crawlguide.predictors.layered.columns import describe, odds, rate
 from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, arrive
@@ -99,25 +99,10 @@ def replay(seed, positive, base, links, examples, dense, words, places, crawl, t
     one_i64, I64, F32, I64, F32, I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, EXAMPLES, WEIGHTS, WEIGHTS,
     I64,
 ))  # fmt: skip
-def learn(
-    seed,
-    rows,
-    label,
-    answered,
-    title,
-    page,
-    taste,
-    tunings,
-    links,
-    used,
-    pages,
-    places,
-    crawls,
-    examples,
-    dense,
-    words,
-    again,
-):  # type: ignore[no-untyped-def]
+def learn(  # type: ignore[no-untyped-def]
+    seed, rows, label, answered, title, page, taste, tunings, links, used, pages, places, crawls, examples, dense,
+    words, again,
+):  # fmt: skip
     """Learn from each fetch by what was known before it, then let it be known; `again` gets the links of replays."""
     crawl, tuning, columns = crawls[0], tunings[0], np.zeros(COLUMNS, np.float32)
     for number in range(len(rows)):

@@ -62,29 +62,37 @@ def alike(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
 
 
 @part
+def add_word(text, start, end, kind, link):  # type: ignore[no-untyped-def]
+    """One more word of a link; all numbers are one."""
+    code = kind
+    if not digit(text[start]):
+        for at in range(start, end):
+            code = stepped(code, lower(text[at]))
+    link.words[link.spoken] = np.uint16(joined(code, kind) >> np.uint64(48))
+    link.spoken += 1
+
+
+@part
+def meet(text, start, end, goal, goal_ends, met):  # type: ignore[no-untyped-def]
+    """Mark the goal's words that are like this one."""
+    first = 0
+    for number in range(len(goal_ends)):
+        if alike(text, start, end, goal, first, goal_ends[number]):
+            met[number] = 1
+        first = goal_ends[number]
+
+
+@part
 def read_words(text, start, end, kind, most, link, goal, goal_ends, met):  # type: ignore[no-untyped-def]
     """Add the words of a piece to a link's, at most so many; mark those of the goal's that were met."""
-    added = 0
+    last = min(link.spoken + most, WORDS)
     while start < end:
         stop = word_end(text, start, end)
-        if stop == start:
-            start += 1
-            continue
         if stop - start > 1:
-            code = kind
-            if not digit(text[start]):
-                for at in range(start, stop):
-                    code = stepped(code, lower(text[at]))
-            if added < most and link.spoken < WORDS:
-                link.words[link.spoken] = np.uint16(joined(code, kind) >> np.uint64(48))
-                link.spoken += 1
-                added += 1
-            first = 0
-            for number in range(len(goal_ends)):
-                if alike(text, start, stop, goal, first, goal_ends[number]):
-                    met[number] = 1
-                first = goal_ends[number]
-        start = stop
+            if link.spoken < last:
+                add_word(text, start, stop, kind, link)
+            meet(text, start, stop, goal, goal_ends, met)
+        start = max(stop, start + 1)
 
 
 @part

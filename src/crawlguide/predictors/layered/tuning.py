@@ -13,6 +13,8 @@ from crawlguide.predictors.layered.records import COLUMNS, TUNING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawlguide.core.tables import F32
+
 CHOSEN = {
     "dense_step": 0.03,
     "word_step": 0.8,
@@ -68,7 +70,7 @@ def tuned(without: Sequence[str]) -> np.ndarray[Any, Any]:
     return found
 
 
-def prior(weights: Sequence[float], without: Sequence[str]) -> np.ndarray[Any, Any]:
+def prior(weights: F32, without: Sequence[str]) -> F32:
     """Weights of the columns to begin with."""
     begin = np.zeros(COLUMNS, np.float32)
     if "prior" not in without:
