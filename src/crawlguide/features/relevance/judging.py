@@ -1,12 +1,12 @@
 """The judge of a crawl: what a page means beside the goal, compared with what other pages mean.
 
     plain     = 0.7·z(text) + 0.3·max(z(title), z(url)) + 3·(share of the goal's words in title, URL and text)
-    score     = (plain + clip(nearness − 0.5, −3, 3)) / 1.6      once there are 8 good pages
-    relevance = 1 / (1 + exp(−(score − 2.5) / 0.5))
+    score     = (plain + clip(nearness − 0.5, −3, 3)) / 1.25      once there are 8 good pages
+    relevance = 1 / (1 + exp(2.5 − score))
 
 z is the cosine with the goal in standard deviations from the crawl's own background: a few pseudo-pages, and every page
 as far as it is not relevant. Nearness is that to the 50 best pages, which are chosen without it: that limits drift. The
-sum of both spreads about 1.6 times as wide as one of them.
+divisor is there because the sum of both spreads wider than one of them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 READ = 2_000
 TEXT, NAMES, WORDS = 0.7, 0.3, 3.0
-MIDDLE, WIDTH = 2.5, 0.5
+MIDDLE = 2.5
 ENOUGH = 8  # good pages, before what is near to them counts
 NEAR_FROM, NEAR_MOST = 0.5, 3.0
-WIDER = 1.6
+WIDER = 1.25
 ANTI = 0.5
 TOLD = 10.0  # words that a page counts as having if somebody who knows calls it relevant: better than any other
 
@@ -98,7 +98,7 @@ class Judge:
         near = int((self._best_scores() >= MIDDLE).sum()) >= ENOUGH
         vector = vectors[0] if given[0] else vectors[1]
         score = (float(plain) + _clipped(memory.nearness(vector) - NEAR_FROM)) / WIDER if near else float(plain)
-        relevance = _sigmoid((score - MIDDLE) / WIDTH) if told is None else told
+        relevance = _sigmoid(score - MIDDLE) if told is None else told
         if relevance >= 0.5 if told is not None else plain >= MIDDLE:
             self._add_best(_filled(cosines, given), words + (TOLD if told is not None else 0.0), vector)
         memory.add_background(cosines, given, vector, relevance, near)

@@ -15,7 +15,7 @@ BEST = 50
 CHANNELS = 3  # text, title, URL
 # A background that comes with the package: how texts, titles and URLs of other subjects lie to a topic. For topics and
 # pages of one broad field the mean is .05 to .15, for any two things .0; the spread is about the same everywhere.
-PSEUDO_PAGES = 20.0
+PSEUDO_PAGES = 60.0
 MEAN = np.array([0.08, 0.06, 0.06])
 SPREAD = np.array([0.09, 0.09, 0.08])
 LEAST_SPREAD = 0.03
