@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import MalformedRequest
+from crawlguide.store import groups
 from crawlguide.store.book import Book
 from crawlguide.store.changes import Unwatched
 from crawlguide.store.expiring import Expiring
@@ -14,6 +15,7 @@ from crawlguide.store.pace import Pace
 from crawlguide.store.shelves import MemoryShelf, in_memory
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from crawlguide.core.config import StoreOptions
@@ -21,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def build(options: StoreOptions) -> MemoryStore:
-    return MemoryStore(Quota.of(options))
+    return MemoryStore(Quota.of(options), groups.read(options.politeness_groups))
 
 
 class MemoryStore(LocalStore):
     """Forgets everything when the process ends."""
 
-    def __init__(self, quota: Quota) -> None:
-        super().__init__(quota, Pace(MemoryShelf()))
+    def __init__(self, quota: Quota, shared: Mapping[str, str] = groups.NONE) -> None:
+        super().__init__(quota, Pace(MemoryShelf(), shared))
 
     def _new_book(self, crawl: Crawl, definition: bytes) -> Book:  # noqa: ARG002 - all crawls are alike here
         shelves = in_memory()

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlguide.store.columns import grown
+from crawlguide.store.groups import NONE, queue_of
 from crawlguide.store.names import Names
 from crawlguide.store.rows import PACE
 from crawlguide.store.shelves import key_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crawlguide.core.tables import F64
     from crawlguide.store.shelves import Shelf
 
@@ -22,8 +25,8 @@ SWEPT_AT_ONCE = 20_000
 class Pace:
     """One row for each politeness queue that was ever seen."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, shelf: Shelf, groups: Mapping[str, str] = NONE) -> None:
+        self._shelf, self._groups = shelf, groups
         self.rows = np.zeros(0, PACE)
         self.opens: F64 = np.zeros(0)  # per queue: when it may be fetched again
         self._queues = Names()
@@ -43,6 +46,8 @@ class Pace:
         return self._queues.numbers()
 
     def row(self, queue: str) -> int:
+        """Hosts of one group have one row."""
+        queue = queue_of(queue, self._groups) if self._groups else queue
         known = self._queues.find(queue)
         return self._add(queue) if known is None else known
 
@@ -87,7 +92,10 @@ class Pace:
         self.opens[queue] = max(until, float(self.rows["next_fetch"][queue]))
 
     def set_delay(self, queue: int, delay_s: float) -> None:
+        """Of a group the longest that anybody wants."""
         row = self.rows[queue]
+        if self._queues.names[queue] in self._groups.values() and row["delay"] > delay_s:
+            return
         row["delay"] = delay_s
         row["next_fetch"] = row["last"] + delay_s
         self.opens[queue] = max(float(row["next_fetch"]), float(row["blocked"]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crawlguide.store import groups
 from crawlguide.store.embedded.store import EmbeddedStore
 from crawlguide.store.frontier import Quota
 
@@ -21,4 +22,4 @@ if TYPE_CHECKING:
 
 def build(options: StoreOptions, folder: Path) -> EmbeddedStore:
     """Open or make the store in a folder."""
-    return EmbeddedStore(folder, Quota.of(options))
+    return EmbeddedStore(folder, Quota.of(options), groups.read(options.politeness_groups))
