@@ -19,6 +19,7 @@ from tests.support import ask, fetched, state_of, tell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+WEIGHTS = {"relevance": 1, "freshness": 0.5, "authority": 0.3, "cost": 0.2, "politeness": 0.1, "focus": 0.1}
 HOME = "https://example.com/"
 NEWS = [f"https://example.com/news/{number}" for number in range(6)]
 OTHER = ["https://other.com/about", "https://other.com/team"]
@@ -51,7 +52,7 @@ class Story:
 def told(policy: dict[str, Any]) -> Iterator[Story]:
     clock = ManualClock()
     with Guide.open(":memory:", clock=clock) as guide:
-        guide.define("default", {"policy": policy})
+        guide.define("default", {"policy": policy, "strategy": {"kind": "best-first"}, "weights": WEIGHTS})
         guide.seed("default", list(EARLIER))
         before = ask(guide, "c-901", 10)  # an earlier cycle, which had to leave some URLs for later
         clock.advance(60.0)

@@ -56,7 +56,7 @@ def test_who_waits_for_a_robots_txt_is_told_so(here: Callable[..., Ended], tmp_p
 def test_a_crawl_by_hand(here: Callable[..., Ended], where: list[str], crawl: str) -> None:
     about = ["--crawl", crawl, *where]
     table = done(here("next", "--crawler", "me", "--seed", PAGE, *about))
-    assert re.match(r"url +score +p +reason +wait\n" + re.escape(PAGE) + r" +\d\.\d{3} +0\.50 +\S+ +now\n", table)
+    assert re.match(r"url +score +p +reason +wait\n" + re.escape(PAGE) + r" +\d\.\d{3} +0\.\d\d +\S+ +now\n", table)
     assert "leased until 20" in table
     assert "nothing right now" in done(here("next", "--crawler", "you", *about))
     links = ["--link", "/good", "--link", "https://other.example/"]

@@ -97,6 +97,15 @@ class Explores(Protocol):
         ...
 
 
+@runtime_checkable
+class Explains(Protocol):
+    """A predictor that can say what its opinion rests on."""
+
+    def because(self, batch: Batch) -> list[str]:
+        """What speaks for and against the first row, in words, the most telling first."""
+        ...
+
+
 class Filter(Protocol):
     """Ranked rows to survivors. Rows arrive best first; a filter never revives a row and never reorders.
 

@@ -12,6 +12,7 @@ from crawlguide.core import urls as addresses
 from crawlguide.core.clock import iso
 from crawlguide.core.errors import NotFound
 from crawlguide.core.messages import Explanation, FilterVerdict, LeaseHeld, LinkSeen
+from crawlguide.core.protocols import Explains
 from crawlguide.core.tables import Fact
 from crawlguide.core.types import Ask, Budget, Hosts
 from crawlguide.core.types import Batch as BatchTable
@@ -57,7 +58,7 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
         filters=filters,
         lease=_lease(record),
         rules=rules,
-        words=_words(batch, record, filters, [*_linked(batch, links), *rules]),
+        words=_words(batch, record, filters, [*_linked(batch, links), *_because(running, batch), *rules]),
         needs=_needs(running, record, filters),
     )
 
@@ -126,6 +127,12 @@ def _linked(batch: Batch, links: list[LinkSeen]) -> list[str]:
         return ["no page that is still known links here" if parents > 1 else "it is a seed, or was never linked"]
     known = "one page links here" if parents == 1 else f"{parents} pages link here"
     return [f"{known}, mean relevance {mean:.2f}, the newest is {links[0].url}"]
+
+
+def _because(running: Running, batch: Batch) -> list[str]:
+    """The evidence that decided, where the strategy can say it."""
+    judge = running.strategy.predictor
+    return judge.because(batch) if isinstance(judge, Explains) else []
 
 
 def _words(batch: Batch, record: UrlRecord, filters: list[FilterVerdict], known: list[str]) -> str:

@@ -7,7 +7,8 @@ Of at most so many arms each gets a draw, whatever is known.
 import numpy as np
 
 from crawlguide.core.kernels import kernel, one_f64, one_i64, part, records
-from crawlguide.predictors.layered.chance import beta, uniform
+from crawlguide.predictors.chance import uniform
+from crawlguide.predictors.layered.chance import beta
 from crawlguide.predictors.layered.columns import failing
 from crawlguide.predictors.layered.evidence import CRAWLS, PAGES, PLACES
 from crawlguide.predictors.layered.records import HOST

@@ -30,7 +30,8 @@ class Layered:
     transferable = TRANSFERABLE
 
     def __init__(self, goal: Goal, seed: int, without: Sequence[str] = (), most: int = 1_000_000) -> None:
-        self.aim, self.seed, self.tuning = Aim(goal), seed, tuning.tuned(without)
+        self.aim, self.seed = Aim(goal), seed
+        self.tuning = tuning.tuned(without, aimless=self.aim.direction is None)
         self._prior, self._most = tuning.prior(columns.PRIOR, without), most
         self.remember(Notebook())
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_i64, part, records
-from crawlguide.predictors.layered.chance import uniform
+from crawlguide.predictors.chance import uniform
 from crawlguide.predictors.layered.columns import describe, odds, rate
 from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, arrive
 from crawlguide.predictors.layered.hubs import TUNINGS, WEIGHTS, hub_score, nudge

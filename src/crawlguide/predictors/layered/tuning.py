@@ -53,8 +53,11 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {  # columns and nu
 }
 
 
-def tuned(without: Sequence[str]) -> np.ndarray[Any, Any]:
-    """The tuning without some parts; raises `MalformedRequest` for one that does not exist."""
+def tuned(without: Sequence[str], *, aimless: bool = False) -> np.ndarray[Any, Any]:
+    """The tuning without some parts; raises `MalformedRequest` for one that does not exist.
+
+    Where a crawl has no goal nothing is like it.
+    """
     found = np.zeros(1, TUNING)
     found["use"] = 1.0
     for name, number in CHOSEN.items():
@@ -67,6 +70,8 @@ def tuned(without: Sequence[str]) -> np.ndarray[Any, Any]:
         found["use"][0, [NAMES.index(name) for name in columns]] = 0.0
         for name, number in numbers.items():
             found[name] = number
+    if aimless:
+        found["use"][0, [NAMES.index(name) for name in MEANINGS if name != "liking"]] = 0.0
     return found
 
 
