@@ -21,7 +21,7 @@ from crawlguide.testing import ManualClock
 HOSTS, SECTIONS, LINKS, ASKED = 300, 6, 50, 10
 WHO = {"mcp_version": "2025-11", "crawler_id": "bench"}
 POLICY = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "traps": False, "risk_threshold": 1}
-ALL = "groups,bandit,ucb,scorer,tres,opic,pagerank,in-degree,best-first-mean"
+ALL = "layered,groups,bandit,ucb,scorer,tres,opic,pagerank,in-degree,best-first-mean"
 
 
 @dataclass

@@ -99,9 +99,9 @@ class Pipeline:
         if len(sample.rows) < len(batch):
             batch = batch.take(sample.rows)
         batch.arm[:] = sample.arm
-        batch, terms = self.ranked(running, ask, batch)
         if running.learner is not None:
             await self._settled(running, ask, batch)
+        batch, terms = self.ranked(running, ask, batch)
         walked = Walked(batch, terms, np.zeros(len(batch)))
         for rule in running.filters:  # each filter sees only the survivors of the one before
             if rule is running.robots and await self.robots.ready(running, ask, walked.batch):
@@ -117,7 +117,7 @@ class Pipeline:
 
     async def _settled(self, running: Running, ask: Ask, batch: Batch) -> None:
         """What was looked at waits from now on by what it is worth now: what sank makes room for others."""
-        worth = batch.value + explored(running, batch)
+        worth = resting(running, batch)
         moved = np.flatnonzero(np.abs(worth - batch.priority) > MOVED * (worth + batch.priority))
         if len(moved):
             await self.store.rank(ask.crawl, batch.id[moved], worth[moved])

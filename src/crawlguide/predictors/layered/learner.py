@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core.columns import among
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.types import Also
 from crawlguide.predictors.layered import arms, columns, evidence, hearing, hubs, logistic, tuning, words
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I64, U64, Mask
     from crawlguide.core.types import Ask, Batch, Fetches, Lesson, Links
 
-AROUND = 100  # links of the same page that are judged anew, on either side
+AROUND = 24  # links of the same page that are judged anew, on either side
+MOST_COMPARED = 100  # links of a page that was drawn
 RELEASED, LATE = "released", -1
 NOTHING: U64 = np.zeros(0, np.uint64)
 
@@ -39,15 +41,23 @@ class Layered:
         self.memory = Memory(notebook, self._prior, self._most)
         self._hosts_drawn: list[int] = []
         self._pages_drawn: list[int] = []
+        self._chosen = NOTHING
+        self._last: tuple[U64, tuple[F64, F64]] | None = None
 
     # judging
 
     def predict(self, batch: Batch) -> F64:
-        return self._judged(self.memory.find(batch.id))[0]
+        return self._looked(batch)[0]
 
     def explore(self, batch: Batch) -> F64:
-        value, wish = self._judged(self.memory.find(batch.id))
+        value, wish = self._looked(batch)
         return wish - value
+
+    def _looked(self, batch: Batch) -> tuple[F64, F64]:
+        """The same rows are asked for several times on their way; nothing is learned in between."""
+        if self._last is None or self._last[0] is not batch.id:
+            self._last = batch.id, self._judged(self.memory.find(batch.id))
+        return self._last[1]
 
     def _judged(self, rows: I64) -> tuple[F64, F64]:
         """The chance of each link, and what it is worth with what may be learned from it."""
@@ -63,7 +73,7 @@ class Layered:
         """Hosts and links of pages that were drawn for some places of the answer."""
         memory, crawl, tuned = self.memory, self.memory.crawl.rows, self.tuning[0]
         chance = tuned["least_draws"] + tuned["most_draws"] * (1.0 - crawl["luck"][0]) ** 2
-        self._hosts_drawn, self._pages_drawn = [], []
+        self._hosts_drawn, self._pages_drawn, self._chosen = [], [], NOTHING
         found: tuple[list[str], list[int]] = [], []
         if memory.hosts.used and chance:
             for _ in range(arms.places_for_draws(self.seed, crawl, chance, wanted)):
@@ -91,7 +101,7 @@ class Layered:
         """The best waiting link that a page made known, among some of them; -1: none waits."""
         here, links = self.memory.pages.rows[page], self.memory.links.rows
         rows = np.arange(here["first"], min(here["first"] + here["found"], self.memory.links.used))
-        rows = rows[(links["state"][rows] == WAITING) & (links["finder"][rows] == page)][:AROUND]
+        rows = rows[(links["state"][rows] == WAITING) & (links["finder"][rows] == page)][:MOST_COMPARED]
         return int(rows[self._judged(rows)[1].argmax()]) if len(rows) else -1
 
     def drawn(self, batch: Batch) -> F64:
@@ -101,18 +111,19 @@ class Layered:
             return mark
         rows, links = self.memory.find(batch.id), self.memory.links.rows
         known = np.flatnonzero(rows >= 0)
-        wish = self._judged(rows)[1]
+        wish = self._looked(batch)[1]
         host, finder = links["places"][rows, 0], links["finder"][rows]
         for column, arms_drawn in ((host, self._hosts_drawn), (finder, self._pages_drawn)):
             for arm in arms_drawn:
                 mine = known[(column[known] == arm) & (mark[known] == 0)]
                 if len(mine):
                     mark[mine[wish[mine].argmax()]] = 1.0
+        self._chosen = batch.id[mark > 0]
         return mark
 
     def given(self, batch: Batch) -> None:
         memory, rows = self.memory, self.memory.find(batch.id)
-        chosen = self.drawn(batch) > 0
+        self._last, chosen = None, among(batch.id, self._chosen)
         rows, chosen = rows[rows >= 0], chosen[rows >= 0]
         memory.links.rows["chosen"][rows] = chosen
         evidence.give(rows, memory.links.rows, memory.pages.rows, memory.places.rows)
@@ -142,7 +153,7 @@ class Layered:
     # learning
 
     def learn(self, lesson: Lesson) -> U64 | None:
-        told, memory = lesson.fetches, self.memory
+        told, memory, self._last = lesson.fetches, self.memory, None
         back = np.array([error == RELEASED for error in told.error], np.bool_)
         used = ~back & (told.status != LATE) & ~np.isnan(told.relevance)
         fetched = self._known(told.id)
