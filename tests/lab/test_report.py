@@ -230,6 +230,18 @@ def test_the_page_needs_no_network_no_scripts_and_no_wide_screen(
 
 
 @in_browser
+def test_long_names_stay_inside_their_drawings(browser: Browser, tmp_path: Path) -> None:
+    names = ("guide:best-first-mean", "feedstock-repaired", "best-first-mean", "oracle-one-hop")
+    runs = [
+        run([1] * (90 - place) + [0] * (10 + place), policy=name, task=task, reference=name.startswith("oracle"))
+        for task in ("xml-markup-templates", "text-regex-unicode")
+        for place, name in enumerate(names)
+    ]
+    write_html(results(runs), tmp_path / "report.html")
+    assert look(browser, tmp_path / "report.html", viewport={"width": 1_100, "height": 800})["outside"] == []
+
+
+@in_browser
 def test_the_policy_of_the_page_forbids_what_it_does_not_need(
     browser: Browser, sample: Results, tmp_path: Path
 ) -> None:

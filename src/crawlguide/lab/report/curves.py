@@ -78,7 +78,7 @@ def drawn(study: Study, looks: Sequence[Look]) -> tuple[Chart, list[Chart]]:
 
 
 def _large(study: Study, looks: Sequence[Look], at: F64, curves: dict[str, F64]) -> Chart:
-    frame = Frame(40, 30, 690, 400, (0, study.budget), (0, _top(curves)))
+    frame = Frame(40, 30, 650, 400, (0, study.budget), (0, _top(curves)))
     labels = _labels(frame, looks, curves, gap=16)
     x_ticks = [Tick(frame.x(value), number(value)) for value in ticks(0, study.budget, 5) if value <= study.budget]
     y_ticks = _y_ticks(frame, 5)
@@ -87,7 +87,7 @@ def _large(study: Study, looks: Sequence[Look], at: F64, curves: dict[str, F64])
 
 
 def _small(study: Study, title: str, looks: Sequence[Look], at: F64, curves: dict[str, F64]) -> Chart:
-    frame = Frame(32, 26, 184, 118, (0, study.budget), (0, _top(curves)))
+    frame = Frame(32, 26, 150, 118, (0, study.budget), (0, _top(curves)))
     best = sorted(looks, key=lambda look: -_end(curves[look.policy]))
     policies = [look for look in best if look.kind != "reference"][: SMALL_LABELS - 1]
     labelled = policies + [look for look in best if look.kind == "reference"][:1]
