@@ -28,6 +28,11 @@ class Index:
         self._spare: list[int] = []
         self.rows = 0  # every row in use has a smaller number
 
+    @property
+    def live(self) -> int:
+        """How many ids are known."""
+        return self.rows - len(self._spare)
+
     def find(self, ids: U64) -> I64:
         """The row of each id, -1 where it is unknown."""
         rows = np.empty(len(ids), np.int64)

@@ -9,6 +9,7 @@ from crawlguide.predictors.layered.records import (
     PAGE,
     PARENTS,
     PLACE,
+    VISITED,
     WAITING,
 )
 
@@ -57,9 +58,9 @@ def find(rows, parents, fresh, links, pages):  # type: ignore[no-untyped-def]
             link.depth, link.distance = 0, FAR
             if parent >= 0:
                 page = pages[parent]
-                if page.found == 0:
-                    page.first = rows[number]
-                page.found = rows[number] - page.first + 1
+                if page.found == 0 or rows[number] != page.first + page.found:
+                    page.first, page.found = rows[number], 0  # it was fetched again, or old records serve again
+                page.found += 1
                 page.waiting += 1
                 link.depth = min(page.depth + 1, FAR)
                 link.abroad = link.places[0] != links[page.link].places[0]
@@ -118,6 +119,25 @@ def give_back(row, links, pages, places):  # type: ignore[no-untyped-def]
 
 
 @part
+def stop_waiting(link, pages, places):  # type: ignore[no-untyped-def]
+    """Whether it waited or was under way, it is fetched now."""
+    if link.state == WAITING:
+        leave(link, pages, places, 0)
+    elif link.state == GIVEN:
+        for level in range(link.levels):
+            places[link.places[level]].pending -= 1
+
+
+@kernel(nothing(I64, LINKS, PAGES, PLACES))
+def visit(rows, links, pages, places):  # type: ignore[no-untyped-def]
+    """Fetched, and nobody said what it is worth: these links neither wait nor are under way, and teach nothing yet."""
+    for row in rows:
+        stop_waiting(links[row], pages, places)
+        if links[row].state != DONE:
+            links[row].state = VISITED
+
+
+@part
 def pay_crawl(link, places, label, answered, crawl, tuning):  # type: ignore[no-untyped-def]
     """What the crawl as a whole learns: what pages pay, what new hosts do, how well it chooses."""
     if places[link.places[0]].fetched == 0:
@@ -136,11 +156,7 @@ def pay_crawl(link, places, label, answered, crawl, tuning):  # type: ignore[no-
 def arrive(row, page, label, answered, title, links, pages, places, crawl, tuning):  # type: ignore[no-untyped-def]
     """A link turns out to be a page of so much worth."""
     link, here = links[row], pages[page]
-    if link.state == WAITING:
-        leave(link, pages, places, 0)
-    elif link.state == GIVEN:
-        for level in range(link.levels):
-            places[link.places[level]].pending -= 1
+    stop_waiting(link, pages, places)
     again = link.state == DONE
     link.state, link.label, link.page = DONE, label, page
     here.link, here.label, here.title, here.depth = row, label, title, link.depth

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawlguide.core.crawls import Goal
-    from crawlguide.core.tables import F64, I64, U64, Mask
+    from crawlguide.core.tables import F32, F64, I64, U64, Mask
     from crawlguide.core.types import Ask, Batch, Fetches, Lesson, Links
 
 AROUND = 24  # links of the same page that are judged anew, on either side
@@ -133,7 +133,7 @@ class Layered:
         """What `/v1/stats` shows."""
         crawl, memory = self.memory.crawl.rows[0], self.memory
         return {
-            "urls": float(memory.index.rows), "pages": float(crawl["pages"]), "places": float(memory.places.used),
+            "urls": float(memory.index.live), "pages": float(crawl["pages"]), "places": float(memory.places.used),
             "hit_rate": float(crawl["good"] / max(crawl["tried"], 1.0)), "luck": float(crawl["luck"]),
             "examples": float(crawl["examples"]),
         }  # fmt: skip
@@ -154,18 +154,21 @@ class Layered:
 
     def learn(self, lesson: Lesson) -> U64 | None:
         told, memory, self._last = lesson.fetches, self.memory, None
-        back = np.array([error == RELEASED for error in told.error], np.bool_)
-        used = ~back & (told.status != LATE) & ~np.isnan(told.relevance)
         fetched = self._known(told.id)
+        back = np.array([error == RELEASED for error in told.error], np.bool_)
+        late = told.status == LATE
+        worth = self._worth(told, late)
+        used = ~back & ~np.isnan(worth) & (~late | (memory.links.rows["page"][fetched] < 0))
         for row in fetched[back].tolist():
             evidence.give_back(row, memory.links.rows, memory.pages.rows, memory.places.rows)
-        amended = self._amended(fetched, told, told.status == LATE)
+        evidence.visit(fetched[~back & ~late & ~used], memory.links.rows, memory.pages.rows, memory.places.rows)
+        amended = self._amended(fetched, worth, late & ~used)
         page = np.full(len(told), -1, np.int64)
         before = int(memory.crawl.rows["examples"][0])
-        page[used], taught = self._fetched(lesson, fetched[used], used)
+        page[used], taught = self._fetched(lesson, fetched[used], worth[used].astype(np.float32), used)
         found = self._found(lesson.links, page)
         hubs.open_pages(
-            page, memory.links.rows, memory.pages.rows, memory.places.rows, memory.crawl.rows, memory.hub.rows,
+            page[~late], memory.links.rows, memory.pages.rows, memory.places.rows, memory.crawl.rows, memory.hub.rows,
             memory.hub_words.rows, self.tuning,
         )  # fmt: skip
         memory.told(np.concatenate([fetched, found, amended]), page, taught)
@@ -180,11 +183,15 @@ class Layered:
             hearing.settle(self.memory, fresh, np.zeros((len(fresh), LEVELS), np.uint64))
         return rows
 
-    def _fetched(self, lesson: Lesson, rows: I64, used: Mask) -> tuple[I64, I64]:
+    def _worth(self, told: Fetches, late: Mask) -> F64:
+        """What each fetch was worth; NaN where nobody said."""
+        worth = np.where(late, np.clip(told.reward, 0.0, 1.0), told.relevance)
+        return np.where(failures(told), 0.0, worth)
+
+    def _fetched(self, lesson: Lesson, rows: I64, label: F32, used: Mask) -> tuple[I64, I64]:
         """What was fetched is learned; returns the pages, and the links that taught something."""
         told, memory = lesson.fetches.take(used), self.memory
-        failed = (told.status >= 400) | np.array([bool(error) for error in told.error], np.bool_)
-        label = np.where(failed, 0.0, told.relevance).astype(np.float32)
+        failed = failures(told)
         page = memory.claim_pages(rows)
         titles, texts = lesson.title[used].tolist(), lesson.text[used].tolist()
         title = hearing.read_pages(memory, self.aim, titles, texts, label, failed)
@@ -196,14 +203,14 @@ class Layered:
         )  # fmt: skip
         return page, np.concatenate([rows, again[again >= 0]])
 
-    def _amended(self, fetched: I64, told: Fetches, late: Mask) -> I64:
-        """Late rewards; returns the links whose evidence changed with them."""
+    def _amended(self, fetched: I64, worth: F64, late: Mask) -> I64:
+        """Late rewards of pages already judged; returns the links whose evidence changed with them."""
         memory, changed = self.memory, [fetched[:0]]
-        for row, reward in zip(fetched[late].tolist(), told.reward[late].tolist(), strict=True):
+        for row, reward in zip(fetched[late].tolist(), worth[late].tolist(), strict=True):
             page = int(memory.links.rows["page"][row])
             if page >= 0 and not np.isnan(reward):
                 evidence.amend(
-                    row, min(max(reward, 0.0), 1.0), memory.links.rows, memory.links.used, memory.pages.rows,
+                    row, reward, memory.links.rows, memory.links.used, memory.pages.rows,
                     memory.places.rows, memory.crawl.rows,
                 )  # fmt: skip
                 first, found = memory.pages.rows["first"][page], memory.pages.rows["found"][page]
@@ -235,3 +242,7 @@ class Layered:
         rows = np.concatenate(found)
         ids: U64 = links.rows["id"][rows[links.rows["state"][rows] == WAITING]]
         return ids
+
+
+def failures(told: Fetches) -> Mask:
+    return (told.status >= 400) | np.array([bool(error) for error in told.error], np.bool_)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crawlguide.predictors.layered.evidence import FAR
 from crawlguide.predictors.layered.records import (
     COLUMNS,
     CRAWL,
     EXAMPLE,
+    GIVEN,
     HOST,
     LINK,
     MEANING,
@@ -69,7 +71,7 @@ class Memory:
 
     def claim(self, ids: U64) -> tuple[I64, I64]:
         """The record of each URL, and 1 for those that are new; of many the oldest are forgotten."""
-        if self.index.rows + len(ids) > self.most:
+        if self.index.live + len(ids) > self.most:
             self._forget(len(ids))
         rows, new = self.index.claim(ids)
         self.links.fit(self.index.rows)
@@ -78,15 +80,17 @@ class Memory:
         self.links.rows["id"][fresh_rows] = ids[new != 0]
         for name in ("parents", "finder", "page"):
             self.links.rows[name][fresh_rows] = -1
+        self.links.rows["distance"][fresh_rows] = FAR
         return rows, new
 
     def _forget(self, wanted: int) -> None:
-        """In the order of their records, round and round."""
+        """In the order of their records, round and round; not those that are under way."""
         crawl = self.crawl.rows
         count = min(max(wanted, FORGOTTEN_AT_ONCE), self.index.rows)
         rows = (int(crawl["forgotten"][0]) + np.arange(count)) % self.index.rows
-        here = self.index.find(self.links.rows["id"][rows]) == rows
-        self.index.forget(rows[here][::-1])
+        known = self.index.find(self.links.rows["id"][rows]) == rows
+        rows = rows[known & (self.links.rows["state"][rows] != GIVEN)]
+        self.index.forget(rows[::-1])
         self.links.rows["id"][rows] = 0
         crawl["forgotten"] += count
         self.links.changed(rows)

@@ -13,7 +13,7 @@ LEVELS = 5  # of places: the host, three folders, and how the last name begins
 COLUMNS = 32  # room for dense features
 UNKNOWN = -1
 
-WAITING, GIVEN, DONE = 0, 1, 2
+WAITING, GIVEN, DONE, VISITED = 0, 1, 2, 3  # visited: fetched, and nobody said what it is worth
 
 LINK = np.dtype(
     [
