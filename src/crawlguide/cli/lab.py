@@ -29,7 +29,9 @@ app.add_typer(webs, name="lab", help="Prove which order of fetching finds more, 
 def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
     web: WebOption = "synthetic",
     tasks: Annotated[str, typer.Option(help="all, or names with commas between them.")] = "all",
-    policies: Annotated[str, typer.Option(help="all, or names with commas between them.")] = "all",
+    policies: Annotated[
+        str, typer.Option(help="all, or names with commas between them, such as layered[without=draws].")
+    ] = "all",
     seeds_from: Annotated[
         Literal["auto", "portal", "near", "far"], typer.Option(help="Where a crawl begins; auto: portal, else far.")
     ] = "auto",
@@ -85,6 +87,7 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
 def _made(todo: Sequence[Job], kept: Path | None) -> list[Run]:
     """All runs, with a bar for whoever watches; on Ctrl-C with a word on how to go on."""
     from rich.console import Console  # noqa: PLC0415
+    from rich.markup import escape  # noqa: PLC0415
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from crawlguide.lab import runs  # noqa: PLC0415
@@ -96,7 +99,7 @@ def _made(todo: Sequence[Job], kept: Path | None) -> list[Run]:
         try:
             for one in runs.done(todo, kept):
                 found.append(one)
-                progress.update(bar, advance=1, description=f"{one.policy} on {one.task}")
+                progress.update(bar, advance=1, description=escape(f"{one.policy} on {one.task}"))
         except KeyboardInterrupt:
             progress.stop()
             if kept is not None and (made := runs.finished(todo, kept)):
@@ -126,7 +129,9 @@ def _without_places(words: Sequence[str]) -> list[str]:
 
 
 def _names(words: str) -> list[str]:
-    names = [word.strip() for word in words.split(",") if word.strip()]
+    from crawlguide.lab.optioned import listed  # noqa: PLC0415
+
+    names = listed(words)
     if not names:
         raise ConfigError(f"expected names with commas between them, got {words!r}")
     return names

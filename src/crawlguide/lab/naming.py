@@ -2,6 +2,7 @@
 
 random, keyword, …     a policy of `lab/policies`, independent of the product
 layered, guide:random  a strategy of the product; the prefix tells it from the lab's policy of that name
+layered[without=draws] the same with options, as `lab/optioned.py` reads them
 oracle                 all references: oracle-one-hop, oracle-full and the ceiling
 """
 
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from crawlguide.core import plugs
 from crawlguide.core.errors import ConfigError
 from crawlguide.guide import strategies
-from crawlguide.lab import policies
+from crawlguide.lab import optioned, policies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,13 +41,24 @@ def chosen(words: Sequence[str]) -> list[str]:
             names += [*(kind for kind in policies.kinds() if kind not in REFERENCES), DEFAULT, *REFERENCES]
         elif word == "oracle":
             names += REFERENCES
-        elif word in known():
-            names.append(word)
         else:
-            near = difflib.get_close_matches(word, known(), 1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ConfigError(f"--policies: expected all, oracle or some of {', '.join(known())}; got {word!r}{hint}")
+            names.append(_checked(word))
     return list(dict.fromkeys(names))
+
+
+def _checked(policy: str) -> str:
+    """A name that is known, with options that its strategy takes: what is wrong is said before anything runs."""
+    name, said = optioned.parted(policy)
+    if name not in known():
+        near = difflib.get_close_matches(name, known(), 1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ConfigError(f"--policies: expected all, oracle or some of {', '.join(known())}; got {name!r}{hint}")
+    if said is None:
+        return policy
+    if is_reference(name) or is_of_the_lab(name):
+        raise ConfigError(f"--policies: expected options of a strategy of the product only, got {policy!r}")
+    optioned.check(name.removeprefix(OURS), said)
+    return policy
 
 
 def is_reference(policy: str) -> bool:
@@ -59,7 +71,10 @@ def is_of_the_lab(policy: str) -> bool:
 
 def strategy(policy: str) -> dict[str, Any]:
     """What a crawl's definition says to be ordered so."""
-    return {"kind": policies.plug(policy) if is_of_the_lab(policy) else policy.removeprefix(OURS)}
+    if is_of_the_lab(policy):
+        return {"kind": policies.plug(policy)}
+    name, said = optioned.parted(policy.removeprefix(OURS))
+    return {"kind": name, **optioned.read(name, said or "")}
 
 
 def plugins() -> tuple[str, ...]:
