@@ -31,7 +31,7 @@ def _with_keys(page: str) -> str:
 
 def _keys() -> str:
     rows = [f"| `{key}` | `{_plain(default)}` | {_linked(MEANINGS[key])} |" for key, (_, default) in keys().items()]
-    return _table(("key", "default", "meaning"), rows)
+    return table(("key", "default", "meaning"), rows)
 
 
 def _linked(meaning: str) -> str:
@@ -48,7 +48,7 @@ def _endpoints() -> str:
         "A server describes itself: `/docs` is this page for people, with the version that runs there, and\n"
         "`/openapi.json` the same for programs (OpenAPI 3.1). What the fields mean is told in\n"
         "[the guide protocol](protocol.md), what goes wrong in [errors](errors.md).\n\n"
-        + _table(("method", "path", "what it does", "takes", "gives"), rows)
+        + table(("method", "path", "what it does", "takes", "gives"), rows)
         + "\n## Messages\n"
         + "".join(_message(one) for one in known.messages)
     )
@@ -63,7 +63,7 @@ def _endpoint(one: Endpoint) -> str:
 def _message(one: Message) -> str:
     about = f"\n{one.about}\n" if one.about else ""
     rows = [f"| `{field.name}` | {_held(field)} | {_needed(field)} |" for field in one.fields]
-    return f"\n### {one.name}\n{about}\n" + _table(("field", "holds", ""), rows)
+    return f"\n### {one.name}\n{about}\n" + table(("field", "holds", ""), rows)
 
 
 def _held(field: Field | None) -> str:
@@ -81,7 +81,7 @@ def _plain(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _table(head: tuple[str, ...], rows: list[str]) -> str:
+def table(head: tuple[str, ...], rows: list[str]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *rows]
     return "".join(re.sub(r"  +", " ", line).rstrip() + "\n" for line in lines)
 

@@ -1,0 +1,76 @@
+"""Write docs/explain/columns.md: what speaks for a link, column by column, as `layered` has them.
+
+`python -m scripts.columns` writes it; a test compares what is written with what it would write.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crawlguide.predictors.layered.columns import NAMES, PRIOR
+from crawlguide.predictors.layered.records import LEVELS, MEANING, PARENTS
+from crawlguide.predictors.layered.tuning import PARTS
+from scripts.reference import DOCS, table
+
+PAGE: Path = DOCS / "explain" / "columns.md"
+LINK, FINDER, HOST = "the link", "the page that made it known", "its host"
+SOME_PARENTS, BESIDE = f"{PARENTS} pages that link here", "6 links beside it"
+ALL_PLACES, LAST_PLACE, MEANT = f"up to {LEVELS} places", "its host and its last place", f"{MEANING} numbers"
+MEANINGS = {  # what a column says, and which records it looks at
+    "always": ("1, whatever the link: what all have in common", "nothing"),
+    "parents": ("worth of all fetched pages that link here, as a share of them", LINK),
+    "best parent": ("worth of the best of them", LINK),
+    "good parents": ("how much worth they have together (logarithm)", LINK),
+    "bad parents": ("how many of them have none (logarithm)", LINK),
+    "mean yield": ("what other links of the same pages paid, on the mean of these pages", SOME_PARENTS),
+    "best yield": ("the same of the page whose links paid best", SOME_PARENTS),
+    "neighbours": ("what links beside it paid, on the page that made it known; nearer ones count more", BESIDE),
+    "host": ("what its host pays of late", HOST),
+    "place": ("what its smallest place pays, drawn to what the rest of the places around it pays", ALL_PLACES),
+    "words in anchor": ("share of the goal's words that the link's text has", LINK),
+    "words in address": ("share of the goal's words that the URL has", LINK),
+    "unknown host": ("1 if nothing was fetched from its host yet", HOST),
+    "answers": ("how likely it answers at all, by host and place (logarithm)", LAST_PLACE),
+    "new place": ("1 / (1 + pages fetched from its smallest place)", LAST_PLACE),
+    "depth": ("links from a seed, at most 10, divided by 10", LINK),
+    "path": ("folders in its URL, at most 10, divided by 10", LINK),
+    "abroad": ("1 if it leads to another host than the page it was found on", LINK),
+    "finder": ("worth of the page that made it known", FINDER),
+    "anchor meaning": ("how near the link's text is to the goal, among all texts seen so far", LINK),
+    "address meaning": ("how near the words of the URL are to the goal, among all URLs seen so far", LINK),
+    "best meaning": ("the better of the two, if above the mean", LINK),
+    "title meaning": ("how near the titles of pages that link here are to the goal, among all titles", SOME_PARENTS),
+    "liking": ("how alike it is to pages that were of worth, less how alike to the others", MEANT),
+    "parents and yield": ("`parents` times `mean yield`, divided by 4: good pages whose links pay", SOME_PARENTS),
+    "near worth": ("1 / (1 + links from the nearest page of worth on the way to it)", LINK),
+    "little known host": ("1 / √(1 + pages fetched from its host), if the host answers", HOST),
+    "query": ("1 if the URL has a query", LINK),
+}  # fmt: skip
+
+
+def page() -> str:
+    rows = [
+        f"| {name} | {_meaning(name)} | {weight:.1f} | {_parts(name)} |"
+        for name, weight in zip(NAMES, PRIOR, strict=False)
+    ]
+    return (
+        "# What speaks for a link\n\n"
+        "The columns that [`layered`](ordering.md) weighs, out of the code. Rates are differences of log-odds to what\n"
+        "a page of the crawl is worth of late: 0 says *as usual*. A crawl begins with the weight given here, and\n"
+        "learns from then on. The last column says which `without` leaves it out. However large a crawl is, a column\n"
+        "looks at these records and at the one of the crawl.\n\n"
+        + table(("column", "says", "looks at", "first weight", "part"), rows)
+    )  # fmt: skip
+
+
+def _meaning(name: str) -> str:
+    says, looks_at = MEANINGS[name]
+    return f"{says} | {looks_at}"
+
+
+def _parts(name: str) -> str:
+    return ", ".join(f"`{part}`" for part, (columns, _) in PARTS.items() if name in columns)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,28 @@
+"""The pages about `layered` are what the code says: every column, every part, and the drawing is that of the table."""
+
+from __future__ import annotations
+
+from scripts import columns, parts
+
+from crawlguide.predictors.layered.columns import NAMES
+from crawlguide.predictors.layered.tuning import PARTS
+
+ORDERING = columns.PAGE.with_name("ordering.md")
+
+
+def test_the_page_of_columns_is_up_to_date() -> None:
+    assert columns.PAGE.read_text() == columns.page(), "run python -m scripts.columns"
+
+
+def test_every_column_has_a_meaning() -> None:
+    assert tuple(columns.MEANINGS) == NAMES
+
+
+def test_every_part_that_can_be_left_out_is_explained() -> None:
+    text = ORDERING.read_text()
+    assert [part for part in PARTS if f"`{part}`" not in text] == []
+
+
+def test_the_drawing_shows_the_table() -> None:
+    assert {row.web for row in parts.rows()} == {"docsweb", "wikispeedia"}
+    assert parts.DRAWING.read_text() == parts.drawing(), "run python -m scripts.parts"
