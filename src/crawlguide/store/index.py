@@ -55,10 +55,11 @@ class Index:
         self._take(spare)
         return rows, fresh
 
-    def forget(self, rows: I64) -> None:
-        """Unknown from now on; the rows will serve new ids."""
+    def forget(self, rows: I64, *, patient: bool = False) -> None:
+        """Unknown from now on; the rows will serve new ids, the last first; `patient`: after those that are spare."""
         kernels.forget_all(self.ids[rows], self.ids, self._slots, self._starts, self._orders)
-        self._spare.extend(rows.tolist())
+        at = 0 if patient else len(self._spare)
+        self._spare[at:at] = rows.tolist()
 
     def load(self, count: int, rows: I64) -> None:
         """Take over ids that were written down: these of `count` rows are in use, the others are spare."""

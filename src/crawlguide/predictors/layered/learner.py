@@ -83,19 +83,19 @@ class Layered:
         return Also(memory.links.rows["id"][rows] if rows else NOTHING, frozenset(names))
 
     def _draw(self, names: list[str], rows: list[int]) -> None:
-        """A host or a page, in turn as chance has it."""
+        """A host or a page, in turn as chance has it; a host where no page has links that wait."""
         memory, crawl = self.memory, self.memory.crawl.rows
-        if int(crawl["draws"][0]) % 2:
-            host = arms.draw_host(self.seed, crawl, memory.hosts.rows, memory.hosts.used, memory.places.rows)
-            if host >= 0:
-                self._hosts_drawn.append(int(memory.hosts.rows["place"][host]))
-                names.append(memory.hosts.rows["name"][host].decode())
-        else:
+        if int(crawl["draws"][0]) % 2 == 0:
             page = arms.draw_page(self.seed, crawl, memory.pages.rows, memory.pages.used)
             best = self._best_of(page) if page >= 0 else -1
             if best >= 0:
                 self._pages_drawn.append(page)
                 rows.append(best)
+                return
+        host = arms.draw_host(self.seed, crawl, memory.hosts.rows, memory.hosts.used, memory.places.rows)
+        if host >= 0:
+            self._hosts_drawn.append(int(memory.hosts.rows["place"][host]))
+            names.append(memory.hosts.rows["name"][host].decode())
 
     def _best_of(self, page: int) -> int:
         """The best waiting link that a page made known, among some of them; -1: none waits."""

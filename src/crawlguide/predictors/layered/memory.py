@@ -71,7 +71,8 @@ class Memory:
 
     def claim(self, ids: U64) -> tuple[I64, I64]:
         """The record of each URL, and 1 for those that are new; of many the oldest are forgotten."""
-        if self.index.live + len(ids) > self.most:
+        room = self.index.rows if self.crawl.rows["forgotten"][0] else self.most  # once round, always round
+        if self.index.live + len(ids) > room:
             self._forget(len(ids))
         rows, new = self.index.claim(ids)
         self.links.fit(self.index.rows)
@@ -90,7 +91,7 @@ class Memory:
         rows = (int(crawl["forgotten"][0]) + np.arange(count)) % self.index.rows
         known = self.index.find(self.links.rows["id"][rows]) == rows
         rows = rows[known & (self.links.rows["state"][rows] != GIVEN)]
-        self.index.forget(rows[::-1])
+        self.index.forget(rows[::-1], patient=True)
         self.links.rows["id"][rows] = 0
         crawl["forgotten"] += count
         self.links.changed(rows)

@@ -1,0 +1,34 @@
+"""Lessons as a guide makes them, for a learner that stands alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from crawlguide.core import urls
+from crawlguide.core.columns import texts
+from crawlguide.core.messages import Fetch
+from crawlguide.core.types import Lesson, Seed
+from crawlguide.guide import intake
+from crawlguide.guide.running import judged
+from tests.support import CRAWL, NOW
+
+RULES = intake.Rules(judge=lambda fetch: judged(fetch, None), verdict=lambda _: None)
+
+
+def seeds(*found: str) -> Lesson:
+    links, nobody = intake.seeded([Seed(url) for url in found], RULES), texts([])
+    return Lesson(NOW, intake.FetchColumns().columns(""), nobody, nobody, links, np.ones(len(links), np.bool_))
+
+
+def told(*fetches: dict[str, Any]) -> Lesson:
+    messages = msgspec.convert(list(fetches), list[Fetch])
+    report = intake.reported(messages, CRAWL, "c-1", NOW, RULES)
+    title, text = texts([one.title or "" for one in messages]), texts([one.text or "" for one in messages])
+    return Lesson(NOW, report.fetches, title, text, report.links, np.ones(len(report.links), np.bool_))
+
+
+def ids(*found: str) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    return np.array([urls.identity(urls.canonical(url)) for url in found], np.uint64)

@@ -1,0 +1,211 @@
+"""What `layered` counts and what it makes of it, against what can be worked out by hand."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import pytest
+
+from crawlguide.core.errors import MalformedRequest
+from crawlguide.predictors.layered import tuning
+from crawlguide.predictors.layered.columns import NAMES, PRIOR
+from crawlguide.predictors.layered.evidence import FAR
+from crawlguide.predictors.layered.records import DONE, VISITED, WAITING
+from tests.strategies.alone import A, column, learner, link, linked, page, place
+from tests.strategies.lessons import ids, seeds, told
+from tests.support import batch, fetched
+
+PAGES = tuple(f"{A}page/{number}" for number in range(4))
+MEMORY = tuning.CHOSEN["memory"]
+
+
+# evidence
+
+
+def test_a_page_that_links_here_counts_once() -> None:
+    found, target = learner(), A + "target"
+    found.learn(seeds(*PAGES))
+    assert link(found, PAGES[0])["count"] == 0  # a seed stands on no page
+    found.learn(told(fetched(PAGES[0], target, target, relevance=1.0)))
+    found.learn(told(fetched(PAGES[0], target, relevance=1.0)))
+    assert (link(found, target)["count"], link(found, target)["sum"]) == (1, 1)
+    found.learn(told(fetched(PAGES[1], target, relevance=0.25), fetched(PAGES[2], target, relevance=0.0)))
+    one = link(found, target)
+    assert (one["count"], one["sum"], one["best"]) == (3, 1.25, 1)
+    assert (one["depth"], one["distance"]) == (1, 1)
+
+
+def test_what_nobody_had_found_is_near_to_nothing() -> None:
+    found = learner()
+    found.learn(told(fetched(A, A + "x", relevance=0.0)))
+    assert (link(found, A)["distance"], link(found, A + "x")["distance"]) == (FAR, FAR)
+
+
+def test_pages_and_places_are_paid_and_newer_fetches_count_more() -> None:
+    found, children = learner(), [f"{A}x/{number}" for number in range(3)]
+    found.learn(told(fetched(PAGES[0], *children, relevance=0.0)))
+    found.learn(told(fetched(children[0], relevance=1.0)))
+    found.learn(told(fetched(children[1], relevance=0.0)))
+    assert page(found, PAGES[0])["good"] == pytest.approx(MEMORY)
+    assert page(found, PAGES[0])["tried"] == pytest.approx(MEMORY + 1.0)
+    assert page(found, PAGES[0])["waiting"] == 1
+    folder = place(found, children[2], 1)
+    assert (folder["fetched"], folder["total"], folder["waiting"]) == (2, 1, 1)
+    assert folder["good"] == pytest.approx(MEMORY)
+    still = learner("", "forgetting")
+    still.learn(told(fetched(PAGES[0], *children, relevance=0.0)))
+    still.learn(told(fetched(children[0], relevance=1.0), fetched(children[1], relevance=0.0)))
+    assert (place(still, children[2], 1)["good"], place(still, children[2], 1)["tried"]) == (1, 2)
+
+
+def test_neighbours_on_the_page_that_found_a_link_speak_for_it() -> None:
+    found = learner()
+    found.learn(told(fetched(A, *(f"https://h{number}.org/" for number in range(8)), relevance=0.0)))
+    found.learn(told(fetched("https://h1.org/", relevance=1.0)))
+    near, beside, far = (column(found, f"https://h{number}.org/", "neighbours") for number in (2, 4, 5))
+    assert near > beside > far == 0.0
+
+
+def test_a_fetch_counts_once_however_small_its_place() -> None:
+    found, many = learner(), [f"{A}x/y/{number}" for number in range(6)]
+    found.learn(seeds(*many))
+    found.learn(told(*(fetched(url, relevance=1.0) for url in many[:5])))
+    crawl, folder = found.memory.crawl.rows[0], place(found, many[5], 2)
+    usual = (crawl["good"] + 0.3) / (crawl["tried"] + 6.0)
+    paid = (folder["good"] + 3.0 * usual) / (folder["tried"] + 3.0)
+    expected = log(paid / (1 - paid)) - log(usual / (1 - usual))
+    assert column(found, many[5], "place") == pytest.approx(expected, rel=1e-3)
+    assert column(found, many[5], "host") == pytest.approx(expected, rel=1e-3)
+
+
+def test_what_is_under_way_counts_against_its_place_until_it_is_told() -> None:
+    found, many = learner(), [f"{A}x/{number}" for number in range(6)]
+    found.learn(seeds(*many))
+    found.learn(told(fetched(many[0], relevance=1.0)))
+    before = column(found, many[5], "place")
+    found.given(batch(many[1:4]))
+    assert place(found, many[5])["pending"] == 3
+    assert column(found, many[5], "place") < before
+    found.learn(told(*({"url": url, "error": "released"} for url in many[1:4])))
+    assert (place(found, many[5])["pending"], place(found, many[5])["waiting"]) == (0, 5)
+    assert column(found, many[5], "place") == pytest.approx(before)
+    assert link(found, many[1])["state"] == WAITING
+    assert place(found, many[5])["fetched"] == 1
+
+
+def test_who_fails_is_learned_although_nobody_says_what_it_is_worth() -> None:
+    found = learner()
+    found.learn(seeds(*PAGES))
+    found.given(batch(PAGES[:2]))
+    found.learn(told({"url": PAGES[0], "error": "timeout"}, {"url": PAGES[1], "status": 404}))
+    host = place(found, PAGES[2])
+    assert (host["fetched"], host["alive"], host["pending"]) == (2, 0, 0)
+    assert host["failed"] == pytest.approx(1.0 + MEMORY)
+    assert link(found, PAGES[0])["state"] == DONE
+    assert column(found, PAGES[2], "answers") < -0.5
+
+
+def test_a_page_that_nobody_judged_teaches_nothing_until_somebody_does() -> None:
+    found = learner()
+    found.learn(seeds(*PAGES))
+    found.given(batch(PAGES[:1]))
+    found.learn(told(fetched(PAGES[0], A + "x")))
+    assert link(found, PAGES[0])["state"] == VISITED
+    assert (place(found, PAGES[0])["fetched"], place(found, PAGES[0])["pending"]) == (0, 0)
+    assert found.stats()["examples"] == 0
+    found.learn(told({"url": PAGES[0], "reward": 0.75}))
+    assert (link(found, PAGES[0])["state"], link(found, PAGES[0])["label"]) == (DONE, 0.75)
+    assert (place(found, PAGES[0])["fetched"], place(found, PAGES[0])["total"]) == (1, 0.75)
+    assert found.stats()["examples"] == 1
+
+
+def test_a_late_reward_takes_the_place_of_what_was_said() -> None:
+    found, children = learner(), (A + "x", A + "y")
+    found.learn(told(fetched(PAGES[0], *children, relevance=0.0)))
+    changed = found.learn(told({"url": PAGES[0], "reward": 3.0}))  # no page is worth more than 1
+    assert changed is not None
+    assert set(changed.tolist()) >= set(ids(*children).tolist())
+    assert (link(found, PAGES[0])["label"], page(found, PAGES[0])["label"]) == (1, 1)
+    assert [(link(found, url)["sum"], link(found, url)["best"]) for url in children] == [(1, 1), (1, 1)]
+    assert (place(found, PAGES[0])["total"], place(found, PAGES[0])["fetched"]) == (1, 1)
+    found.learn(told({"url": PAGES[0], "reward": 0.0}))
+    assert (link(found, children[0])["sum"], place(found, PAGES[0])["good"]) == (0, 0)
+
+
+# chances
+
+
+@pytest.mark.parametrize("worth", [0.0, 1.0])
+def test_chances_move_towards_what_came_of_them(worth: float) -> None:
+    found = learner("", "learning", "exploration", "places", "neighbours")  # the weights stay as they are
+    many = [f"https://h{number}.org/" for number in range(100)]
+    found.learn(seeds(*many))
+    for number in range(0, 90, 10):
+        found.learn(told(*(fetched(url, relevance=worth) for url in many[number : number + 10])))
+    crawl = found.memory.crawl.rows[0]
+    assert (crawl["offset"] > 0) == (worth > 0.5)
+    promised = float(found.predict(batch(many[95:96]))[0])
+    crawl["offset"], crawl["steepness"] = 0.0, 1.0
+    raw = float(found.predict(batch(many[95:96]))[0])
+    assert abs(promised - worth) < abs(raw - worth)
+
+
+def test_words_that_paid_are_learned() -> None:
+    found = learner()
+    for number in range(15):
+        good, bad = f"https://g{number}.org/", f"https://b{number}.org/"
+        links = [linked(good, "lovely birds"), linked(bad, "cheap cars")]
+        found.learn(told({"url": f"{A}{number}", "status": 200, "relevance": 0.0, "outlinks": links}))
+        found.learn(told(fetched(good, relevance=1.0), fetched(bad, relevance=0.0)))
+    links = [linked("https://x.org/", "many birds"), linked("https://y.org/", "many cars")]
+    found.learn(told({"url": A, "status": 200, "relevance": 0.0, "outlinks": links}))
+    birds, cars = found.predict(batch(["https://x.org/", "https://y.org/"]))
+    assert birds > 1.5 * cars
+
+
+def test_hubs_are_learned_by_place() -> None:
+    found = learner()
+    rich, poor = [[f"{A}{kind}/{number}" for number in range(12)] for kind in ("list", "item")]
+    found.learn(seeds(*rich, *poor))
+    for number in range(10):
+        links = [f"https://h{number}.org/{link}" for link in range(50)]
+        found.learn(told(fetched(rich[number], *links, relevance=0.0), fetched(poor[number], relevance=0.0)))
+    hub, leaf = found.explore(batch([rich[11], poor[11]]))
+    assert hub > leaf
+    without = learner("", "exploration")
+    without.learn(seeds(*rich))
+    assert without.explore(batch(rich[:2])).tolist() == [0.0, 0.0]
+
+
+def test_a_link_nobody_heard_of_has_the_chance_of_any_page() -> None:
+    found = learner()
+    assert found.predict(batch([A])) == pytest.approx([0.05])
+    assert found.because(batch([A])) == ["nothing was learned of it yet"]
+
+
+# parts that can be left out
+
+
+def test_a_part_that_is_none_is_refused_by_name() -> None:
+    with pytest.raises(MalformedRequest, match=r"strategy\.without: expected some of parents, .*'luck'") as refused:
+        tuning.tuned(["yield", "luck"])
+    assert refused.value.field == "strategy.without"
+
+
+@pytest.mark.parametrize("part", tuning.PARTS)
+def test_a_part_that_is_left_out_says_nothing(part: str) -> None:
+    found = learner("birds", part)
+    links = [linked("https://b.org/x/birds", "birds"), linked("https://c.org/", "cars")]
+    found.learn(told({"url": A, "status": 200, "relevance": 1.0, "title": "birds", "outlinks": links}))
+    found.learn(told(fetched("https://c.org/", "https://b.org/x/birds", relevance=1.0)))
+    for name in tuning.PARTS[part][0]:
+        assert column(found, "https://b.org/x/birds", name) == 0.0
+    for name, number in tuning.PARTS[part][1].items():
+        assert found.tuning[name][0] == number
+    assert np.isfinite(found.predict(batch(["https://b.org/x/birds"]))).all()
+
+
+def test_without_a_prior_weights_begin_at_nothing() -> None:
+    assert not learner("", "prior").memory.dense.rows["weight"].any()
+    assert learner().memory.dense.rows["weight"][: len(NAMES)].tolist() == PRIOR[: len(NAMES)].tolist()
