@@ -22,6 +22,7 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "scorer": {"kind": "scorer"},
     "opic": {"kind": "opic"},
     "pagerank": {"kind": "pagerank"},
+    "layered": {"kind": "layered"},
 }
 
 

@@ -111,6 +111,7 @@ class Layered:
             return mark
         rows, links = self.memory.find(batch.id), self.memory.links.rows
         known = np.flatnonzero(rows >= 0)
+        known = known[rows[known].argsort()]  # of equals the first that was found, in whatever order a store has them
         wish = self._looked(batch)[1]
         host, finder = links["places"][rows, 0], links["finder"][rows]
         for column, arms_drawn in ((host, self._hosts_drawn), (finder, self._pages_drawn)):
