@@ -57,7 +57,7 @@ def _bar(row: Row, x: int, y: int, scale: float) -> str:
         _text(x, y + 15, row.part)
         + f'<rect x="{x + LEFT}" y="{y}" width="{early}" height="{BAR / 2:g}" fill="{DARK}"/>\n'
         + f'<rect x="{x + LEFT}" y="{y + BAR / 2:g}" width="{late}" height="{BAR / 2:g}" fill="{PALE}"/>\n'
-        + _text(x + LEFT + early + 6, y + 15, f"{row.early:.3f}".removeprefix("0"))
+        + _text(x + LEFT + WIDE + 12, y + 15, f"{row.early:.3f}".removeprefix("0"))
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scripts import columns, parts
 
 from crawlguide.predictors.layered.columns import NAMES
+from crawlguide.predictors.layered.records import EXAMPLE, HOST, LINK, PAGE, PLACE, WEIGHT
 from crawlguide.predictors.layered.tuning import PARTS
 
 ORDERING = columns.PAGE.with_name("ordering.md")
@@ -21,6 +22,12 @@ def test_every_column_has_a_meaning() -> None:
 def test_every_part_that_can_be_left_out_is_explained() -> None:
     text = ORDERING.read_text()
     assert [part for part in PARTS if f"`{part}`" not in text] == []
+
+
+def test_the_bytes_of_what_is_kept_are_those_of_the_records() -> None:
+    table = ORDERING.read_text().partition("| kept | bytes |")[2].partition("\n\n")[0]
+    told = [int(line.split("|")[2]) for line in table.splitlines()[2:]]
+    assert told == [kind.itemsize for kind in (LINK, PLACE, PAGE, HOST, EXAMPLE, WEIGHT)]
 
 
 def test_the_drawing_shows_the_table() -> None:
