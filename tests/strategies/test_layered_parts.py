@@ -114,6 +114,7 @@ def test_a_page_that_nobody_judged_teaches_nothing_until_somebody_does() -> None
     assert link(found, PAGES[0])["state"] == VISITED
     assert (place(found, PAGES[0])["fetched"], place(found, PAGES[0])["pending"]) == (0, 0)
     assert found.stats()["examples"] == 0
+    assert link(found, A + "x")["count"] == 0  # it speaks neither for nor against its links
     found.learn(told({"url": PAGES[0], "reward": 0.75}))
     assert (link(found, PAGES[0])["state"], link(found, PAGES[0])["label"]) == (DONE, 0.75)
     assert (place(found, PAGES[0])["fetched"], place(found, PAGES[0])["total"]) == (1, 0.75)

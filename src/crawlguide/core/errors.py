@@ -15,7 +15,7 @@
     │   └── RateLimited         too many requests; says when to come back
     ├── UnavailableError        we may recover; try again
     │   ├── StoreUnavailable    the store does not answer
-    │   ├── ModelUnavailable    a model is late or broken; the heuristic stands in
+    │   ├── ModelUnavailable    a model is late or broken
     │   └── Draining            the server is shutting down
     ├── StorageFull             no room left; reads go on
     └── DataError               something we stored is wrong; the part is refused
