@@ -102,8 +102,19 @@ def test_who_fails_is_learned_although_nobody_says_what_it_is_worth() -> None:
     host = place(found, PAGES[2])
     assert (host["fetched"], host["alive"], host["pending"]) == (2, 0, 0)
     assert host["failed"] == pytest.approx(1.0 + MEMORY)
-    assert link(found, PAGES[0])["state"] == DONE
     assert column(found, PAGES[2], "answers") < -0.5
+
+
+def test_what_failed_may_pay_at_another_time() -> None:
+    found = learner()
+    found.learn(seeds(*PAGES))
+    found.learn(told({"url": PAGES[0], "error": "timeout"}))
+    found.learn(told(fetched(PAGES[0], A + "x", relevance=1.0)))
+    host = place(found, PAGES[0])
+    assert (host["fetched"], host["alive"], host["total"]) == (2, 1, 1)
+    assert (link(found, A + "x")["count"], link(found, A + "x")["sum"]) == (1, 1)
+    found.learn(told(fetched(PAGES[0], relevance=1.0)))  # but a page that is fetched again is no other page
+    assert place(found, PAGES[0])["fetched"] == 2
 
 
 def test_a_page_that_nobody_judged_teaches_nothing_until_somebody_does() -> None:

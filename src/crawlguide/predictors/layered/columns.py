@@ -7,7 +7,7 @@ column is the same online, in a replay and in an explanation.
 import numpy as np
 
 from crawlguide.core.kernels import part
-from crawlguide.predictors.layered.records import COLUMNS, DONE, PARENTS
+from crawlguide.predictors.layered.records import COLUMNS, DONE, FAILED, PARENTS
 
 FEW_NEIGHBOURS = 1.0
 ANCHOR, ADDRESS, TITLE = 0, 1, 2
@@ -60,7 +60,7 @@ def neighbours(row, links, used, usual):  # type: ignore[no-untyped-def]
     good, weight, finder = FEW_NEIGHBOURS * usual, FEW_NEIGHBOURS, links[row].finder
     for step in range(1, REACH + 1):
         for other in (row - step, row + step):
-            if 0 <= other < used and links[other].finder == finder and links[other].state == DONE:
+            if 0 <= other < used and links[other].finder == finder and links[other].state in (DONE, FAILED):
                 good += links[other].label / step
                 weight += 1.0 / step
     return odds(good / weight) - odds(usual)

@@ -4,6 +4,7 @@ from crawlguide.core.kernels import F32, I64, U8, kernel, nothing, one_f64, one_
 from crawlguide.predictors.layered.records import (
     CRAWL,
     DONE,
+    FAILED,
     GIVEN,
     LINK,
     PAGE,
@@ -158,7 +159,7 @@ def arrive(row, page, label, answered, title, links, pages, places, crawl, tunin
     link, here = links[row], pages[page]
     stop_waiting(link, pages, places)
     again = link.state == DONE
-    link.state, link.label, link.page = DONE, label, page
+    link.state, link.label, link.page = DONE if answered else FAILED, label, page
     here.link, here.label, here.title, here.depth = row, label, title, link.depth
     here.distance = 0 if label >= 0.5 else link.distance
     if not again:

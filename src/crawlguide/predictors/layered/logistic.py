@@ -103,7 +103,10 @@ def learn(  # type: ignore[no-untyped-def]
     seed, rows, label, answered, title, page, taste, tunings, links, used, pages, places, crawls, examples, dense,
     words, again,
 ):  # fmt: skip
-    """Learn from each fetch by what was known before it, then let it be known; `again` gets the links of replays."""
+    """Learn from each fetch by what was known before it, then let it be known; `again` gets the links of replays.
+
+    A page that is fetched again teaches nothing; one that failed does, when it answers at last.
+    """
     crawl, tuning, columns = crawls[0], tunings[0], np.zeros(COLUMNS, np.float32)
     for number in range(len(rows)):
         row = rows[number]

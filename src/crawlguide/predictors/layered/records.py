@@ -13,7 +13,8 @@ LEVELS = 5  # of places: the host, three folders, and how the last name begins
 COLUMNS = 32  # room for dense features
 UNKNOWN = -1
 
-WAITING, GIVEN, DONE, VISITED = 0, 1, 2, 3  # visited: fetched, and nobody said what it is worth
+WAITING, GIVEN, DONE = 0, 1, 2
+VISITED, FAILED = 3, 4  # fetched, and nobody said what it is worth; and what did not answer, and may at another time
 
 LINK = np.dtype(
     [
