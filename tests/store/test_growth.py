@@ -30,7 +30,7 @@ DAY_S = 86_400.0
 MONTHS = 10
 QUOTA = Quota(urls=200, urls_per_host=50, links=1_500, done=150, keep_done_s=60 * DAY_S)
 MAIN = Crawl("default", "main")
-DEFINITION = Definition(policy=Policy(default_delay_s=0.0, traps=False))
+DEFINITION = Definition(policy=Policy(default_delay_s=0.0, traps=False), strategy={"kind": "relational"})
 SHELVES = {"answers": b"a", "their ends": b"A", "told": b"t", "told's ends": b"T", "leases": b"e", "metadata": b"m"}
 
 

@@ -84,7 +84,9 @@ def test_draws_are_the_same_for_the_same_seed_and_others_for_another() -> None:
 def test_who_is_drawn_stands_first() -> None:
     found, many = learner(), [f"https://h{number}.org/" for number in range(40)]
     found.learn(seeds(*many))
-    also = found.also(question(), 40)
+    assert not found.also(question(), 40).hosts  # nothing was fetched yet to draw by
+    found.learn(told(fetched("https://h0.org/", relevance=0.0)))
+    also = found.also(question(), 100)
     rows = batch(many)
     mark = found.drawn(rows)
     assert 0 < mark.sum() <= 40

@@ -179,7 +179,7 @@ def test_words_that_paid_are_learned() -> None:
 def test_hubs_are_learned_by_place() -> None:
     found = learner()
     rich, poor = [[f"{A}{kind}/{number}" for number in range(12)] for kind in ("list", "item")]
-    found.learn(seeds(*rich, *poor))
+    found.learn(told(fetched("https://start.org/", *rich, *poor, relevance=0.0)))
     for number in range(10):
         links = [f"https://h{number}.org/{link}" for link in range(50)]
         found.learn(told(fetched(rich[number], *links, relevance=0.0), fetched(poor[number], relevance=0.0)))

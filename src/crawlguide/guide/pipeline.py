@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import GuideOptions
     from crawlguide.core.protocols import Defers, Filter, Shuts, Store, Withholds
-    from crawlguide.core.tables import F64, Mask, Rows
+    from crawlguide.core.tables import F64, U64, Mask, Rows
     from crawlguide.core.types import Ask, Batch
     from crawlguide.guide.robots import Keeper
     from crawlguide.guide.running import Running
@@ -41,12 +41,13 @@ class Walked:
     metadata: Sequence[bytes | None] = ()
     dropped: dict[str, int] = field(default_factory=dict)
     deferred: list[tuple[str, float, str]] = field(default_factory=list)  # URL, seconds to wait, which filter says so
+    worth: list[tuple[U64, F64]] = field(default_factory=list)  # what was looked at, where its worth has changed
     again: bool = False  # something came into the queues meanwhile that goes before all of it
 
     def take(self, rows: Rows) -> Walked:
         terms, start = self.terms.take(rows, 0), self.start.take(rows)
         metadata = [self.metadata[row] for row in rows.tolist()] if self.metadata else ()
-        return Walked(self.batch.take(rows), terms, start, metadata, self.dropped, self.deferred)
+        return Walked(self.batch.take(rows), terms, start, metadata, self.dropped, self.deferred, self.worth)
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,9 @@ class Pipeline:
         if len(sample.rows) < len(batch):
             batch = batch.take(sample.rows)
         batch.arm[:] = sample.arm
-        if running.learner is not None:
-            await self._settled(running, ask, batch)
+        worth = [] if running.learner is None else [moved(running, batch)]
         batch, terms = self.ranked(running, ask, batch)
-        walked = Walked(batch, terms, np.zeros(len(batch)))
+        walked = Walked(batch, terms, np.zeros(len(batch)), worth=worth)
         for rule in running.filters:  # each filter sees only the survivors of the one before
             if rule is running.robots and await self.robots.ready(running, ask, walked.batch):
                 return replace(walked.take(np.zeros(0, np.int64)), again=True)
@@ -115,13 +115,6 @@ class Pipeline:
         forbidden.update({name: walked.dropped.get(name, 0) for name in running.forbidding})
         return walked
 
-    async def _settled(self, running: Running, ask: Ask, batch: Batch) -> None:
-        """What was looked at waits from now on by what it is worth now: what sank makes room for others."""
-        worth = resting(running, batch)
-        moved = np.flatnonzero(np.abs(worth - batch.priority) > MOVED * (worth + batch.priority))
-        if len(moved):
-            await self.store.rank(ask.crawl, batch.id[moved], worth[moved])
-
     def ranked(self, running: Running, ask: Ask, batch: Batch) -> tuple[Batch, F64]:
         """Fill in estimates, value and score, best row first; with the terms of each row's score.
 
@@ -132,7 +125,9 @@ class Pipeline:
         _estimate(batch.estimated_bytes, options.default_bytes)
         batch.value[:] = valued(running, batch)
         hope = explored(running, batch)
-        chosen = hope if running.explorer is None else hope + running.explorer.drawn(batch)
+        chosen = hope
+        if running.explorer is not None and np.isnan(batch.given).all():  # what a person wants goes before chance
+            chosen = hope + running.explorer.drawn(batch)
         scales = scoring.Scales(options.freshness_tau_s, options.slow_ms, options.heavy_bytes)
         terms, batch.score[:] = scoring.terms(batch, ask, running.weights, scales, chosen)
         order = np.argsort(-batch.score, kind="stable")
@@ -181,6 +176,8 @@ class Pipeline:
         terms = lease_terms(running, replace(ask, at=max(ask.at, self.clock.now())))
         grants = await self.store.reserve(ask.crawl, walked.batch, terms)
         granted = Walked(walked.batch, walked.terms, grants.start, grants.metadata, walked.dropped, walked.deferred)
+        for ids, worth in walked.worth:  # not before: what sinks may be forgotten to make room
+            await self.store.rank(ask.crawl, ids, worth)
         return granted.take(np.flatnonzero(grants.outcome == LEASED)) if np.count_nonzero(grants.outcome) else granted
 
 
@@ -210,6 +207,13 @@ def resting(running: Running, batch: Batch) -> F64:
     """The priority with which a URL waits."""
     value = valued(running, batch)
     return value + explored(running, batch) if running.explorer is not None else value
+
+
+def moved(running: Running, batch: Batch) -> tuple[U64, F64]:
+    """What was looked at waits from now on by what it is worth now: what sank makes room for others."""
+    worth = resting(running, batch)
+    some = np.flatnonzero(np.abs(worth - batch.priority) > MOVED * (worth + batch.priority))
+    return batch.id[some], worth[some]
 
 
 def lease_s(ask: Ask) -> float:

@@ -1,7 +1,6 @@
 """Pages that lead on: how many new links to hope for, learned by place and by word.
 
-While nothing that is known pays, what is not known yet has to be found; and of a host that is little known such pages
-say more than others.
+Of a host that is little known such pages say more than others.
 """
 
 import numpy as np

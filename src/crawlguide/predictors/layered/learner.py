@@ -75,7 +75,7 @@ class Layered:
         chance = tuned["least_draws"] + tuned["most_draws"] * (1.0 - crawl["luck"][0]) ** 2
         self._hosts_drawn, self._pages_drawn, self._chosen = [], [], NOTHING
         found: tuple[list[str], list[int]] = [], []
-        if memory.hosts.used and chance:
+        if memory.hosts.used and chance and crawl["fetched"][0]:  # before that there is nothing to draw by
             for _ in range(arms.places_for_draws(self.seed, crawl, chance, wanted)):
                 self._draw(*found)
             memory.crawl.changed(FIRST)

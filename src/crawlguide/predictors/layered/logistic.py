@@ -141,8 +141,8 @@ def judge(rows, taste, tunings, links, used, pages, places, crawls, dense, words
         opening = hub_score(links[row], places, crawl, hub, hub_words)
         little_known = tuning.little_known * columns[26] * opening
         wish[number] = honest(logit + tuning.new_place * columns[14] + little_known, crawl)
-        dry = (1.0 - min(crawl.luck, 1.0)) ** 2
-        wish[number] += tuning.hub * dry * opening
+        if links[row].finder < 0 and links[row].count == 0.0:  # somebody vouches for it, and it makes a host known
+            wish[number] = tuning.seed + (1.0 - tuning.seed) * value[number]
 
 
 @kernel(nothing(one_i64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, F32))

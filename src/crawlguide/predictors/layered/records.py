@@ -105,7 +105,7 @@ TUNING = np.dtype(
         ("replays", np.int64),  # earlier fetches that are learned from again with each
         ("new_place", np.float64),  # what is added to log-odds for a place that is new
         ("little_known", np.float64),  # and for a host that answers and is little known
-        ("hub", np.float64),  # what new links are worth while nothing else is
+        ("seed", np.float64),  # what a seed is worth at least
         ("memory", np.float64),  # what a place or page paid counts so much less with each newer fetch there
         ("crawl_memory", np.float64),
         ("few_parents", np.float64),  # so many are as good as none

@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 CHOSEN = {
     "dense_step": 0.03,
-    "word_step": 0.8,
+    "word_step": 0.3,
     "place_step": 0.1,
     "meaning_step": 0.05,
     "hub_step": 0.05,
-    "honest_step": 0.02,
+    "honest_step": 0.1,
     "replays": 2,
     "new_place": 1.0,
-    "little_known": 20.0,
-    "hub": 0.05,
+    "little_known": 4.0,
+    "seed": 0.9,
     "memory": 0.97,
     "crawl_memory": 0.99,
     "few_parents": 1.0,
     "few_children": 2.0,
     "few_fetches": 3.0,
     "pending": 0.5,
-    "least_draws": 0.05,
-    "most_draws": 0.35,
+    "least_draws": 0.03,
+    "most_draws": 0.2,
 }
 MEANINGS = ("anchor meaning", "address meaning", "best meaning", "title meaning", "liking")
 PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {  # columns and numbers that make up a part
@@ -43,10 +43,14 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {  # columns and nu
     "words": (("words in anchor", "words in address"), {"word_step": 0.0}),
     "meaning": (MEANINGS, {"meaning_step": 0.0}),
     "places": (("host", "place"), {"place_step": 0.0}),
-    "exploration": ((), {"new_place": 0.0, "little_known": 0.0, "hub": 0.0, "least_draws": 0.0, "most_draws": 0.0}),
+    "exploration": (
+        (),
+        {"new_place": 0.0, "little_known": 0.0, "seed": 0.0, "least_draws": 0.0, "most_draws": 0.0},
+    ),
     "bonus": ((), {"new_place": 0.0, "little_known": 0.0}),
+    "seeds": ((), {"seed": 0.0}),
     "draws": ((), {"least_draws": 0.0, "most_draws": 0.0}),
-    "hubs": ((), {"hub": 0.0, "hub_step": 0.0}),
+    "hubs": ((), {"hub_step": 0.0}),
     "forgetting": ((), {"memory": 1.0, "crawl_memory": 1.0}),
     "learning": ((), {"dense_step": 0.0, "word_step": 0.0, "place_step": 0.0, "meaning_step": 0.0}),
     "prior": ((), {}),  # weights begin at zero
