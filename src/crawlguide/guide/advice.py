@@ -33,8 +33,8 @@ class Given:
     degraded: str | None = None  # which part stood in for another
 
 
-def assigned(running: Running, walked: Walked, now: float, expires: float) -> list[Assigned]:
-    """One entry for each granted URL, in the order of the batch: best first. Waits count from now."""
+def assigned(running: Running, walked: Walked, expires: float) -> list[Assigned]:
+    """One entry for each granted URL, in the order of the batch: best first. Waits count from when it was promised."""
     batch, files = walked.batch, running.definition.policy.robots == "crawler"
     columns = zip(
         batch.url.tolist(),
@@ -43,7 +43,7 @@ def assigned(running: Running, walked: Walked, now: float, expires: float) -> li
         scoring.reasons(walked.terms).tolist(),
         batch.estimated_ms.astype(np.int64).tolist(),
         batch.estimated_bytes.astype(np.int64).tolist(),
-        np.rint(np.maximum(walked.start - now, 0.0) * 1_000).astype(np.int64).tolist(),
+        np.rint(np.maximum(walked.start - walked.at, 0.0) * 1_000).astype(np.int64).tolist(),
         np.round(walked.terms, 6).tolist(),
         walked.metadata,
         strict=True,

@@ -236,8 +236,7 @@ class LocalGuide:
             return await self._nothing(running, ask, given)
         if running.learner is not None:
             running.learner.given(walked.batch)
-        expires = ask.at + lease_s(ask)
-        urls = answers.assigned(running, walked, max(ask.at, self.clock.now()), expires)
+        urls = answers.assigned(running, walked, walked.at + lease_s(ask))
         self.recent[ask.crawl].answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
         given = Given(urls, held, dropped, degraded=answers.degraded(running, ask, walked))
         return answers.advice(running, ask, given, self._queries)

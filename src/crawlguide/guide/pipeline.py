@@ -42,12 +42,13 @@ class Walked:
     dropped: dict[str, int] = field(default_factory=dict)
     deferred: list[tuple[str, float, str]] = field(default_factory=list)  # URL, seconds to wait, which filter says so
     worth: list[tuple[U64, F64]] = field(default_factory=list)  # what was looked at, where its worth has changed
+    at: float = 0.0  # when the promise was made: leases and waits count from then
     again: bool = False  # something came into the queues meanwhile that goes before all of it
 
     def take(self, rows: Rows) -> Walked:
         terms, start = self.terms.take(rows, 0), self.start.take(rows)
         metadata = [self.metadata[row] for row in rows.tolist()] if self.metadata else ()
-        return Walked(self.batch.take(rows), terms, start, metadata, self.dropped, self.deferred, self.worth)
+        return replace(self, batch=self.batch.take(rows), terms=terms, start=start, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -173,9 +174,9 @@ class Pipeline:
 
         Filters may have taken their time: a slot lies no earlier than now, or it would be told too late to be kept.
         """
-        terms = lease_terms(running, replace(ask, at=max(ask.at, self.clock.now())))
-        grants = await self.store.reserve(ask.crawl, walked.batch, terms)
-        granted = Walked(walked.batch, walked.terms, grants.start, grants.metadata, walked.dropped, walked.deferred)
+        at = max(ask.at, self.clock.now())
+        grants = await self.store.reserve(ask.crawl, walked.batch, lease_terms(running, replace(ask, at=at)))
+        granted = replace(walked, start=grants.start, metadata=grants.metadata, at=at)
         for ids, worth in walked.worth:  # not before: what sinks may be forgotten to make room
             await self.store.rank(ask.crawl, ids, worth)
         return granted.take(np.flatnonzero(grants.outcome == LEASED)) if np.count_nonzero(grants.outcome) else granted
