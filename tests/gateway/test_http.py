@@ -565,7 +565,7 @@ def test_a_chunked_body_over_four_mebibytes_is_too_large(client: httpx.Client) -
 
 def test_a_declared_length_that_is_too_large_is_refused_before_the_body_comes(served: Served) -> None:
     with socket.create_connection(("127.0.0.1", served.port), timeout=5) as line:
-        line.sendall(f"POST /v1/next HTTP/1.1\r\nHost: x\r\nContent-Length: {MOST_BYTES + 1}\r\n\r\n".encode())
+        line.sendall(f"POST /v1/next HTTP/1.1\r\nHost: localhost\r\nContent-Length: {MOST_BYTES + 1}\r\n\r\n".encode())
         assert line.recv(65_536).startswith(b"HTTP/1.1 413 ")
 
 
@@ -624,7 +624,7 @@ def test_a_body_that_is_no_message_is_refused(client: httpx.Client, path: str, t
 
 def test_a_request_in_flight_is_answered_before_the_end(own_server: Served) -> None:
     message = json.dumps(ask("default")).encode()
-    head = f"POST /v1/next HTTP/1.1\r\nHost: x\r\nContent-Length: {len(message)}\r\n\r\n".encode()
+    head = f"POST /v1/next HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(message)}\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", own_server.port), timeout=10) as line:
         line.sendall(head + message[:10])
         time.sleep(0.3)  # so that the server has begun to read

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from crawlguide.core import urls
@@ -11,7 +10,7 @@ from crawlguide.core.errors import ConfigError, UrlError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-NONE: Mapping[str, str] = MappingProxyType({})
+NONE: Mapping[str, str] = {}
 FIELD = "store.politeness_groups"
 
 
