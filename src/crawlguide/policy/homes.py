@@ -21,6 +21,7 @@ class Homes:
 
     def __init__(self) -> None:
         self._sheet, self._known = Sheet(KIND), set[int]()
+        self._kept = False  # in a notebook
 
     def __contains__(self, queue: str) -> bool:
         return _code(queue) in self._known
@@ -37,13 +38,17 @@ class Homes:
 
     def keep_in(self, sheet: Sheet) -> None:
         """Go on with what lies in a sheet, and write there from now on."""
-        old, self._sheet = self._known, sheet
+        old, self._sheet, self._kept = self._known, sheet, True
         self._known = set(sheet.rows[: sheet.used].tolist())
         self.join(old)
 
     def take(self, other: Homes) -> None:
-        """All that another knows."""
-        self.join(other._known)
+        """All that another knows; whoever writes nowhere yet goes on where the other wrote."""
+        if self._kept:
+            self.join(other._known)
+            return
+        mine, self._sheet, self._known, self._kept = self._known, other._sheet, other._known, other._kept
+        self.join(mine)
 
     def join(self, codes: set[int]) -> None:
         for code in codes - self._known:
