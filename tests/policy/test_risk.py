@@ -215,7 +215,8 @@ def test_a_domain_that_gave_pages_is_less_of_one_and_nobody_is_moved_far() -> No
     assert corrected(*good) == -4.0
 
 
-def test_a_crawl_learns_which_pages_link_to_what_is_dead() -> None:
+def doubtful() -> str:
+    """A URL that the model alone would let pass, though not by far."""
     names = [
         f"http://{word}-{n}.example.{end}/{path}"
         for word in ("login", "shop")
@@ -223,11 +224,52 @@ def test_a_crawl_learns_which_pages_link_to_what_is_dead() -> None:
         for end in ("tk", "com")
         for path in ("signin", "a", "login.php")
     ]
-    near = next(url for url in names if 0.45 < risk.score([url])[0] < 0.75)
+    return next(url for url in names if 0.45 < risk.score([url])[0] < 0.75)
+
+
+def met(guide: Guide, **policy: object) -> None:
+    """Pages of bad.org led to thirty hosts that were blocked."""
+    known = {"robots": "ignore", "default_delay_s": 0, "traps": False}
+    guide.define("default", {"policy": known | policy})
+    tell(guide, fetched("https://bad.org/", *(f"https://gone{n}.example/" for n in range(30))))
+    tell(guide, *({"url": f"https://gone{n}.example/", "error": "blocked"} for n in range(30)))
+
+
+def test_a_crawl_learns_which_pages_link_to_what_is_dead() -> None:
+    near = doubtful()
     with Guide.open(":memory:", clock=ManualClock(NOW)) as guide:
-        guide.define("default", {"policy": {"robots": "ignore", "default_delay_s": 0, "traps": False}})
-        tell(guide, fetched("https://bad.org/", *(f"https://gone{n}.example/" for n in range(30))))
-        tell(guide, *({"url": f"https://gone{n}.example/", "error": "blocked"} for n in range(30)))
+        met(guide)
         tell(guide, fetched("https://good.org/", near), fetched("https://bad.org/2", near + "/2"))
         assert state_of(guide, near) == "queued"
+        assert state_of(guide, near + "/2") == "dropped"
+
+
+def test_what_was_met_outlives_a_restart(tmp_path: Path) -> None:
+    near = doubtful()
+    with Guide.open(tmp_path / "data", clock=ManualClock(NOW)) as guide:
+        met(guide)
+    with Guide.open(tmp_path / "data", clock=ManualClock(NOW)) as guide:
+        tell(guide, fetched("https://good.org/", near), fetched("https://bad.org/2", near + "/2"))
+        assert state_of(guide, near) == "queued"
+        assert state_of(guide, near + "/2") == "dropped"
+
+
+def test_from_where_a_url_was_found_outlives_a_restart_too(tmp_path: Path) -> None:
+    near = doubtful()
+    with Guide.open(tmp_path / "data", clock=ManualClock(NOW)) as guide:
+        guide.define("default", {"policy": {"robots": "ignore", "default_delay_s": 0, "traps": False}})
+        tell(guide, fetched("https://bad.org/", *(f"https://gone{n}.example/" for n in range(30))))
+    with Guide.open(tmp_path / "data", clock=ManualClock(NOW)) as guide:
+        tell(guide, *({"url": f"https://gone{n}.example/", "error": "blocked"} for n in range(30)))
+        tell(guide, fetched("https://bad.org/2", near + "/2"))
+        assert state_of(guide, near + "/2") == "dropped"
+
+
+def test_a_filter_that_is_switched_on_later_is_kept_from_then_on(tmp_path: Path) -> None:
+    near = doubtful()
+    with Guide.open(tmp_path / "data", clock=ManualClock(NOW)) as guide:
+        guide.define("default", {"policy": {"risk_threshold": 1.0}})
+        met(guide, risk_threshold=0.8)
+    with Guide.open(tmp_path / "data", clock=ManualClock(NOW)) as guide:
+        tell(guide, fetched("https://bad.org/2", near + "/2"))
         assert state_of(guide, near + "/2") == "dropped"

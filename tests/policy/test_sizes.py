@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from crawlguide import Guide
@@ -50,3 +52,15 @@ def test_what_a_crawl_meets_corrects_what_is_usual_and_teaches_what_is_not_known
     assert 9_000 < found[f"{A}new.pdf"] < 30_000
     assert found[f"{A}new.xyz"] == pytest.approx(3_000_000, rel=0.01)
     assert found[f"{A}new.odd"] == pytest.approx(16_000_000, rel=0.01)
+
+
+def test_what_was_met_outlives_a_restart_and_a_new_definition(tmp_path: Path) -> None:
+    for again in (False, True):
+        with Guide.open(tmp_path / "data", clock=ManualClock(NOW)) as guide:
+            if not again:
+                guide.define("default", {"policy": OPEN})
+                tell(guide, *(fetched(f"{A}{n}.xyz", bytes=3_000_000) for n in range(5)))
+            guide.define("default", {"policy": OPEN | {"max_retries": 1 + again}})
+            tell(guide, fetched(A, f"{A}new{again}.xyz"))
+            found = {one["url"]: one["estimated_bytes"] for one in ask(guide, max_bytes=10**9)["assigned_urls"]}
+            assert found[f"{A}new{again}.xyz"] == pytest.approx(3_000_000, rel=0.01)

@@ -70,6 +70,7 @@ class Crawls:
             built.strategy, built.learner, built.explorer = old.strategy, old.learner, old.explorer
             if built.judge is not None and old.judge is not None:
                 built.judge.inherit(old.judge)
+            await remembering.newcomers(self._store, crawl, built, old)
         else:
             await remembering.remember(self._store, crawl, built)
         inherit(built, old)

@@ -27,6 +27,16 @@ async def remember(store: Store, crawl: Crawl, found: Running) -> None:
         part.remember(notebook)
 
 
+async def newcomers(store: Store, crawl: Crawl, new: Running, old: Running) -> None:
+    """The same for filters that a crawl did not have before it was defined anew: others go on as they are."""
+    known = {rule.name: type(rule) for rule in old.hearing}
+    fresh = [rule for rule in new.hearing if known.get(rule.name) is not type(rule) and isinstance(rule, Remembers)]
+    if fresh:
+        notebook = await store.notebook(crawl)
+        for rule in fresh:
+            rule.remember(notebook)
+
+
 async def check(store: Store, crawl: Crawl, new: Running, old: Running | None) -> None:
     """Whether a crawl can begin with what the one that it names has learned.
 

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.policy.sizes import Sizes
+from crawlguide.policy.sizes import EXTENSION, Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.crawls import Definition
+    from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F64, U64, Mask
     from crawlguide.core.types import Ask, Batch, Lesson
 
 
-@dataclass(frozen=True)
+@dataclass
 class Budget:
     sizes: Sizes = field(default_factory=Sizes, compare=False)
+    kept: bool = False  # whether sizes are written into a notebook
     name: str = "budget"
     refusal: str = "pass"
 
@@ -50,8 +52,14 @@ class Budget:
     def learn(self, lesson: Lesson) -> None:
         self.sizes.learn(lesson)
 
+    def remember(self, notebook: Notebook) -> None:
+        """Go on with what lies in the crawl's notebook, and write there from now on."""
+        self.sizes, self.kept = Sizes(notebook.sheet("sizes", EXTENSION)), True
+
     def inherit(self, before: Budget) -> None:
-        object.__setattr__(self, "sizes", before.sizes)
+        """Go on with what another filter of the crawl has met, unless it lies in a notebook that is read anew."""
+        if not self.kept or self.sizes.sheet is before.sizes.sheet:
+            self.sizes, self.kept = before.sizes, before.kept
 
     def why(self, batch: Batch, ask: Ask) -> str:
         self.weigh(batch)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core.notebook import Sheet
 from crawlguide.core.recall import Recall
-from crawlguide.policy.wanted import extension
+from crawlguide.policy.wanted import LONGEST_EXTENSION, extension
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,17 +31,24 @@ PAGES = ("html", "htm", "xhtml", "shtml", "php", "asp", "aspx", "jsp", "cgi")
 TRUST = 3.0  # files that what is usual counts for
 TOO_LARGE = 16 * MEGA  # at least so much has a file that was too large for its crawler
 MOST = 1_000  # extensions remembered
+EXTENSION = np.dtype([("name", f"S{LONGEST_EXTENSION}"), ("sum", np.float64), ("count", np.float64)])
 
 
 class Sizes:
     """Extensions by number; 0: nothing is known of it, and what the host is known for holds."""
 
-    def __init__(self) -> None:
-        self._numbers = dict.fromkeys(("", *PAGES), 0) | {ending: number for number, ending in enumerate(USUAL, 1)}
-        self._sums = [0.0, *(TRUST * log(size) for size in USUAL.values())]  # of logarithms
-        self._counts = [0.0, *([TRUST] * len(USUAL))]
-        self._expected = np.array([np.nan, *USUAL.values()])
+    def __init__(self, sheet: Sheet | None = None) -> None:
+        self._numbers = dict.fromkeys(("", *PAGES), 0)
+        self._sums, self._counts, self._expected = [0.0], [0.0], np.array([np.nan])
+        for ending, size in USUAL.items():
+            self._add(ending, TRUST * log(size), TRUST)
+        self._expected[1:] = list(USUAL.values())  # to the byte
         self._known = Recall()  # numbers, by URL
+        self.sheet = Sheet(EXTENSION) if sheet is None else sheet  # what was met, by extension
+        self._rows: dict[str, int] = {}
+        for row, (name, total, count) in enumerate(self.sheet.rows[: self.sheet.used].tolist()):
+            self._rows[name.decode()] = row
+            self._met(name.decode(), total, count)
 
     def see(self, urls: Sequence[str], ids: U64) -> F64:
         """URLs were found: no ask has to read them."""
@@ -71,17 +79,30 @@ class Sizes:
                 self._hear(ending, size)
 
     def _hear(self, ending: str, size: float) -> None:
+        if self._met(ending, log(size), 1.0):
+            row = self._rows.setdefault(ending, self.sheet.used)
+            self.sheet.fit(row + 1)
+            self.sheet.rows["name"][row] = ending.encode()
+            self.sheet.rows["sum"][row] += log(size)
+            self.sheet.rows["count"][row] += 1.0
+            self.sheet.changed(np.array([row]))
+
+    def _met(self, ending: str, total: float, count: float) -> bool:
+        """Files of so many bytes, as a sum of logarithms; False: nothing is remembered of that extension."""
         number = self._numbers.get(ending)
-        if number == 0:
-            return
+        if number == 0 or (number is None and len(self._numbers) >= MOST):
+            return False
         if number is None:
-            if len(self._numbers) >= MOST:
-                return
-            number = self._numbers[ending] = len(self._counts)
-            self._sums.append(0.0)
-            self._counts.append(0.0)
-            self._expected = np.append(self._expected, np.nan)
-        self._sums[number] += log(size)
-        self._counts[number] += 1.0
+            number = self._add(ending, 0.0, 0.0)
+        self._sums[number] += total
+        self._counts[number] += count
         if self._counts[number] >= TRUST:
             self._expected[number] = exp(self._sums[number] / self._counts[number])
+        return True
+
+    def _add(self, ending: str, total: float, count: float) -> int:
+        number = self._numbers[ending] = len(self._counts)
+        self._sums.append(total)
+        self._counts.append(count)
+        self._expected = np.append(self._expected, exp(total / count) if count else np.nan)
+        return number

@@ -16,13 +16,14 @@ from crawlguide.core import urls as addresses
 from crawlguide.core.events import happened
 from crawlguide.core.recall import Recall
 from crawlguide.policy.risk.model import Model, shipped
-from crawlguide.policy.risk.outcomes import Outcomes
+from crawlguide.policy.risk.outcomes import SHEETS, Outcomes
 from crawlguide.policy.risk.recalling import recall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.crawls import Definition
+    from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F32, F64, U64, Mask
     from crawlguide.core.types import Ask, Batch, Lesson
 
@@ -46,12 +47,13 @@ class Off:
         return "policy.risk_threshold is 1"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Risk:
     threshold: float
     model: Model
     known: Recall = field(default_factory=Recall, compare=False)  # risks, by URL
     outcomes: Outcomes = field(default_factory=Outcomes, compare=False)
+    kept: bool = False  # whether outcomes are written into a notebook
     name: str = "risk"
     refusal: str = "forbid"
 
@@ -95,8 +97,14 @@ class Risk:
     def learn(self, lesson: Lesson) -> None:
         self.outcomes.learn(lesson)
 
+    def remember(self, notebook: Notebook) -> None:
+        """Go on with what lies in the crawl's notebook, and write there from now on."""
+        self.outcomes, self.kept = Outcomes(*(notebook.sheet(name, kind) for name, kind in SHEETS.items())), True
+
     def inherit(self, before: Risk) -> None:
-        object.__setattr__(self, "outcomes", before.outcomes)
+        """Go on with what another filter of the crawl has met, unless it lies in a notebook that is read anew."""
+        if not self.kept or self.outcomes.domains.sheet is before.outcomes.domains.sheet:
+            self.outcomes, self.kept = before.outcomes, before.kept
 
     def _remember(self, ids: U64, risk: F64) -> None:
         """Whoever was found within its domain once stays what it is, whoever else finds it."""

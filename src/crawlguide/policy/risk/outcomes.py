@@ -12,60 +12,60 @@ import numpy as np
 import xxhash
 
 from crawlguide.core import urls as addresses
+from crawlguide.core.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawlguide.core.notebook import Sheet
     from crawlguide.core.tables import F64, U64
     from crawlguide.core.types import Lesson
 
 CALM, MOST = 2.0, 2.0  # outcomes that must come before one counts much, and how far each domain moves the log odds
-PLACES = 1 << 16
+DOMAIN = np.dtype([("key", np.uint64), ("good", np.float64), ("bad", np.float64)])
+SOURCE = np.dtype([("key", np.uint64), ("domain", np.uint64)])
+SHEETS = {"riskmet": DOMAIN, "riskfrom": SOURCE}
 BAD_ERRORS, BAD_STATUS = ("dns", "connect", "tls", "blocked"), (404, 410, 451)
 
 
 class Outcomes:
-    """Good and bad ones by domain; and from which domain URLs on their way were found. Bounded: newer ones go first."""
+    """Good and bad ones by domain; and from which domain URLs on their way were found. Bounded: newer ones stay."""
 
-    def __init__(self) -> None:
-        self._keys, self._good, self._bad = np.zeros(PLACES, np.uint64), np.zeros(PLACES), np.zeros(PLACES)
-        self._ids, self._from = np.zeros(PLACES, np.uint64), np.zeros(PLACES, np.uint64)
+    def __init__(self, domains: Sheet | None = None, sources: Sheet | None = None) -> None:
+        self.domains, self._sources = Places(DOMAIN, domains), Places(SOURCE, sources)
 
     def found(self, ids: U64, pages: Sequence[str]) -> None:
         """Links that lead to other domains were found on pages of these queues."""
-        places = ids & np.uint64(PLACES - 1)
-        self._ids[places] = ids
-        self._from[places] = [_code(page) if page else 0 for page in pages]
+        places = self._sources.claim(ids)
+        self._sources.rows["domain"][places] = _codes(pages)
 
     def shift(self, queues: Sequence[str], pages: Sequence[str]) -> F64:
         """What to add to the log odds of links to these queues, found on pages of those."""
-        to, source = _codes(queues), _codes(pages)
-        return self._moved(to) + self._moved(source)
+        return self._moved(_codes(queues)) + self._moved(_codes(pages))
 
     def learn(self, lesson: Lesson) -> None:
         fetches = lesson.fetches
-        told = zip(
-            fetches.id.tolist(), fetches.host.tolist(), fetches.status.tolist(), fetches.error.tolist(), strict=True
-        )
-        for key, host, status, error in told:
+        told = zip(fetches.host.tolist(), fetches.status.tolist(), fetches.error.tolist(), strict=True)
+        places = self._sources.find(fetches.id).tolist()
+        for place, (host, status, error) in zip(places, told, strict=True):
+            source = int(self._sources.rows["domain"][place]) if place >= 0 else 0
             bad = error in BAD_ERRORS or (not error and status in BAD_STATUS)
             if bad or (not error and 200 <= status < 300):
-                place = key & PLACES - 1
-                source = int(self._from[place]) if int(self._ids[place]) == key else 0
                 for domain in {_code(host), source} - {0}:
-                    self._count(domain, bad)
+                    self._count(domain, "bad" if bad else "good")
 
-    def _count(self, domain: int, bad: bool) -> None:
-        place = domain & PLACES - 1
-        if int(self._keys[place]) != domain:
-            self._keys[place], self._good[place], self._bad[place] = domain, 0.0, 0.0
-        self._bad[place] += bad
-        self._good[place] += not bad
+    def _count(self, domain: int, word: str) -> None:
+        place, _ = self.domains.claim_one(domain)
+        self.domains.rows[word][place] += 1.0
+        self.domains.sheet.changed(np.array([place]))
 
     def _moved(self, domains: U64) -> F64:
-        places = domains & np.uint64(PLACES - 1)
-        odds = np.log((self._bad[places] + CALM) / (self._good[places] + CALM))
-        return np.where((self._keys[places] == domains) & (domains > 0), np.clip(odds, -MOST, MOST), 0.0)
+        places = self.domains.find(domains)
+        if not (places >= 0).any():
+            return np.zeros(len(domains))
+        known = self.domains.rows[places]
+        odds = np.log((known["bad"] + CALM) / (known["good"] + CALM))
+        return np.where(places >= 0, np.clip(odds, -MOST, MOST), 0.0)
 
 
 def _codes(queues: Sequence[str]) -> U64:

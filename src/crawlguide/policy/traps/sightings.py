@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import xxhash
 
-from crawlguide.core.notebook import Sheet
+from crawlguide.core.places import Places
+
+if TYPE_CHECKING:
+    from crawlguide.core.notebook import Sheet
 
 
 class Sightings:
@@ -26,34 +31,19 @@ class Sightings:
 
 
 RECORD = np.dtype([("key", np.uint64), ("owner", np.uint64)])
-FEWEST, MOST = 1 << 10, 1 << 16
 
 
 class KeptSightings:
     """The same in a sheet that is kept; it grows as it fills."""
 
     def __init__(self, sheet: Sheet | None = None) -> None:
-        self.sheet = Sheet(RECORD) if sheet is None else sheet
-        self._filled = int(np.count_nonzero(self.sheet.rows["key"]))
+        self._places = Places(RECORD, sheet)
+        self.sheet = self._places.sheet
 
     def met(self, text: str, owner: int) -> bool:
         """Was this met before with another owner? From now on it was met."""
-        if 4 * self._filled >= self.sheet.used and self.sheet.used < MOST:
-            self._grow()
-        key, rows = xxhash.xxh3_64_intdigest(text.encode()), self.sheet.rows
-        place = key & self.sheet.used - 1
-        if int(rows["key"][place]) == key:
-            return int(rows["owner"][place]) != owner
-        self._filled += rows["key"][place] == 0
-        rows[place] = key, owner
-        self.sheet.changed(np.array([place]))
+        place, known = self._places.claim_one(xxhash.xxh3_64_intdigest(text.encode()))
+        if known:
+            return int(self._places.rows["owner"][place]) != owner
+        self._places.rows["owner"][place] = owner
         return False
-
-    def _grow(self) -> None:
-        old = self.sheet.rows[: self.sheet.used].copy()
-        places = max(FEWEST, 4 * len(old))
-        self.sheet.fit(places)
-        self.sheet.rows[: len(old)] = 0
-        known = old[old["key"] > 0]
-        self.sheet.rows[(known["key"] & np.uint64(places - 1)).astype(np.int64)] = known
-        self.sheet.changed(np.arange(places))
