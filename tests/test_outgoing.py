@@ -91,7 +91,7 @@ async def test_a_file_is_fetched_with_the_name_it_was_asked_by() -> None:
     async with listening() as canary:
         canary.lay("/robots.txt?a=b", b"User-agent: *")
         answer = await Outgoing(LOOPBACK, resolve).get(f"http://site.test:{canary.port}/robots.txt?a=b", "bot", 1_000)
-        assert answer == Answer(200, b"User-agent: *")
+        assert (answer, answer.address) == (Answer(200, b"User-agent: *"), "127.0.0.1")
         request = canary.requests[0]
     assert f"Host: site.test:{canary.port}\r\n".encode() in request
     assert b"User-Agent: bot\r\n" in request
@@ -165,6 +165,19 @@ async def test_redirects_are_followed_five_times() -> None:
         canary.lay("/5", status="302 Found", Location="/6")
         canary.lay("/6", b"too far")
         assert (await fetcher.get(f"http://127.0.0.1:{canary.port}/0", "bot", 10)).problem == "more than 5 redirects"
+
+
+async def test_the_address_is_that_of_the_host_that_was_asked_and_not_of_where_it_led() -> None:
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        return {"first.test": ["127.0.0.3", "127.0.0.1"], "second.test": ["127.0.0.1"]}[host]
+
+    async with listening() as canary:
+        canary.lay("/", status="302 Found", Location=f"http://second.test:{canary.port}/there")
+        canary.lay("/there", b"here")
+        answer = await Outgoing(LOOPBACK, resolve).get(f"http://first.test:{canary.port}/", "bot", 10)
+        assert (answer.body, answer.address) == (b"here", "127.0.0.1")  # of several the first in order
+        straight = await Outgoing(LOOPBACK, resolve).get(f"http://second.test:{canary.port}/there", "bot", 10)
+        assert straight.address == "127.0.0.1"
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://127.0.0.1/", "http://[", "gopher://x/"])

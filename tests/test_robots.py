@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawlguide import Guide
-from crawlguide.core.config import Config
+from crawlguide.core.config import Config, StoreOptions
 from crawlguide.core.crawls import Definition, Policy
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.library import open_guide
 from crawlguide.guide.local import LocalGuide
 from crawlguide.guide.outgoing import Answer
+from crawlguide.store import memory
 from crawlguide.testing import ManualClock
 from tests.support import ask, asked, fetched, state_of, tell
 
@@ -351,6 +352,23 @@ async def test_a_guide_that_obeys_fetches_the_file_while_its_urls_wait(local: Lo
     await local.robots.errand(web, local.crawls.known)
     assert web.asked == [(FILE, "examplebot")]
     assert await given(local) == (["https://a.org/x"], [], None)
+
+
+async def test_hosts_whose_files_came_from_one_address_share_their_slots_where_that_is_wanted(
+    web: Web, clock: ManualClock
+) -> None:
+    store = memory.build(StoreOptions(politeness_queue="ip"))
+    guide = LocalGuide(store, Config(), clock)
+    guide.robots.copies.fetched = True
+    for host in ("a.org", "b.org"):
+        web.files[f"https://{host}/robots.txt"] = Answer(200, b"", address="192.0.2.1")
+    await wanting(guide, "https://a.org/1", "https://b.org/1", default_delay_s=2.0)
+    assert (await given(guide))[0] == []
+    for _ in range(2):
+        await guide.robots.errand(web, guide.crawls.known)
+    clock.advance(3)
+    message = AskMessage(VERSION, "c-1", BudgetMessage(10))
+    assert sorted(one.not_before_ms for one in (await guide.ask(message)).assigned_urls) == [0, 2_000]
 
 
 async def test_a_file_is_fetched_once_for_all_who_want_it(local: LocalGuide, web: Web) -> None:

@@ -29,7 +29,7 @@ def numbered(records: np.ndarray[tuple[int], np.dtype[np.void]], first: int, spa
 
 
 def known() -> tuple[Frontier, Batch]:
-    frontier = Frontier(Pace(MemoryShelf()), Quota(10, 10, 10), in_memory(), Unwatched())
+    frontier = Frontier(Pace(MemoryShelf(), MemoryShelf()), Quota(10, 10, 10), in_memory(), Unwatched())
     found = links(A)
     frontier.claim(ids(A), found.url, found.host, 0.0)
     numbered(frontier.table, 1, ("host",))

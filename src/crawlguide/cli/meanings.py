@@ -33,6 +33,7 @@ MEANINGS = {
     "store.max_done": (
         "URLs of a crawl that are kept after they were fetched or dropped; over it the oldest are forgotten"
     ),
+    "store.politeness_queue": "what is asked politely: each `host`, or each `ip` with all hosts that were found there",
     "store.politeness_groups": "hosts that share one pace, with their sub-domains: `shops = a.example b.example`",
     "store.keep_done_days": (
         "days after which a fetched or dropped URL is forgotten; a link that leads there later makes it new again"

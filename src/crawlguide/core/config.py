@@ -55,6 +55,7 @@ class StoreOptions(Section, frozen=True):
     max_links: Positive = 100_000_000
     max_done: Positive = 20_000_000
     keep_done_days: Annotated[float, Meta(gt=0)] = 180.0
+    politeness_queue: Literal["host", "ip"] = "host"
     politeness_groups: tuple[str, ...] = ()
 
 

@@ -68,6 +68,7 @@ class Fetch(Struct, frozen=True, gc=False):
     content_type: Text | None = None
     content_hash: Text | None = None
     redirected_to: Text | None = None
+    ip: Annotated[str, Meta(max_length=64, description="an IP address")] | None = None
     retry_after_s: Amount | None = None
     title: Text | None = None
     text: Text | None = None
@@ -172,6 +173,7 @@ class AdviceMetadata(Struct, frozen=True):
     filters_applied: list[str]
     dropped: dict[str, int]
     degraded: str | None
+    degraded_why: str | UnsetType = UNSET
 
 
 class Advice(Struct, frozen=True):

@@ -383,6 +383,14 @@ class Store(Protocol):
         """Set a politeness queue's own delay, block it until an instant, or cap its leases at once (0 lifts)."""
         ...
 
+    async def located(self, host: str, address: str) -> None:
+        """A host (as its politeness queue names it) is at an address.
+
+        Where addresses are what is asked politely (`store.politeness_queue`) it shares from now on the slots of all
+        that were found there; else nothing comes of it.
+        """
+        ...
+
     async def wait(self, crawl: Crawl, at: float) -> float | None:
         """Seconds until something may be given again; None if nothing is queued, leased or scheduled."""
         ...

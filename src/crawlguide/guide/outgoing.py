@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -43,12 +43,16 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back; without a status nothing did, and `problem` says why. `cut`: there was more than was wanted."""
+    """What came back; without a status nothing did, and `problem` says why. `cut`: there was more than was wanted.
+
+    `address` is where the host that was asked first is: of several the same one every time.
+    """
 
     status: int | None = None
     body: bytes = b""
     problem: str = ""
     cut: bool = False
+    address: str = field(default="", compare=False)
 
 
 async def resolved(host: str, port: int) -> list[str]:
@@ -94,10 +98,12 @@ class Outgoing:
             return Answer(problem=f"{type(wrong).__name__}: {wrong}"[:200])
 
     async def _followed(self, url: str, agent: str, most_bytes: int) -> Answer:
+        address = ""
         for _ in range(MAX_REDIRECTS + 1):
             answer, target = await self._once(url, agent, most_bytes)
+            address = address or answer.address
             if target is None:
-                return answer
+                return replace(answer, address=address)
             url = urls.canonical(target, url)
         raise Refused(f"more than {MAX_REDIRECTS} redirects")
 
@@ -117,9 +123,9 @@ class Outgoing:
         ):
             target = _header(response, b"location") if response.status in REDIRECTS else ""
             if target:
-                return Answer(response.status), target
+                return Answer(response.status, address=backend.address), target
             body, cut = await _body(response, most_bytes)
-            return Answer(response.status, body, cut=cut), None
+            return Answer(response.status, body, cut=cut, address=backend.address), None
 
     def _check(self, host: str, port: int) -> None:
         if self.options.ports and port not in self.options.ports:
@@ -135,6 +141,7 @@ class Checked(httpcore.AsyncNetworkBackend):
     resolve: Resolve
     allowed: Iterable[Network]
     inner: httpcore.AsyncNetworkBackend = field(default_factory=httpcore.AnyIOBackend)
+    address: str = ""  # of those that were checked the first in order
 
     async def connect_tcp(
         self,
@@ -148,6 +155,7 @@ class Checked(httpcore.AsyncNetworkBackend):
         for address in addresses:
             if not may_reach(address, self.allowed):
                 raise Refused(f"{host[:100]} leads to {address}, which is no public address")
+        self.address = min(addresses, default="")
         problem: Exception = Refused(f"{host[:100]} has no address")
         for address in addresses:
             try:

@@ -242,6 +242,8 @@ class Keeper:
         first, want = (await self._known(origin)).version == 0, self._wanted.pop(origin)
         _say(origin, answer)
         try:
+            if answer.address:
+                await self._store.located(urls.queue(address(origin)), answer.address)
             delay_s = await self._settled(Tried(origin, answer.status, answer.body, began), known, want)
             if first:  # the pages of the host come a delay after its robots.txt, which it was asked for no later
                 await self._store.control(urls.queue(address(origin)), block_until=came + delay_s)

@@ -10,6 +10,7 @@ import numpy as np
 from crawlguide.core.messages import Ack, ItemResult
 from crawlguide.guide import intake
 from crawlguide.guide.lessons import NOTHING, lesson, seed_lesson, taught
+from crawlguide.guide.locating import located
 from crawlguide.guide.pipeline import resting
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Telling:
         report = intake.reported(fetches, crawl, crawler_id, at, running.rules)
         policy = running.definition.policy
         recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries)
+        await located(self.store, report, recorded, fetches)
         discovered = await self._discovered(running, report, recorded, fetches)
         if policy.recrawl:
             due = np.full(len(report.fetches), at + policy.recrawl_after_s)

@@ -1,8 +1,8 @@
-"""Hosts that are one to politeness: they share a machine, or an owner who counts their visitors together."""
+"""Hosts that are one to politeness: they share an address, or an owner who counts their visitors together."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlguide.core import urls
 from crawlguide.core.errors import ConfigError, UrlError
@@ -10,8 +10,23 @@ from crawlguide.core.errors import ConfigError, UrlError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-NONE: Mapping[str, str] = {}
+    from crawlguide.core.config import StoreOptions
+
 FIELD = "store.politeness_groups"
+
+
+class Sharing(NamedTuple):
+    """Which hosts share a queue: those of a named group, and where it is wanted all others of one address."""
+
+    groups: Mapping[str, str] = {}
+    by_address: bool = False
+
+
+ALONE = Sharing()
+
+
+def sharing(options: StoreOptions) -> Sharing:
+    return Sharing(read(options.politeness_groups), options.politeness_queue == "ip")
 
 
 def read(texts: Sequence[str]) -> dict[str, str]:

@@ -91,6 +91,10 @@ class CrawlHosts:
             self.forgotten_domains.add(domain)
         self.names[row], self.rows[row] = "", np.zeros((), HOST)
 
+    def move(self, row: int, queue: int) -> None:
+        """From now on a host has its place in another politeness queue."""
+        self.rows["pace"][row] = self.pace_row[row] = queue
+
     def leave(self) -> None:
         """The crawl ends: its queues are known by one crawl less."""
         for row in self._hosts.number_of.values():

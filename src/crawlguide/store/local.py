@@ -10,7 +10,7 @@ import numpy as np
 
 from crawlguide.core.errors import MalformedRequest, NotFound
 from crawlguide.core.telemetry import SILENT
-from crawlguide.store import discovery, growth, transfer, views
+from crawlguide.store import discovery, gathering, growth, pacing, transfer, views
 from crawlguide.store.links import joined
 from crawlguide.store.outcomes import Outcomes
 from crawlguide.store.rows import DONE, DROPPED, LEASED, QUEUED, STATES
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from crawlguide.store.pace import Pace
 
 COUNTED = ("asks", "assigned", "fetches", "failed", "relevant", "discovered", "evicted", "forgotten")
-FOCUS_HOSTS = 20
-FOCUS_PER_HOST = 10
 CLEARED_AT_ONCE = 4  # ended answers, for each that is looked up: so they never pile up
 
 
@@ -64,8 +62,7 @@ class LocalStore:
         self.telemetry = telemetry
 
     async def figures(self) -> Mapping[str, float]:
-        known = [book.frontier for book in self._books.values()]
-        tables = [table for one in known for table in (one.table, one.index.ids, one.hosts.rows)]
+        tables = [table for one in self._frontiers() for table in (one.table, one.index.ids, one.hosts.rows)]
         learned = sum(book.notebook.nbytes for book in self._books.values())
         return {"columns_bytes": float(sum(table.nbytes for table in tables) + learned)}
 
@@ -88,6 +85,9 @@ class LocalStore:
 
     def _frontier(self, crawl: Crawl) -> Frontier:
         return self._book(crawl).frontier
+
+    def _frontiers(self) -> list[Frontier]:
+        return [book.frontier for book in self._books.values()]
 
     # crawls
 
@@ -123,43 +123,13 @@ class LocalStore:
     ) -> Batch:
         frontier = self._frontier(crawl)
         frontier.wake(ask.at)
-        until = ask.at + horizon_s
-        rows = frontier.best(limit, per_host, until)
-        focus = self._focus(frontier, ask, until)
-        if len(focus):
-            rows = np.concatenate([focus, rows[~np.isin(rows, focus)]])
-        if also is not None and len(also):
-            more = self._waiting(frontier, also, until)
-            rows = np.concatenate([rows, more[~np.isin(more, rows)]])
-        return views.batch(frontier, rows)
-
-    def _waiting(self, frontier: Frontier, ids: U64, until: float) -> I64:
-        """The rows of those that wait on hosts that open by then."""
-        rows = np.unique(frontier.index.find(ids))
-        rows = rows[rows >= 0]
-        rows = rows[(frontier.table["state"][rows] == QUEUED) & np.isnan(frontier.table["due"][rows])]
-        hosts = frontier.table["host"][rows]
-        opens = np.maximum(frontier.hosts.rows["withheld"][hosts], self._pace.opens[frontier.hosts.pace_row[hosts]])
-        waiting: I64 = rows[opens <= until]
-        return waiting
-
-    def _focus(self, frontier: Frontier, ask: Ask, until: float) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Some rows of the hosts the crawler works on, so that they are considered whatever their rank."""
-        hosts = [host for name in sorted(ask.focus) if (host := frontier.hosts.find(name)) is not None]
-        hosts += frontier.hosts.of_domain(ask.domain_hash) if ask.domain_hash else []
-        allowed = [host for host in hosts[:FOCUS_HOSTS] if self._opens(frontier, host) <= until]
-        found = [frontier.queues.of_host(host, FOCUS_PER_HOST) for host in allowed]
-        return np.concatenate(found).astype(np.int64) if found else np.zeros(0, np.int64)
+        return views.batch(frontier, gathering.gathered(frontier, ask, limit, ask.at + horizon_s, per_host, also))
 
     async def open_hosts(
         self, crawl: Crawl, domain: str | None, until: float, limit: int, cursor: int
     ) -> tuple[list[str], int | None]:
         frontier = self._frontier(crawl)
         return views.open_hosts(frontier, domain, until, limit, cursor)
-
-    def _opens(self, frontier: Frontier, host: int) -> float:
-        withheld = float(frontier.hosts.rows["withheld"][host])
-        return max(withheld, float(self._pace.opens[frontier.hosts.pace_row[host]]))
 
     async def reserve(self, crawl: Crawl, batch: Batch, terms: LeaseTerms) -> Grants:
         self._changing(terms.at)
@@ -338,18 +308,10 @@ class LocalStore:
         block_until: float | None = None,
         limit: int | None = None,
     ) -> None:
-        row = self._pace.row(queue)
-        self._pace.touched.add(row)
-        if delay_s is not None:
-            self._pace.set_delay(row, delay_s)
-        if block_until is not None:
-            self._pace.block(row, block_until)
-        if limit is not None:
-            self._pace.set_limit(row, limit)
-        for book in self._books.values():
-            host = book.frontier.hosts.find(queue)
-            if host is not None:
-                book.frontier.queues.open(np.array([host], np.int32))
+        pacing.control(self._pace, self._frontiers(), queue, delay_s, block_until, limit)
+
+    async def located(self, host: str, address: str) -> None:
+        pacing.located(self._pace, self._frontiers(), host, address)
 
     async def wait(self, crawl: Crawl, at: float) -> float | None:
         """The first of: a host opens, a row's hour comes, a lease ends."""

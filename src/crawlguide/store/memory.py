@@ -15,22 +15,22 @@ from crawlguide.store.pace import Pace
 from crawlguide.store.shelves import MemoryShelf, in_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from crawlguide.core.config import StoreOptions
     from crawlguide.core.types import Crawl
+    from crawlguide.store.groups import Sharing
 
 
 def build(options: StoreOptions) -> MemoryStore:
-    return MemoryStore(Quota.of(options), groups.read(options.politeness_groups))
+    return MemoryStore(Quota.of(options), groups.sharing(options))
 
 
 class MemoryStore(LocalStore):
     """Forgets everything when the process ends."""
 
-    def __init__(self, quota: Quota, shared: Mapping[str, str] = groups.NONE) -> None:
-        super().__init__(quota, Pace(MemoryShelf(), shared))
+    def __init__(self, quota: Quota, shared: Sharing = groups.ALONE) -> None:
+        super().__init__(quota, Pace(MemoryShelf(), MemoryShelf(), shared))
 
     def _new_book(self, crawl: Crawl, definition: bytes) -> Book:  # noqa: ARG002 - all crawls are alike here
         shelves = in_memory()

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crawlguide.store.addresses import Addresses
 from crawlguide.store.columns import grown
-from crawlguide.store.groups import NONE, queue_of
+from crawlguide.store.groups import ALONE, queue_of
 from crawlguide.store.names import Names
 from crawlguide.store.rows import PACE
 from crawlguide.store.shelves import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from crawlguide.core.tables import F64
+    from crawlguide.store.groups import Sharing
     from crawlguide.store.shelves import Shelf
 
 IDLE_S = 86_400.0
@@ -25,8 +25,9 @@ SWEPT_AT_ONCE = 20_000
 class Pace:
     """One row for each politeness queue that was ever seen."""
 
-    def __init__(self, shelf: Shelf, groups: Mapping[str, str] = NONE) -> None:
-        self._shelf, self._groups = shelf, groups
+    def __init__(self, shelf: Shelf, found: Shelf, sharing: Sharing = ALONE) -> None:
+        self._shelf, self._groups = shelf, sharing.groups
+        self._addresses = Addresses(found, sharing.by_address)
         self.rows = np.zeros(0, PACE)
         self.opens: F64 = np.zeros(0)  # per queue: when it may be fetched again
         self._queues = Names()
@@ -45,11 +46,40 @@ class Pace:
         """The rows that are in use."""
         return self._queues.numbers()
 
-    def row(self, queue: str) -> int:
-        """Hosts of one group have one row."""
-        queue = queue_of(queue, self._groups) if self._groups else queue
+    def row(self, host: str) -> int:
+        """Hosts of one group, or of one address, have one row."""
+        queue = self._queue_of(host)
         known = self._queues.find(queue)
         return self._add(queue) if known is None else known
+
+    def found(self, host: str, address: str) -> int | None:
+        """A host is at an address; the row that is its own no more, None where nothing has changed by that."""
+        before = self._queues.find(self._queue_of(host))
+        changed = self._addresses.found(host, address)
+        return before if changed and before != self.row(host) else None
+
+    def merge(self, old: int, new: int, leases: int, crawls: int) -> None:
+        """A host has moved from one row to another, which owes from now on what was owed to the host as well."""
+        rows = self.rows
+        for name in ("last", "next_fetch", "blocked", "backoff"):
+            rows[name][new] = max(rows[name][new], rows[name][old])
+        rows["delay"][new] = np.fmax(rows["delay"][new], rows["delay"][old])
+        limits = [int(rows["limit"][row]) for row in (old, new) if rows["limit"][row]]
+        rows["limit"][new] = min(limits, default=0)
+        for name, number in (("leases", leases), ("crawls", crawls)):
+            rows[name][old] -= number
+            rows[name][new] += number
+        if not rows["crawls"][old]:  # it was the host's alone: nothing is left there
+            rows["delay"][old], rows["limit"][old] = np.nan, 0
+        self.opens[new] = max(float(rows["next_fetch"][new]), float(rows["blocked"][new]))
+        self.touched.update((old, new))
+
+    def _is_shared(self, queue: int) -> bool:
+        return " " in self._queues.names[queue]  # no host has a blank in its name
+
+    def _queue_of(self, host: str) -> str:
+        queue = queue_of(host, self._groups) if self._groups else host
+        return self._addresses.queue_of(host) if queue == host else queue
 
     def load(self, rows: np.ndarray[Any, Any]) -> None:
         """Take over queues as they were written down; their names are on the shelf."""
@@ -59,6 +89,7 @@ class Pace:
         for key, name in self._shelf.items():
             self._queues.put(name.decode(), int.from_bytes(key, "big"))
         self._queues.close_gaps()
+        self._addresses.load()
 
     def forget_idle(self, at: float) -> None:
         """Of the next few queues those that no crawl knows, that owe no wait and that no operator set are forgotten."""
@@ -69,6 +100,7 @@ class Pace:
         for row in (start + np.flatnonzero(idle & (opens < at - IDLE_S))).tolist():
             if self._queues.names[row]:
                 self._shelf.delete(key_of(row))
+                self._addresses.forget(self._queues.names[row])
                 self._queues.forget(self._queues.names[row])
 
     def _add(self, queue: str) -> int:
@@ -88,13 +120,16 @@ class Pace:
         self.rows["last"][queue] = max(float(self.rows["last"][queue]), at)
 
     def block(self, queue: int, until: float) -> None:
+        """One that hosts share is never let in sooner than another of them wants."""
+        if self._is_shared(queue):
+            until = max(until, float(self.rows["blocked"][queue]))
         self.rows["blocked"][queue] = until
         self.opens[queue] = max(until, float(self.rows["next_fetch"][queue]))
 
     def set_delay(self, queue: int, delay_s: float) -> None:
-        """Of a group the longest that anybody wants."""
+        """Of hosts that share a queue the longest that anybody wants."""
         row = self.rows[queue]
-        if self._queues.names[queue] in self._groups.values() and row["delay"] > delay_s:
+        if self._is_shared(queue) and row["delay"] > delay_s:
             return
         row["delay"] = delay_s
         row["next_fetch"] = row["last"] + delay_s

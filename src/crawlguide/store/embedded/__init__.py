@@ -22,4 +22,4 @@ if TYPE_CHECKING:
 
 def build(options: StoreOptions, folder: Path) -> EmbeddedStore:
     """Open or make the store in a folder."""
-    return EmbeddedStore(folder, Quota.of(options), groups.read(options.politeness_groups))
+    return EmbeddedStore(folder, Quota.of(options), groups.sharing(options))

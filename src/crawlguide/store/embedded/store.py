@@ -19,7 +19,7 @@ from crawlguide.store.embedded import journal, keys, loading
 from crawlguide.store.embedded.disk import Disk
 from crawlguide.store.embedded.ledger import LOG_START, Ledger
 from crawlguide.store.frontier import Frontier
-from crawlguide.store.groups import NONE
+from crawlguide.store.groups import ALONE
 from crawlguide.store.local import LocalStore
 from crawlguide.store.pace import Pace
 from crawlguide.store.rows import FREE
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import I64
     from crawlguide.store.embedded.format import Reader
     from crawlguide.store.frontier import Quota
+    from crawlguide.store.groups import Sharing
 
 FORMAT, NEXT_OWNER = b"format", b"next_owner"
 
@@ -49,14 +50,15 @@ class EmbeddedStore(LocalStore):
 
     _generation = 0  # how often all had to be read anew
 
-    def __init__(self, folder: Path, quota: Quota, shared: Mapping[str, str] = NONE) -> None:
+    def __init__(self, folder: Path, quota: Quota, shared: Sharing = ALONE) -> None:
         self._shared = shared
         self._start(folder, quota)
 
     def _start(self, folder: Path, quota: Quota) -> None:
         began = time.monotonic()
         self._disk = Disk(folder)
-        super().__init__(quota, Pace(keys.shelf(self._disk, keys.FOLDER, b"Q"), self._shared))
+        queues, found = (keys.shelf(self._disk, keys.FOLDER, name) for name in (b"Q", b"I"))
+        super().__init__(quota, Pace(queues, found, self._shared))
         self._list = keys.shelf(self._disk, keys.FOLDER, b"C")
         self._owners: dict[Crawl, int] = {}
         self._doomed: list[int] = []  # deleted crawls that are still to be wiped off the disk
