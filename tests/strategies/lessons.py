@@ -9,8 +9,10 @@ import numpy as np
 
 from crawlguide.core import urls
 from crawlguide.core.columns import texts
+from crawlguide.core.crawls import Reward
 from crawlguide.core.messages import Fetch
 from crawlguide.core.types import Lesson, Seed
+from crawlguide.features.rewards import Rewards
 from crawlguide.guide import intake
 from crawlguide.guide.running import judged
 from tests.support import CRAWL, NOW
@@ -27,7 +29,8 @@ def told(*fetches: dict[str, Any]) -> Lesson:
     messages = msgspec.convert(list(fetches), list[Fetch])
     report = intake.reported(messages, CRAWL, "c-1", NOW, RULES)
     title, text = texts([one.title or "" for one in messages]), texts([one.text or "" for one in messages])
-    return Lesson(NOW, report.fetches, title, text, report.links, np.ones(len(report.links), np.bool_))
+    worth = Rewards(Reward()).hear(report.fetches)
+    return Lesson(NOW, report.fetches, title, text, report.links, np.ones(len(report.links), np.bool_), *worth)
 
 
 def ids(*found: str) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

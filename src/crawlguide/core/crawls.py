@@ -27,11 +27,14 @@ class Fixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Reward(Fixed, frozen=True):
-    """How much each kind of gain is worth when the guide learns from a fetch."""
+    """What each gain is worth when the guide learns from a fetch; what is taken off for the last three, if anything."""
 
     relevance: Weight = 1.0
     novelty: Weight = 0.2
     change: Weight = 0.2
+    error: Weight | UnsetType = UNSET
+    duplicate: Weight | UnsetType = UNSET
+    cost: Weight | UnsetType = UNSET
 
 
 class Goal(Fixed, frozen=True):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
 from crawlguide.core.tables import BESIDE, F64, I32, I64, U8, U64, Fact, Lookup, Mask, Rows, Table, Text, count_facts
@@ -199,6 +200,7 @@ class LeaseTerms:
     horizon_s: float
     strict: bool = False
     factor: float = 0.0  # a queue whose fetches take long waits at least so many times as long
+    limit: int = 0  # leases of a queue at once, 0: no bound but its own
 
 
 class Also(NamedTuple):
@@ -254,6 +256,8 @@ class Lesson:
     text: Text
     links: Links
     fresh: Mask  # links to URLs that nobody knew before this lesson
+    worth: F64 = field(default_factory=lambda: np.zeros(0))  # of each fetch, for those who learn; NaN: nobody says
+    again: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))  # fetched before, and it may have changed
 
 
 @dataclass(frozen=True)

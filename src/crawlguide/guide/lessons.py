@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from crawlguide.core.protocols import Learner
     from crawlguide.core.tables import U64, Mask
     from crawlguide.core.types import Discovery, Links, Report
+    from crawlguide.features.rewards import Rewards
 
 MOST_RELEARNED = 2_000
 NOTHING: U64 = np.zeros(0, np.uint64)
@@ -28,17 +29,28 @@ def taught(learner: Learner, heard: Lesson) -> U64:
     return NOTHING if changed is None else changed[:MOST_RELEARNED]
 
 
-def lesson(report: Report, used: Mask, links: Links, discovery: Discovery, messages: Sequence[Fetch]) -> Lesson:
+def lesson(
+    report: Report,
+    used: Mask,
+    links: Links,
+    discovery: Discovery,
+    messages: Sequence[Fetch],
+    rewards: Rewards | None,
+) -> Lesson:
     """The accepted fetches with what was found on them; `links` are theirs, by their place in the report."""
     everything = bool(used.all())
+    fetches = report.fetches if everything else report.fetches.take(used)
+    worth, again = (fetches.relevance, used[used] & False) if rewards is None else rewards.hear(fetches)
     told = [messages[item] for item in report.fetches.item[used].tolist()]
     return Lesson(
         at=report.at,
-        fetches=report.fetches if everything else report.fetches.take(used),
+        fetches=fetches,
         title=texts([fetch.title or "" for fetch in told]),
         text=texts([fetch.text or "" for fetch in told]),
         links=links if everything else links.attach(parent=(np.cumsum(used) - 1)[links.parent]),
         fresh=first_seen(links, discovery),
+        worth=worth,
+        again=again,
     )
 
 

@@ -13,6 +13,7 @@ from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.protocols import Explores, Hears, Learner, Sees
 from crawlguide.core.types import Page
 from crawlguide.features.relevance import Judge
+from crawlguide.features.rewards import Rewards
 from crawlguide.guide import composition
 from crawlguide.guide.intake import NAN, Rules
 from crawlguide.guide.rules import Weighing, weighing
@@ -53,6 +54,7 @@ class Running:
     hearing: tuple[Hears, ...]  # filters that learn
     weighing: Weighing
     crawlers: crawlers.Crawlers
+    rewards: Rewards | None = None  # of what was fetched, where something learns
     robots: Robots | None = None  # None: robots.txt files do not count
     operator: OperatorRules | None = None  # None: the operator has no rules
     renewed_to: str | None = None  # how far the first of `record.renew` has come
@@ -83,11 +85,12 @@ def running(
     inside = next((rule for rule in rules if isinstance(rule, scope.Scope)), None) or scope.build(definition)
     robots = next((rule for rule in rules if isinstance(rule, Robots)), None)
     judge = Judge(definition.goal) if definition.goal else None
+    learner = strategy.predictor if isinstance(strategy.predictor, Learner) else None
     return Running(
         record=record,
         strategy=strategy,
         judge=judge,
-        learner=strategy.predictor if isinstance(strategy.predictor, Learner) else None,
+        learner=learner,
         explorer=strategy.predictor if isinstance(strategy.predictor, Explores) else None,
         weights=definition.weights.over(strategy.weights),
         filters=rules,
@@ -107,6 +110,7 @@ def running(
         until=instant(definition.limits.until),
         weighing=weights,
         crawlers=crawlers.build(definition),
+        rewards=Rewards(definition.goal.reward) if learner is not None else None,
         robots=robots,
         operator=next((rule for rule in rules if isinstance(rule, OperatorRules)), None),
     )
@@ -137,7 +141,9 @@ def follows(robots: Robots | None, fetch: Fetch, url: str) -> bool:
 
 
 def inherit(new: Running, old: Running) -> None:
-    """What filters have learned stays when a crawl is defined anew."""
+    """What filters have learned stays when a crawl is defined anew, and what is known of contents."""
+    if new.rewards is not None and old.rewards is not None:
+        new.rewards.inherit(old.rewards)
     known = {rule.name: rule for rule in old.hearing}
     for rule in new.hearing:
         if type(known.get(rule.name)) is type(rule):

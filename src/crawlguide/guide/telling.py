@@ -68,7 +68,7 @@ class Telling:
         discovery = await self.store.discover(report.crawl, links, fetches, report.at)
         learned = NOTHING
         if running.learner is not None or running.hearing:
-            heard = lesson(report, used, links, discovery, messages)
+            heard = lesson(report, used, links, discovery, messages, running.rewards)
             learned = taught(running.learner, heard) if running.learner is not None else NOTHING
             for rule in running.hearing:
                 rule.learn(heard)

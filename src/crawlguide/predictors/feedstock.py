@@ -95,7 +95,7 @@ class Feedstock:
         if seeds.any():
             self._hosts.claim(hashed(sorted(set(links.host[seeds]))))
             self._queue(rows[seeds], 1.0, 0)
-        reward = np.nan_to_num(outcomes(lesson.fetches).reward)
+        reward = np.nan_to_num(outcomes(lesson).reward)
         starts = np.searchsorted(links.parent, np.arange(len(pages) + 1))
         for page, row in enumerate(pages.tolist()):
             mine = slice(int(starts[page]), int(starts[page + 1]))

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crawlguide.features.rewards import RELEASED, failures
+
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64, Mask
-    from crawlguide.core.types import Fetches
+    from crawlguide.core.types import Lesson
 
 LATE = -1  # the status of feedback that comes after its fetch
-RELEASED = "released"
 
 
 class Outcomes(NamedTuple):
@@ -23,10 +24,7 @@ class Outcomes(NamedTuple):
     released: Mask  # given back unused
 
 
-def outcomes(fetches: Fetches) -> Outcomes:
-    """A page is worth its relevance, a failure nothing."""
-    wrong = np.array([bool(error) for error in fetches.error], np.bool_)
-    released = np.array([error == RELEASED for error in fetches.error], np.bool_)
-    failed = (fetches.status >= 400) | wrong
-    reward = np.where(failed, 0.0, np.clip(fetches.relevance, 0.0, 1.0))
-    return Outcomes(np.where(released, np.nan, reward), failed & ~released, fetches.status == LATE, released)
+def outcomes(lesson: Lesson) -> Outcomes:
+    fetches = lesson.fetches
+    released = np.array(fetches.error == RELEASED, np.bool_)
+    return Outcomes(lesson.worth, failures(fetches) & ~released, fetches.status == LATE, released)

@@ -97,7 +97,7 @@ class Book:
 
     def hear(self, lesson: Lesson) -> Heard:
         """Take in everything that a lesson says of URLs, pages and arms."""
-        said, links = outcomes(lesson.fetches), lesson.links
+        said, links = outcomes(lesson), lesson.links
         pages, unheard = self._urls.claim(lesson.fetches.id)
         rows, fresh = self._urls.claim(links.id)
         self._blank(np.concatenate([pages[unheard], rows[fresh]]))

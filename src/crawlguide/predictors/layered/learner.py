@@ -9,21 +9,22 @@ import numpy as np
 from crawlguide.core.columns import among
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.types import Also
+from crawlguide.features.rewards import RELEASED, failures
 from crawlguide.predictors.layered import arms, columns, evidence, hearing, hubs, logistic, tuning, words
 from crawlguide.predictors.layered.goal import Aim
 from crawlguide.predictors.layered.memory import FIRST, TRANSFERABLE, Memory
-from crawlguide.predictors.layered.records import COLUMNS, LEVELS, WAITING
+from crawlguide.predictors.layered.records import COLUMNS, DONE, LEVELS, VISITED, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawlguide.core.crawls import Goal
     from crawlguide.core.tables import F32, F64, I64, U64, Mask
-    from crawlguide.core.types import Ask, Batch, Fetches, Lesson, Links
+    from crawlguide.core.types import Ask, Batch, Lesson, Links
 
 AROUND = 24  # links of the same page that are judged anew, on either side
 MOST_COMPARED = 100  # links of a page that was drawn
-RELEASED, LATE = "released", -1
+LATE = -1
 NOTHING: U64 = np.zeros(0, np.uint64)
 
 
@@ -156,9 +157,9 @@ class Layered:
     def learn(self, lesson: Lesson) -> U64 | None:
         told, memory, self._last = lesson.fetches, self.memory, None
         fetched = self._known(told.id)
-        back = np.array([error == RELEASED for error in told.error], np.bool_)
+        back = np.array(told.error == RELEASED, np.bool_)
         late = told.status == LATE
-        worth = self._worth(told, late)
+        worth = lesson.worth
         used = ~back & ~np.isnan(worth) & (~late | (memory.links.rows["page"][fetched] < 0))
         for row in fetched[back].tolist():
             evidence.give_back(row, memory.links.rows, memory.pages.rows, memory.places.rows)
@@ -184,25 +185,22 @@ class Layered:
             hearing.settle(self.memory, fresh, np.zeros((len(fresh), LEVELS), np.uint64))
         return rows
 
-    def _worth(self, told: Fetches, late: Mask) -> F64:
-        """What each fetch was worth; NaN where nobody said."""
-        worth = np.where(late, np.clip(told.reward, 0.0, 1.0), told.relevance)
-        return np.where(failures(told), 0.0, worth)
-
     def _fetched(self, lesson: Lesson, rows: I64, label: F32, used: Mask) -> tuple[I64, I64]:
         """What was fetched is learned; returns the pages, and the links that taught something."""
         told, memory = lesson.fetches.take(used), self.memory
-        failed = failures(told)
+        failed, again = failures(told), rows[lesson.again[used]]
+        relevant = np.where(failed, 0.0, np.where(np.isnan(told.relevance), label, told.relevance)).astype(np.float32)
+        memory.links.rows["state"][again[memory.links.rows["state"][again] == DONE]] = VISITED  # it may be another page
         page = memory.claim_pages(rows)
         titles, texts = lesson.title[used].tolist(), lesson.text[used].tolist()
         title = hearing.read_pages(memory, self.aim, titles, texts, label, failed)
-        again = np.full(len(rows) * int(self.tuning["replays"][0]), -1, np.int64)
+        replayed = np.full(len(rows) * int(self.tuning["replays"][0]), -1, np.int64)
         logistic.learn(
-            self.seed, rows, label, (~failed).astype(np.int64), title, page, hearing.taste(memory), self.tuning,
-            memory.links.rows, memory.links.used, memory.pages.rows, memory.places.rows, memory.crawl.rows,
-            memory.examples.rows, memory.dense.rows, memory.words.rows, again,
+            self.seed, rows, label, relevant, (~failed).astype(np.int64), title, page, hearing.taste(memory),
+            self.tuning, memory.links.rows, memory.links.used, memory.pages.rows, memory.places.rows,
+            memory.crawl.rows, memory.examples.rows, memory.dense.rows, memory.words.rows, replayed,
         )  # fmt: skip
-        return page, np.concatenate([rows, again[again >= 0]])
+        return page, np.concatenate([rows, replayed[replayed >= 0]])
 
     def _amended(self, fetched: I64, worth: F64, late: Mask) -> I64:
         """Late rewards of pages already judged; returns the links whose evidence changed with them."""
@@ -243,7 +241,3 @@ class Layered:
         rows = np.concatenate(found)
         ids: U64 = links.rows["id"][rows[links.rows["state"][rows] == WAITING]]
         return ids
-
-
-def failures(told: Fetches) -> Mask:
-    return (told.status >= 400) | np.array([bool(error) for error in told.error], np.bool_)

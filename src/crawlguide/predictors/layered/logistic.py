@@ -96,16 +96,17 @@ def replay(seed, positive, base, links, examples, dense, words, places, crawl, t
 
 
 @kernel(nothing(
-    one_i64, I64, F32, I64, F32, I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, EXAMPLES, WEIGHTS, WEIGHTS,
-    I64,
+    one_i64, I64, F32, F32, I64, F32, I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, EXAMPLES, WEIGHTS,
+    WEIGHTS, I64,
 ))  # fmt: skip
 def learn(  # type: ignore[no-untyped-def]
-    seed, rows, label, answered, title, page, taste, tunings, links, used, pages, places, crawls, examples, dense,
-    words, again,
+    seed, rows, label, relevant, answered, title, page, taste, tunings, links, used, pages, places, crawls, examples,
+    dense, words, again,
 ):  # fmt: skip
     """Learn from each fetch by what was known before it, then let it be known; `again` gets the links of replays.
 
-    A page that is fetched again teaches nothing; one that failed does, when it answers at last.
+    A page that is fetched again teaches nothing; one that failed does, when it answers at last. What is promised is a
+    chance to be relevant, whatever else a page is worth for.
     """
     crawl, tuning, columns = crawls[0], tunings[0], np.zeros(COLUMNS, np.float32)
     for number in range(len(rows)):
@@ -114,7 +115,7 @@ def learn(  # type: ignore[no-untyped-def]
         if link.state != DONE:
             describe(row, links, used, pages, places, crawl, taste, tuning, columns)
             base = odds(rate(crawl))
-            become_honest(score(link, columns, base, dense, words, places), label[number], crawl, tuning)
+            become_honest(score(link, columns, base, dense, words, places), relevant[number], crawl, tuning)
             teach(link, columns, base, label[number], dense, words, places, tuning)
             for turn in range(tuning.replays):
                 again[number * tuning.replays + turn] = replay(

@@ -125,7 +125,7 @@ class Tres:
         self._choose(NOTHING)
 
     def learn(self, lesson: Lesson) -> None:
-        memory, told = self.memory, outcomes(lesson.fetches)
+        memory, told = self.memory, outcomes(lesson)
         self._choose(NOTHING)
         pages = memory.find(lesson.fetches.id)
         self._judge(lesson, told, pages)
