@@ -38,6 +38,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def _talk(url: str) -> None:
     with httpx.Client(base_url=url, trust_env=False) as client:
         seeds = {"urls": [f"https://{host}.example/{page}" for host in "abc" for page in range(9)]}
+        client.put("/v1/crawls/books", json={"strategy": {"kind": "relational", "budget_ms": 0.0001}})  # always late
         client.post("/v1/crawls/books/seeds", json=seeds)
         given = client.post("/v1/next", json={**ME, "budget": {"max_urls": 3}}).json()["assigned_urls"]
         answers: list[dict[str, Any]] = [{"status": 200, "relevance": 1.0}, {"status": 404}, {"error": "timeout"}]
@@ -96,6 +97,7 @@ def test_the_page_lists_what_is_there_in_the_same_words(kept: Served) -> None:
 
 def test_asks_tells_and_what_became_of_them_are_counted(kept: Served) -> None:
     found = scraped(kept)
+    assert value(found, "crawlguide_degraded_total", part="heuristic_fallback") == 1
     assert value(found, "crawlguide_asks_total") == 1
     assert value(found, "crawlguide_tells_total") == 1
     assert value(found, "crawlguide_assigned_total") == 3

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 config = typer.Typer(help="Show, check and explain the configuration.", no_args_is_help=True)
 app.add_typer(config, name="config")
+PREDICT = "predict"
 DataFlag = Annotated[str | None, typer.Option("--data", help="As for serve.")]
 HostFlag = Annotated[str | None, typer.Option("--host", help="As for serve.")]
 PortFlag = Annotated[int | None, typer.Option("--port", help="As for serve.")]
@@ -118,7 +119,9 @@ def _flat(options: Config) -> dict[str, Any]:
     import msgspec  # noqa: PLC0415
 
     tree = msgspec.to_builtins(options)
-    return {f"{section}.{name}": value for section, values in tree.items() for name, value in values.items()}
+    predict = {PREDICT: tree.pop(PREDICT)}
+    found = {f"{section}.{name}": value for section, values in tree.items() for name, value in values.items()}
+    return found | (predict if predict[PREDICT] else {})
 
 
 def _sources(file: Path | None, flags: Mapping[str, Any]) -> dict[str, str]:
@@ -126,7 +129,8 @@ def _sources(file: Path | None, flags: Mapping[str, Any]) -> dict[str, str]:
     from crawlguide.core.config import keys  # noqa: PLC0415
 
     tree = tomllib.loads(file.read_text()) if file is not None else {}
-    found = {f"{section}.{name}": f"file {file}" for section, options in tree.items() for name in options}
+    found = {PREDICT: f"file {file}"} if tree.pop(PREDICT, None) else {}
+    found |= {f"{section}.{name}": f"file {file}" for section, options in tree.items() for name in options}
     found |= {key: f"environment {variable(key)}" for key in keys() if variable(key) in os.environ}
     return found | {key: "flag" for key, value in flags.items() if value is not None}
 
@@ -140,6 +144,7 @@ def _check_use(options: Config) -> None:
     bound(options.server.host, 0).close()
     try:
         composition.filters(options.guide.filters, Definition())
+        composition.check_default(options)
     except MalformedRequest as wrong:
         raise ConfigError(wrong.message) from None
 

@@ -39,7 +39,7 @@ MEANINGS = {
         "days after which a fetched or dropped URL is forgotten; a link that leads there later makes it new again"
     ),
     "crawls.auto_create": "an ask, a tell or seeds for an unknown crawl create it; otherwise `not_found`",
-    "crawls.plugins": "modules of your own that a crawl may name as its `strategy.kind`, such as `acme.models.mine`",
+    "crawls.plugins": "modules of your own that a crawl's `strategy` may name as a `kind`, such as `acme.models.mine`",
     "guide.candidates": "candidates looked at for an ask (more if it asks for more)",
     "guide.filters": "filters in their order",
     "guide.freshness_tau_s": "freshness = 1 − exp(−age / this)",
@@ -50,6 +50,7 @@ MEANINGS = {
     "guide.upkeep_every_s": "how often leases and answers that ended are cleared",
     "guide.rules": "the operator's rules: a file or a folder in Rego; empty means none",
     "guide.rules_timeout_ms": "rules that take longer for up to 200 URLs are stopped",
+    "guide.predict_budget_ms": "a predictor that takes longer for up to 200 URLs is passed over for a while",
     "outgoing.ports": "ports that the guide itself may connect to, for robots.txt; an empty list means any",
     "outgoing.allow_networks": "networks beyond the public Internet that it may connect to, such as `10.0.0.0/8`",
     "outgoing.timeout_s": "one such request, with its redirects, may take so long",

@@ -58,9 +58,9 @@ def _sections() -> Iterator[str]:
     import msgspec  # noqa: PLC0415
 
     from crawlguide.cli.meanings import MEANINGS  # noqa: PLC0415
-    from crawlguide.core.config import Config  # noqa: PLC0415
+    from crawlguide.core.config import sections  # noqa: PLC0415
 
-    for section in msgspec.structs.fields(Config):
+    for section in sections():
         yield f"\n[{section.name}]  # {section.type.__doc__}\n"
         for option in msgspec.structs.fields(section.type):
             meaning = MEANINGS[f"{section.name}.{option.name}"]

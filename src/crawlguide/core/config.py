@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PREFIX = "CRAWLGUIDE_"
+PREDICT = "predict"
 NOT_KEYS = (PREFIX + "CONFIG", faults.VARIABLE)
 Positive = Annotated[int, Meta(ge=1)]
 
@@ -82,6 +83,7 @@ class GuideOptions(Section, frozen=True):
     upkeep_every_s: Annotated[float, Meta(gt=0)] = 1.0
     rules: str = ""
     rules_timeout_ms: Annotated[float, Meta(gt=0, le=10_000)] = 50.0
+    predict_budget_ms: Annotated[float, Meta(gt=0, le=600_000)] = 100.0
 
 
 class Outgoing(Section, frozen=True):
@@ -100,6 +102,7 @@ class Config(Section, frozen=True):
     crawls: Crawls = Crawls()
     guide: GuideOptions = GuideOptions()
     outgoing: Outgoing = Outgoing()
+    predict: tuple[dict[str, Any], ...] = ()  # [[predict]] tables: the strategy of crawls that name none
 
 
 def load(
@@ -121,9 +124,14 @@ def keys() -> dict[str, tuple[Any, Any]]:
     """Every dotted key with its type and default, for documentation and for finding the nearest one."""
     return {
         f"{section.name}.{option.name}": (option.type, option.default)
-        for section in msgspec.structs.fields(Config)
+        for section in sections()
         for option in msgspec.structs.fields(section.type)
     }
+
+
+def sections() -> list[Any]:
+    """Every section, with its name, type and default; `[[predict]]` is a list of tables and none of them."""
+    return [field for field in msgspec.structs.fields(Config) if isinstance(field.default, Section)]
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -139,11 +147,14 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def _flat(tree: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
-    sections = {field.name for field in msgspec.structs.fields(Config)}
+    named = {section.name for section in sections()}
     for name, section in tree.items():
-        if name in sections and not isinstance(section, dict):
+        if name == PREDICT:
+            yield name, section
+            continue
+        if name in named and not isinstance(section, dict):
             raise ConfigError(f"{where}: {name}: expected a section [{name}], got {str(section)[:80]!r}")
-        if not isinstance(section, dict) or (not section and name not in sections):
+        if not isinstance(section, dict) or (not section and name not in named):
             raise ConfigError(_unknown(name, where))
         for option, value in section.items():
             yield f"{name}.{option}", value
@@ -166,6 +177,11 @@ def _environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _put(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
+    if key == PREDICT:
+        if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
+            raise ConfigError(f"{where}: {key}: expected tables [[{key}]], got {str(value)[:80]!r}")
+        tree[key] = value
+        return
     if key not in keys():
         raise ConfigError(_unknown(key, where))
     kind, _ = keys()[key]
@@ -190,7 +206,8 @@ def _is_tuple(kind: Any) -> bool:
 
 
 def _unknown(key: str, where: str, known: list[str] | None = None) -> str:
-    near = difflib.get_close_matches(key, known or [*keys(), *(k.partition(".")[0] for k in keys())], 1, 0.5)
+    names = known or [*keys(), *(k.partition(".")[0] for k in keys()), PREDICT]
+    near = difflib.get_close_matches(key, names, 1, 0.5)
     return f"{where}: unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 

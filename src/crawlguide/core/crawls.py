@@ -172,7 +172,7 @@ class Definition(Fixed, frozen=True):
     """Everything a user says about one crawl."""
 
     goal: Goal = Goal()
-    strategy: dict[str, Any] = msgspec.field(default_factory=lambda: {"kind": "layered"})
+    strategy: dict[str, Any] = {}  # empty: the operator's choice, or `layered`
     weights: Reweigh = Reweigh()
     policy: Policy = Policy()
     limits: Limits = Limits()

@@ -15,6 +15,7 @@ Event = Literal[
     "warm_start",
     "request_refused", "request_failed", "request_slow",
     "high_risk", "rules_loaded", "rules_failed",
+    "predictor_failed", "predictor_recovered",
     "robots_unread", "robots_ignored", "sitemap_unread",
     "storage_full", "storage_failed", "storage_recovered", "snapshot", "sweep",
 ]  # fmt: skip

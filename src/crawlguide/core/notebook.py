@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Records = np.ndarray[Any, Any]
 LONGEST_NAME = 8
+LONGEST_SECTION = 100
 STEP = 1 << 16  # records by which a large sheet grows
 
 
@@ -92,6 +93,22 @@ class Notebook:
         return Sheet(kind)
 
 
+class Section(Notebook):
+    """A part of a notebook that one of several strategies has for itself: its sheets stand under its own name."""
+
+    def __init__(self, notebook: Notebook, name: str) -> None:
+        super().__init__()
+        self._notebook, self._name = notebook, name
+
+    @staticmethod
+    def named(section: str, sheet: str) -> str:
+        """The name of a sheet in the whole notebook; without a section it is its own."""
+        return f"{section}/{sheet}" if section else sheet
+
+    def sheet(self, name: str, kind: np.dtype[Any]) -> Sheet:
+        return self._notebook.sheet(self.named(self._name, name), kind)
+
+
 @runtime_checkable
 class Remembers(Protocol):
     """A predictor or sampler that keeps what it learns in a notebook."""
@@ -113,8 +130,9 @@ class Transfers(Remembers, Protocol):
 
 def _check(name: str, kind: np.dtype[Any]) -> None:
     """A sheet has to find room on a disk, and to be read there by another version of numpy."""
-    if not (0 < len(name) <= LONGEST_NAME and name.isascii() and name.isprintable()):
-        raise ValueError(f"sheet {name!r}: expected a name of 1 to {LONGEST_NAME} printable ASCII characters")
+    section, _, own = name.rpartition("/")
+    if not (0 < len(own) <= LONGEST_NAME and name.isascii() and name.isprintable()) or len(section) > LONGEST_SECTION:
+        raise ValueError(f"sheet {own!r}: expected a name of 1 to {LONGEST_NAME} printable ASCII characters")
     fields = [kind] if kind.fields is None else [field[0].base for field in kind.fields.values()]
     if kind.subdtype or not kind.itemsize or any(each.hasobject or each.names for each in fields):
         raise ValueError(f"sheet {name!r}: expected numbers, or records of numbers and arrays of numbers, got {kind}")

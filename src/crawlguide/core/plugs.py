@@ -6,7 +6,7 @@ import difflib
 import pkgutil
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 
-def module(package: ModuleType, kind: str, field: str, trusted: Collection[str] = ()) -> ModuleType:
-    """The module behind a kind, or an error that names the kinds there are.
+def module(
+    package: ModuleType, kind: str, field: str, trusted: Collection[str] = (), besides: Collection[str] = ()
+) -> ModuleType:
+    """The module behind a kind, or an error that names the kinds there are, `besides` among them.
 
     A dotted kind is imported only if the operator trusts it: whoever may define a crawl may not run any code.
     """
     known = [*kinds(package), *trusted]
     if kind not in known:
-        near = difflib.get_close_matches(kind, known, 1)
+        named = [*known, *besides]
+        near = difflib.get_close_matches(kind, named, 1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise MalformedRequest(f"{field}: expected one of {', '.join(known)}, got {kind[:80]!r}{hint}", field=field)
+        raise MalformedRequest(f"{field}: expected one of {', '.join(named)}, got {kind[:80]!r}{hint}", field=field)
     try:
         return import_module(kind if kind in trusted else f"{package.__name__}.{kind.replace('-', '_')}")
     except ImportError as missing:
@@ -50,3 +53,20 @@ def options(plug: ModuleType, given: Mapping[str, Any], field: str) -> Any:
         return msgspec.convert(given, plug.Options)
     except msgspec.ValidationError as wrong:
         raise MalformedRequest(f"{field}: {wrong}", field=field) from None
+
+
+def option(kind: Any, given: Any, field: str) -> Any:
+    """One option of a type that describes itself; an error says what is expected, and what came."""
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as wrong:
+        words = _described(kind) or str(wrong).removeprefix("Expected ").partition(", got")[0]
+        shown = str(given if isinstance(given, str) else msgspec.json.encode(given).decode())[:80]
+        raise MalformedRequest(f"{field}: expected {words}, got {shown}", field=field) from None
+
+
+def _described(kind: Any) -> str | None:
+    """The description of a type, or of the first of several that has one."""
+    own = [meta.description for meta in getattr(kind, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
+    inner = (_described(one) for one in get_args(kind))
+    return next(filter(None, [*own, *inner]), None)

@@ -35,6 +35,7 @@ def open_guide(path: str | Path, config: Config, clock: Clock | None = None, see
     try:
         composition.compile_all()
         composition.filters(config.guide.filters, Definition())  # what cannot work is said before anything is opened
+        composition.check_default(config)
     except MalformedRequest as wrong:
         raise ConfigError(wrong.message) from None
     if str(path) == MEMORY:

@@ -49,7 +49,7 @@ async def crawl(guide: LocalGuide, name: Crawl) -> CrawlMessage:
     """A crawl's definition, and the state it is in."""
     at = guide.clock.now()
     running = await guide.crawls.get(name, at, create=False)
-    return CrawlMessage(name.name, await guide.crawls.state(name, running, at), running.definition)
+    return CrawlMessage(name.name, await guide.crawls.state(name, running, at), running.shown)
 
 
 async def urls(call: Call) -> UrlsMessage:

@@ -38,6 +38,7 @@ COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "fetches": ("Fetches that were told and taken, by class of status, or by error.", ("outcome",)),
     "discovered": ("URLs that reports made known.", ()),
     "drops": ("Candidates that a filter kept out of an answer, by filter.", ("filter",)),
+    "degraded": ("Answers in which a part stood in for another, by what `degraded` says.", ("part",)),
 }
 TIMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "request_seconds": ("Time from request to answer, by route.", ("route",)),

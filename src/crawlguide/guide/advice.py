@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from crawlguide import scoring
 from crawlguide.core.clock import iso
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.running import Running
 
 MOST_DEFERRED = 100
+Degraded = tuple[str | None, str | UnsetType]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Given:
     dropped: dict[str, int] = field(default_factory=dict)
     state: str = "running"
     retry_after_ms: int = 0
-    degraded: str | None = None  # which part stood in for another
+    degraded: Degraded = (None, UNSET)  # which part stood in for another, and why
 
 
 def assigned(running: Running, walked: Walked, expires: float) -> list[Assigned]:
@@ -64,15 +65,19 @@ def deferred(walked: Walked, ask: Ask) -> list[Deferred]:
     return [Deferred(url, max(1, int(np.ceil(wait * 1_000))), why) for url, wait, why in walked.deferred[:most]]
 
 
-def degraded(running: Running, ask: Ask, walked: Walked) -> str | None:
-    """An old robots.txt spoke for some of the URLs that are given out, or none did and the crawler has to look."""
-    robots = None if running.robots is None else running.robots.degraded(walked.batch, ask)
-    return "+".join(filter(None, (robots, degraded_rules(running)))) or None
+def degraded(running: Running, ask: Ask, walked: Walked) -> Degraded:
+    """Which parts stood in for others in this answer.
 
-
-def degraded_rules(running: Running) -> str | None:
-    """The operator's rules do not hold as they lie on disk: older ones do, or none work."""
-    return running.operator.engine.trouble if running.operator is not None and running.operator.engine else None
+    An old robots.txt spoke for some of the URLs that are given out, or none did and the crawler has to look; the
+    operator's rules do not hold as they lie on disk: older ones do, or none work; a predictor is passed over.
+    """
+    judging = running.strategy.whole.degraded()
+    robots = None
+    if running.robots is not None and len(walked.batch):
+        robots = running.robots.degraded(walked.batch, ask)
+    rules = running.operator.engine if running.operator is not None else None
+    words = (judging[0] if judging else None, robots, rules.trouble if rules is not None else None)
+    return "+".join(filter(None, words)) or None, judging[1] if judging else UNSET
 
 
 def advice(running: Running, ask: Ask, given: Given, queries: int) -> Advice:
@@ -81,10 +86,11 @@ def advice(running: Running, ask: Ask, given: Given, queries: int) -> Advice:
         request_id=ask.request_id,
         crawl_state=given.state,
         num_queries_completed=queries,
-        last_model_version=running.strategy.predictor.version,
+        last_model_version=running.strategy.whole.version,
         strategy=running.kind,
         filters_applied=running.filters_applied,
         dropped=given.dropped,
-        degraded=given.degraded,
+        degraded=given.degraded[0],
+        degraded_why=given.degraded[1],
     )
     return Advice(given.urls, given.deferred, given.retry_after_ms, about)

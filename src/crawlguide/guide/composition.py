@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from crawlguide import policy
 from crawlguide.core import plugs
-from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.crawls import CLASSIC, Goal
+from crawlguide.core.errors import ConfigError, MalformedRequest
 from crawlguide.guide import strategies
+from crawlguide.guide.composing import PREDICT, Composer, House, default
+from crawlguide.predictors.composed.whole import Whole
+from crawlguide.sampling.top import Top
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from crawlguide.core.config import Config
     from crawlguide.core.crawls import Definition, Weights
-    from crawlguide.core.protocols import Filter, Predictor, Sampler, Strategy
+    from crawlguide.core.protocols import Filter, Predictor, Sampler
+    from crawlguide.core.tables import F64
+    from crawlguide.core.types import Batch
 
 WARM_START = "strategy.warm_start"
 
@@ -30,15 +37,61 @@ class Composition:
     weights: Weights
 
 
-def strategy(definition: Definition, seed: int, plugins: Collection[str]) -> Strategy:
-    """Build the strategy that a definition names, ours or a trusted one; its options stand beside its kind."""
-    kind = definition.strategy.get("kind", "layered")
-    if not isinstance(kind, str):
-        raise MalformedRequest(f"strategy.kind: expected a name, got {kind!r}", field="strategy.kind")
-    plug = plugs.module(strategies, kind, "strategy.kind", plugins)
-    given = cold(definition).strategy
-    built: Strategy = plug.build(plugs.options(plug, given, "strategy"), seed, definition.goal)
-    return built
+@dataclass(frozen=True)
+class Assembled:
+    """The strategy of a crawl as it was built, and `whole`: all of it as the corridor calls it, which never fails."""
+
+    table: Mapping[str, Any]  # what it was built from
+    sampler: Sampler
+    predictor: Predictor
+    weights: Weights
+    whole: Whole
+
+    @property
+    def kind(self) -> str:
+        return str(self.table.get("kind", "layered"))
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A predictor that could not be built when its crawl was opened: it says why whenever it is asked."""
+
+    why: str
+    version: str = "missing"
+
+    def predict(self, batch: Batch) -> F64:  # noqa: ARG002 - it has nothing to say
+        raise LookupError(self.why)
+
+
+def strategy(definition: Definition, house: House, crawl: str = "", *, opening: bool = False) -> Assembled:
+    """Build the strategy that a definition names, ours, a trusted one or one made of several.
+
+    What cannot be built is refused by name; but a crawl that was there before is opened without it.
+    """
+    missing = (lambda why: Composition(Top(), Missing(why), CLASSIC)) if opening else None
+    table = chosen(definition, house)
+    composer = Composer(house, definition.goal, crawl, missing)
+    whole = Whole(composer.member(table, "strategy"), Top())
+    weights = composer.first.weights if composer.first else CLASSIC
+    if len(whole.parts) == 1:
+        (part,) = whole.parts
+        return Assembled(table, part.sampler, part.predictor, weights, whole)
+    return Assembled(table, whole, whole, weights, whole)
+
+
+def chosen(definition: Definition, house: House) -> dict[str, Any]:
+    """The strategy that a crawl names; of one that names none, the operator's."""
+    return cold(definition).strategy or default(house.predict)
+
+
+def check_default(config: Config) -> None:
+    """Raise `ConfigError` if the operator's `[[predict]]` tables cannot be built."""
+    house = House(plugins=config.crawls.plugins, predict=config.predict)
+    try:
+        table = default(house.predict)
+        Composer(house, Goal()).member(table, "" if PREDICT in table else f"{PREDICT}[0]")
+    except MalformedRequest as wrong:
+        raise ConfigError(wrong.message) from None
 
 
 def warm_start(definition: Definition) -> str | None:

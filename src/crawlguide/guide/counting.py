@@ -33,3 +33,9 @@ def asked(telemetry: Telemetry, walked: Walked | None) -> None:
         telemetry.count("assigned", len(walked.batch))
         for name, number in walked.dropped.items():
             telemetry.count("drops", number, filter=name)
+
+
+def degraded(telemetry: Telemetry, words: str | None) -> None:
+    """Each part that stood in for another in an answer."""
+    for word in words.split("+") if words else ():
+        telemetry.count("degraded", part=word)

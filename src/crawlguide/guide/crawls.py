@@ -12,15 +12,15 @@ import msgspec
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import NotFound
 from crawlguide.core.events import WARNING, happened
-from crawlguide.core.learned import Accounts
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.types import Crawl
-from crawlguide.guide import remembering, renewal
+from crawlguide.guide import composition, remembering, renewal
 from crawlguide.guide.running import Record, Running, inherit, running
 
 if TYPE_CHECKING:
     from crawlguide.core.config import Config
     from crawlguide.core.protocols import Store
+    from crawlguide.guide.composing import House
     from crawlguide.policy.robots import Copies
     from crawlguide.policy.rules.engine import Engine
 
@@ -31,12 +31,12 @@ NAMES_COMPARED = 200  # with one that is not there
 class Crawls:
     """Running crawls by name; one that nobody defined is created with defaults unless the operator says no."""
 
-    def __init__(self, store: Store, config: Config, seed: int, copies: Copies, rules: Engine | None = None) -> None:
+    def __init__(self, store: Store, config: Config, house: House, copies: Copies, rules: Engine | None = None) -> None:
         self._store = store
         self._copies = copies
         self._rules = rules
         self._config = config
-        self._seed = seed
+        self._house = house
         self.known: dict[Crawl, Running] = {}  # those that were asked or told since this guide opened
         self._before: dict[Crawl, Running] = {}  # what was known before the store had to read all anew
         self._generation = 0  # of the store
@@ -57,7 +57,7 @@ class Crawls:
 
     async def put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
         """Create or replace; True if it is new. A known frontier is judged anew by the new definition."""
-        built = self._built(Record(definition))  # refuses what cannot be built
+        built = self._built(crawl, Record(definition))  # refuses what cannot be built
         new = await self._store.crawl_get(crawl) is None
         old = None if new else await self.get(crawl, at)
         await remembering.check(self._store, crawl, built, old)
@@ -138,8 +138,7 @@ class Crawls:
         await self._store.expire(crawl, at)
         numbers = await self._store.stats(crawl)
         state = await self.state(crawl, found, at)
-        predictor = found.strategy.predictor
-        learned = dict(predictor.stats()) if isinstance(predictor, Accounts) else {}
+        learned = found.strategy.whole.stats()
         return CrawlStats(state=state, strategy=found.kind, learner=learned, **numbers)
 
     async def _unknown(self, crawl: Crawl) -> NotFound:
@@ -150,7 +149,7 @@ class Crawls:
         return NotFound(f"crawl_id: no crawl named {crawl.name!r}{hint}", field="crawl_id")
 
     async def _start(self, crawl: Crawl, record: Record) -> Running:
-        built = self._built(record)
+        built = self._built(crawl, record, opening=True)
         await remembering.remember(self._store, crawl, built)
         if crawl in self._before:
             inherit(built, self._before.pop(crawl))
@@ -165,15 +164,18 @@ class Crawls:
             self._before.update(self.known)
             self.known.clear()
 
-    def _built(self, record: Record) -> Running:
-        options = self._config
-        return running(record, options.guide.filters, self._seed, options.crawls.plugins, self._copies, self._rules)
+    def _built(self, crawl: Crawl, record: Record, opening: bool = False) -> Running:
+        """One that was there before is opened without what cannot be built any more, as a plugin that is gone."""
+        strategy = composition.strategy(record.definition, self._house, crawl.name, opening=opening)
+        return running(record, self._config.guide.filters, strategy, self._copies, self._rules)
 
     async def _begin(self, crawl: Crawl, record: Record, at: float) -> None:
         """Written at once: a store that has to read its folder anew in the middle of a request still knows it."""
         await self._save(crawl, record, at)
         await self._store.commit(durable=False)
-        _created(crawl, record.definition)
+        kind = str(composition.chosen(record.definition, self._house).get("kind", "layered"))
+        happened("crawl_created", "crawl {crawl} was created", crawl=crawl.name, strategy=kind)
+        _warn(crawl, record.definition)
 
     async def _save(self, crawl: Crawl, record: Record, at: float) -> None:
         await self._store.crawl_put(crawl, msgspec.json.encode(record), at)
@@ -194,12 +196,6 @@ class Crawls:
         for crawl, found in list(self.known.items()):
             if found.record.renew:
                 await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
-
-
-def _created(crawl: Crawl, definition: Definition) -> None:
-    kind = str(definition.strategy.get("kind", "layered"))
-    happened("crawl_created", "crawl {crawl} was created", crawl=crawl.name, strategy=kind)
-    _warn(crawl, definition)
 
 
 def _warn(crawl: Crawl, definition: Definition) -> None:

@@ -12,7 +12,6 @@ from crawlguide.core import urls as addresses
 from crawlguide.core.clock import iso
 from crawlguide.core.errors import NotFound
 from crawlguide.core.messages import Explanation, FilterVerdict, LeaseHeld, LinkSeen
-from crawlguide.core.protocols import Explains
 from crawlguide.core.tables import Fact
 from crawlguide.core.types import Ask, Budget, Hosts
 from crawlguide.core.types import Batch as BatchTable
@@ -131,8 +130,7 @@ def _linked(batch: Batch, links: list[LinkSeen]) -> list[str]:
 
 def _because(running: Running, batch: Batch) -> list[str]:
     """The evidence that decided, where the strategy can say it."""
-    judge = running.strategy.predictor
-    return judge.because(batch) if isinstance(judge, Explains) else []
+    return running.strategy.whole.because(batch)
 
 
 def _words(batch: Batch, record: UrlRecord, filters: list[FilterVerdict], known: list[str]) -> str:

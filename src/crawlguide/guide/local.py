@@ -18,6 +18,7 @@ from crawlguide.core.types import Crawl
 from crawlguide.guide import advice as answers
 from crawlguide.guide import counting, intake
 from crawlguide.guide.advice import Given
+from crawlguide.guide.composing import House
 from crawlguide.guide.crawls import Crawls
 from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
 from crawlguide.guide.robots import Keeper
@@ -89,7 +90,8 @@ class LocalGuide:
         self.robots = Keeper(store, clock)
         options = config.guide
         self._rules = Engine(Path(options.rules), options.rules_timeout_ms / 1_000) if options.rules else None
-        self.crawls = Crawls(store, config, seed, self.robots.copies, self._rules)
+        house = House(seed, config.crawls.plugins, config.predict, options.predict_budget_ms, clock.now)
+        self.crawls = Crawls(store, config, house, self.robots.copies, self._rules)
         self.pipeline = Pipeline(store, config.guide, self.robots, clock)
         self._telling = Telling(store, self.robots)
         self._telemetry = telemetry
@@ -230,15 +232,15 @@ class LocalGuide:
         await self.store.count(ask.crawl, {"asks": 1, "assigned": len(walked.batch) if walked else 0})
         if walked is None:
             return await self._nothing(running, ask, Given())
-        held, dropped = answers.deferred(walked, ask), walked.dropped
+        held, dropped, degraded = answers.deferred(walked, ask), walked.dropped, answers.degraded(running, ask, walked)
+        counting.degraded(self._telemetry, degraded[0])
         if not len(walked.batch):
-            given = Given(deferred=held, dropped=dropped, degraded=answers.degraded_rules(running))
-            return await self._nothing(running, ask, given)
+            return await self._nothing(running, ask, Given(deferred=held, dropped=dropped, degraded=degraded))
         if running.learner is not None:
             running.learner.given(walked.batch)
         urls = answers.assigned(running, walked, walked.at + lease_s(ask))
         self.recent[ask.crawl].answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
-        given = Given(urls, held, dropped, degraded=answers.degraded(running, ask, walked))
+        given = Given(urls, held, dropped, degraded=degraded)
         return answers.advice(running, ask, given, self._queries)
 
     async def _walk(self, running: Running, ask: Ask) -> Walked | None:

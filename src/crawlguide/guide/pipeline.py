@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Batch
     from crawlguide.guide.robots import Keeper
     from crawlguide.guide.running import Running
+    from crawlguide.predictors.composed.opinion import Opinion
 
 LEASE_GRACE = 1.25
 LAST = -1.0  # the priority of what is looked at when there is nothing else
@@ -97,13 +98,15 @@ class Pipeline:
 
     async def _judged(self, running: Running, ask: Ask, batch: Batch, limit: int, forbidden: Counter[str]) -> Walked:
         """What of a batch may go out, best first; adds to `forbidden` what never may."""
-        sample = running.strategy.sampler.sample(batch, ask, limit)
+        whole = running.strategy.whole
+        sample = whole.sample(batch, ask, limit)
         if len(sample.rows) < len(batch):
             batch = batch.take(sample.rows)
         batch.arm[:] = sample.arm
-        worth = [] if running.learner is None else [moved(running, batch)]
-        batch, terms = self.ranked(running, ask, batch)
-        walked = Walked(batch, terms, np.zeros(len(batch)), worth=worth)
+        worth = weighed(running, batch, whole.judge(batch))
+        changed = [moved(batch, worth.waits)] if whole.moves else []
+        batch, terms = self.ranked(running, ask, batch, worth)
+        walked = Walked(batch, terms, np.zeros(len(batch)), worth=changed)
         for rule in running.filters:  # each filter sees only the survivors of the one before
             if rule is running.robots and await self.robots.ready(running, ask, walked.batch):
                 return replace(walked.take(np.zeros(0, np.int64)), again=True)
@@ -116,7 +119,7 @@ class Pipeline:
         forbidden.update({name: walked.dropped.get(name, 0) for name in running.forbidding})
         return walked
 
-    def ranked(self, running: Running, ask: Ask, batch: Batch) -> tuple[Batch, F64]:
+    def ranked(self, running: Running, ask: Ask, batch: Batch, worth: Worth | None = None) -> tuple[Batch, F64]:
         """Fill in estimates, value and score, best row first; with the terms of each row's score.
 
         The batch was made for this ask alone, so its own block is written into.
@@ -124,11 +127,10 @@ class Pipeline:
         options = self.options
         _estimate(batch.estimated_ms, options.default_fetch_ms)
         _estimate(batch.estimated_bytes, options.default_bytes)
-        batch.value[:] = valued(running, batch)
-        hope = explored(running, batch)
-        chosen = hope
+        worth = worth or weighed(running, batch, running.strategy.whole.judge(batch))
+        batch.value[:], chosen = worth.value, worth.hope
         if running.explorer is not None and np.isnan(batch.given).all():  # what a person wants goes before chance
-            chosen = hope + running.explorer.drawn(batch)
+            chosen = chosen + running.explorer.drawn(batch)
         scales = scoring.Scales(options.freshness_tau_s, options.slow_ms, options.heavy_bytes)
         terms, batch.score[:] = scoring.terms(batch, ask, running.weights, scales, chosen)
         order = np.argsort(-batch.score, kind="stable")
@@ -190,29 +192,32 @@ def _soonest(batch: Batch, gone: Mask, wait: F64) -> F64:
     return np.where(np.isinf(soonest), np.nan, soonest)
 
 
-def valued(running: Running, batch: Batch) -> F64:
-    """The predictor's value, weighed by the rules, except where a person set the priority by hand."""
-    value = running.weighing.weighed(running.strategy.predictor.predict(batch), batch)
-    return np.where(np.isnan(batch.given), value, batch.given)
+class Worth(NamedTuple):
+    """What each row is worth, what is hoped to be learned from it, and with which priority it waits."""
+
+    value: F64
+    hope: F64
+    waits: F64
 
 
-def explored(running: Running, batch: Batch) -> F64:
-    """What a strategy that explores hopes to learn, weighed alike; nothing where a person set the priority."""
-    if running.explorer is None:
-        return np.zeros(len(batch))
-    hope = running.weighing.weighed(running.explorer.explore(batch), batch)
-    return np.where(np.isnan(batch.given), hope, 0.0)
+def weighed(running: Running, batch: Batch, opinion: Opinion) -> Worth:
+    """What the predictors say, weighed by the rules; except where a person set the priority by hand."""
+    weighing, free = running.weighing, np.isnan(batch.given)
+    value = np.where(free, weighing.weighed(opinion.value, batch), batch.given)
+    hope = np.zeros(len(batch))
+    if opinion.hope is not None:
+        hope = np.where(free, weighing.weighed(opinion.hope, batch), 0.0)
+    waits = value if opinion.waits is None else np.where(free, weighing.weighed(opinion.waits, batch), batch.given)
+    return Worth(value, hope, waits if opinion.hope is None else waits + hope)
 
 
 def resting(running: Running, batch: Batch) -> F64:
     """The priority with which a URL waits."""
-    value = valued(running, batch)
-    return value + explored(running, batch) if running.explorer is not None else value
+    return weighed(running, batch, running.strategy.whole.rest(batch)).waits
 
 
-def moved(running: Running, batch: Batch) -> tuple[U64, F64]:
+def moved(batch: Batch, worth: F64) -> tuple[U64, F64]:
     """What was looked at waits from now on by what it is worth now: what sank makes room for others."""
-    worth = resting(running, batch)
     some = np.flatnonzero(np.abs(worth - batch.priority) > MOVED * (worth + batch.priority))
     return batch.id[some], worth[some]
 

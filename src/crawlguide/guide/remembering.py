@@ -63,8 +63,8 @@ async def _begin_warm(store: Store, crawl: Crawl, found: Running, notebook: Note
 
 
 def _parts(found: Running) -> list[Remembers]:
-    """One object may be sampler and predictor at once; some filters learn too."""
-    learners = (found.strategy.sampler, found.strategy.predictor, found.judge, found.rewards, *found.hearing)
+    """The strategy with all that is in it; some filters learn too."""
+    learners = (found.strategy.whole, found.judge, found.rewards, *found.hearing)
     parts = {id(part): part for part in learners}
     return [part for part in parts.values() if isinstance(part, Remembers)]
 

@@ -10,7 +10,7 @@ import msgspec
 
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.core.protocols import Explores, Hears, Learner, Sees
+from crawlguide.core.protocols import Hears, Sees
 from crawlguide.core.types import Page
 from crawlguide.features.relevance import Judge
 from crawlguide.features.rewards import Rewards
@@ -22,11 +22,12 @@ from crawlguide.policy.robots import Copies, Robots
 from crawlguide.policy.rules import Rules as OperatorRules
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from crawlguide.core.crawls import Weights
     from crawlguide.core.messages import Fetch
-    from crawlguide.core.protocols import Filter, Strategy
+    from crawlguide.core.protocols import Explores, Filter, Learner
+    from crawlguide.guide.composition import Assembled
     from crawlguide.policy.rules.engine import Engine
 
 
@@ -41,10 +42,10 @@ class Record(msgspec.Struct):
 @dataclass
 class Running:
     record: Record
-    strategy: Strategy
+    strategy: Assembled
     judge: Judge | None  # of relevance, where a goal is given
-    learner: Learner | None  # the strategy's predictor, if it learns
-    explorer: Explores | None  # the same, if it explores
+    learner: Learner | None  # the strategy as a whole, if something in it learns
+    explorer: Explores | None  # the same, if something explores
     weights: Weights
     filters: tuple[Filter, ...]
     rules: Rules
@@ -65,33 +66,37 @@ class Running:
         return self.record.definition
 
     @property
+    def shown(self) -> Definition:
+        """The same to people: with the strategy that counts, whoever chose it."""
+        named = {**self.strategy.table, **self.definition.strategy}
+        return msgspec.structs.replace(self.definition, strategy=named)
+
+    @property
     def kind(self) -> str:
-        return str(self.definition.strategy.get("kind", "layered"))
+        return self.strategy.kind
 
 
 def running(
     record: Record,
     filters: Sequence[str],
-    seed: int,
-    plugins: Collection[str] = (),
+    strategy: Assembled,
     copies: Copies | None = None,
     engine: Engine | None = None,
 ) -> Running:
-    """Build everything a definition asks for; raises `MalformedRequest` for what cannot be built."""
-    definition = record.definition
-    strategy = composition.strategy(definition, seed, plugins)
+    """Build everything else that a definition asks for; raises `MalformedRequest` for what cannot be built."""
+    definition, whole = record.definition, strategy.whole
     bans, weights, policy = banned.build(definition), weighing(definition), definition.policy
     rules = _filters(filters, definition, copies or Copies(), engine)
     inside = next((rule for rule in rules if isinstance(rule, scope.Scope)), None) or scope.build(definition)
     robots = next((rule for rule in rules if isinstance(rule, Robots)), None)
     judge = Judge(definition.goal) if definition.goal else None
-    learner = strategy.predictor if isinstance(strategy.predictor, Learner) else None
+    learner = whole if whole.learns else None
     return Running(
         record=record,
         strategy=strategy,
         judge=judge,
         learner=learner,
-        explorer=strategy.predictor if isinstance(strategy.predictor, Explores) else None,
+        explorer=whole if whole.explores else None,
         weights=definition.weights.over(strategy.weights),
         filters=rules,
         filters_applied=[f"{rule.name}_ok" for rule in rules],

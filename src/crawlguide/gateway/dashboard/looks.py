@@ -133,7 +133,7 @@ async def detail(guide: LocalGuide, crawl: Crawl) -> Detail:
     running = await guide.crawls.get(crawl, guide.clock.now(), create=False)
     return Detail(
         crawl=await overview(guide, crawl),
-        model=running.strategy.predictor.version,
+        model=running.strategy.whole.version,
         upcoming=await upcoming(guide, crawl, running),
         hosts=await hosts(guide, crawl, running),
         decisions=decisions(guide, crawl),

@@ -1,0 +1,72 @@
+"""Predictors side by side: a row is worth the weighted mean of what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from crawlguide.core.crawls import Fixed
+from crawlguide.predictors.composed.opinion import Opinion
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.tables import F64
+    from crawlguide.core.types import Batch
+    from crawlguide.predictors.composed.opinion import Member
+    from crawlguide.predictors.composed.part import Part
+
+
+class Stage(Fixed, frozen=True):
+    """What each says beside its kind and its options."""
+
+    weight: Annotated[float, Meta(gt=0, le=1_000, description="a number above 0, up to 1000")] = 1.0
+
+
+@dataclass(frozen=True)
+class Blend:
+    members: tuple[Member, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def version(self) -> str:
+        return "|".join(member.version for member in self.members)
+
+    @property
+    def parts(self) -> list[Part]:
+        return [part for member in self.members for part in member.parts]
+
+    def speakers(self) -> list[Part]:
+        return [part for member in self.members for part in member.speakers()]
+
+    def troubles(self) -> list[str]:
+        return [trouble for member in self.members for trouble in member.troubles()]
+
+    def judge(self, batch: Batch) -> Opinion | None:
+        return self._mixed([member.judge(batch) for member in self.members])
+
+    def rest(self, batch: Batch) -> Opinion | None:
+        return self._mixed([member.rest(batch) for member in self.members])
+
+    def _mixed(self, said: list[Opinion | None]) -> Opinion | None:
+        """Of those that have something to say; the others count nothing."""
+        heard = [(opinion, weight) for opinion, weight in zip(said, self.weights, strict=True) if opinion is not None]
+        if not heard:
+            return None
+        whole = sum(weight for _, weight in heard)
+        shares = [weight / whole for _, weight in heard]
+        opinions = [opinion for opinion, _ in heard]
+        hopes = [np.zeros(len(one.value)) if one.hope is None else one.hope for one in opinions]
+        waits = [one.value if one.waits is None else one.waits for one in opinions]
+        return Opinion(_mean([one.value for one in opinions], shares), _mean(hopes, shares), _mean(waits, shares))
+
+
+def _mean(columns: list[F64], shares: list[float]) -> F64:
+    return np.array(shares) @ np.stack(columns)
+
+
+def build(members: Sequence[Member], stages: Sequence[Stage]) -> Blend:
+    return Blend(tuple(members), tuple(stage.weight for stage in stages))

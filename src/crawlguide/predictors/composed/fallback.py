@@ -1,0 +1,55 @@
+"""Predictors in reserve: the first that works speaks, and all of them learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crawlguide.core.crawls import Fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.types import Batch
+    from crawlguide.predictors.composed.opinion import Member, Opinion
+    from crawlguide.predictors.composed.part import Part
+
+
+class Stage(Fixed, frozen=True):
+    """Nothing is said beside kind and options."""
+
+
+@dataclass(frozen=True)
+class Fallback:
+    members: tuple[Member, ...]
+
+    @property
+    def version(self) -> str:
+        """Of the one that speaks."""
+        return next((member.version for member in self.members if member.speakers()), self.members[0].version)
+
+    @property
+    def parts(self) -> list[Part]:
+        return [part for member in self.members for part in member.parts]
+
+    def speakers(self) -> list[Part]:
+        return next((found for member in self.members if (found := member.speakers())), [])
+
+    def troubles(self) -> list[str]:
+        """Those behind the first that works are not asked, so nobody knows of theirs."""
+        found: list[str] = []
+        for member in self.members:
+            found += member.troubles()
+            if member.speakers():
+                break
+        return found
+
+    def judge(self, batch: Batch) -> Opinion | None:
+        return next((found for member in self.members if (found := member.judge(batch)) is not None), None)
+
+    def rest(self, batch: Batch) -> Opinion | None:
+        return next((found for member in self.members if (found := member.rest(batch)) is not None), None)
+
+
+def build(members: Sequence[Member], stages: Sequence[Stage]) -> Fallback:  # noqa: ARG001 - as others are built
+    return Fallback(tuple(members))
