@@ -16,6 +16,8 @@ Names = Annotated[tuple[Name, ...], Meta(max_length=100_000, description="a list
 Factor = Annotated[float, Meta(ge=0, le=100, description="a number from 0 to 100")]
 Address = Annotated[str, Meta(min_length=1, max_length=8_192, description="a URL")]
 Pattern = Annotated[str, Meta(min_length=1, max_length=1_000, description="an RE2 pattern of 1 to 1000 characters")]
+AUTO: Literal["auto"] = "auto"  # learned from what the crawl meets, within bounds
+Auto = Annotated[Literal["auto"], Meta(description='"auto"')]
 MOST_URLS, MOST_PATTERNS = 10_000, 1_000
 PatternList = Annotated[
     tuple[Pattern, ...], Meta(max_length=MOST_PATTERNS, description="a list of at most 1000 patterns")
@@ -100,8 +102,10 @@ class Policy(Fixed, frozen=True):
     delay_factor: Factor = 0.5
     max_per_host: Count = 5
     max_per_domain: Count = 0
-    domain_max_pages: Count = 0
-    unreliable_threshold: Share = 0.8
+    max_leases_per_host: Count = 0
+    slow_domain_ms: Annotated[float, Meta(ge=0, le=1e9, description="a number from 0")] | Auto = 0.0
+    domain_max_pages: Count | Auto = 0
+    unreliable_threshold: Share | Auto = 0.8
     unreliable_after: Annotated[int, Meta(ge=1, le=1_000_000, description="an integer from 1")] = 10
     max_retries: Annotated[int, Meta(ge=0, le=100, description="an integer from 0 to 100")] = 3
     allow_domains: Names = ()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from crawlguide import scoring
+from crawlguide.core.crawls import AUTO
 from crawlguide.core.protocols import Rests
 from crawlguide.core.types import LEASED, LeaseTerms
 from crawlguide.guide import seeking
@@ -131,7 +132,7 @@ class Pipeline:
         batch.value[:], chosen = worth.value, worth.hope
         if running.explorer is not None and np.isnan(batch.given).all():  # what a person wants goes before chance
             chosen = chosen + running.explorer.drawn(batch)
-        scales = scoring.Scales(options.freshness_tau_s, options.slow_ms, options.heavy_bytes)
+        scales = scoring.Scales(options.freshness_tau_s, slow_ms(running, options), options.heavy_bytes)
         terms, batch.score[:] = scoring.terms(batch, ask, running.weights, scales, chosen)
         order = np.argsort(-batch.score, kind="stable")
         return batch.take(order), terms.take(order, 0)
@@ -239,7 +240,16 @@ def lease_terms(running: Running, ask: Ask) -> LeaseTerms:
         horizon_s=min(policy.horizon_s, timeout_s),
         strict=policy.strict,
         factor=policy.delay_factor,
+        limit=policy.max_leases_per_host,
     )
+
+
+def slow_ms(running: Running, options: GuideOptions) -> float:
+    """From here on a fetch takes long: as the crawl says, or has learned, or else as the operator says."""
+    given = running.definition.policy.slow_domain_ms
+    if given == AUTO:
+        return running.profile.slow_ms if running.profile is not None else options.slow_ms
+    return given or options.slow_ms
 
 
 def _estimate(known: F64, default: float) -> None:

@@ -18,6 +18,7 @@ from crawlguide.guide import composition
 from crawlguide.guide.intake import NAN, Rules
 from crawlguide.guide.rules import Weighing, weighing
 from crawlguide.policy import banned, crawlers, scope, wanted
+from crawlguide.policy.domains import Domains
 from crawlguide.policy.robots import Copies, Robots
 from crawlguide.policy.rules import Rules as OperatorRules
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from crawlguide.core.messages import Fetch
     from crawlguide.core.protocols import Explores, Filter, Learner
     from crawlguide.guide.composition import Assembled
+    from crawlguide.policy.profile import Profile
     from crawlguide.policy.rules.engine import Engine
 
 
@@ -58,6 +60,7 @@ class Running:
     rewards: Rewards | None = None  # of what was fetched, where something learns
     robots: Robots | None = None  # None: robots.txt files do not count
     operator: OperatorRules | None = None  # None: the operator has no rules
+    domains: Domains | None = None
     renewed_to: str | None = None  # how far the first of `record.renew` has come
     sought: dict[scope.Scope, tuple[int, int]] = field(default_factory=dict)  # where to look on for a scope's hosts
 
@@ -70,6 +73,11 @@ class Running:
         """The same to people: with the strategy that counts, whoever chose it."""
         named = {**self.strategy.table, **self.definition.strategy}
         return msgspec.structs.replace(self.definition, strategy=named)
+
+    @property
+    def profile(self) -> Profile | None:
+        """What the crawl takes for slow and failing, by what it has met."""
+        return self.domains.profile if self.domains is not None else None
 
     @property
     def kind(self) -> str:
@@ -117,6 +125,7 @@ def running(
         crawlers=crawlers.build(definition),
         rewards=Rewards(definition.goal.reward) if learner is not None else None,
         robots=robots,
+        domains=next((rule for rule in rules if isinstance(rule, Domains)), None),
         operator=next((rule for rule in rules if isinstance(rule, OperatorRules)), None),
     )
 

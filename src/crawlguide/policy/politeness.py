@@ -15,7 +15,7 @@ from crawlguide.core.pacing import paced
 if TYPE_CHECKING:
     from crawlguide.core.crawls import Definition
     from crawlguide.core.tables import F64, Mask
-    from crawlguide.core.types import Ask, Batch
+    from crawlguide.core.types import Ask, Batch, Hosts
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Politeness:
     horizon_s: float
     strict: bool
     factor: float = 0.0
+    max_leases: int = 0  # of a host at once, 0: no bound but its own
     name: str = "politeness"
     refusal: str = "defer"
 
@@ -35,10 +36,16 @@ class Politeness:
         """Seconds until each row's slot, if all rows of its host before it are taken."""
         hosts, waits = batch.hosts, np.empty(len(batch))
         line_up(
-            batch.host, hosts.next_fetch, hosts.last_fetch, hosts.crawl_delay, hosts.leases, hosts.limit,
+            batch.host, hosts.next_fetch, hosts.last_fetch, hosts.crawl_delay, hosts.leases, self.limits(hosts),
             hosts.median_ms, ask.at, self.delay_s, self.factor, self.horizon_s, self.strict, waits,
         )  # fmt: skip
         return waits
+
+    def limits(self, hosts: Hosts) -> F64:
+        """Leases of each host at once: the operator's bound or the crawl's, whichever is tighter; 0: any number."""
+        if not self.max_leases:
+            return hosts.limit
+        return np.where(hosts.limit > 0, np.minimum(hosts.limit, self.max_leases), self.max_leases)
 
     def why(self, batch: Batch, ask: Ask) -> str:
         wait = float(self.wait(batch, ask)[0])
@@ -72,4 +79,5 @@ def line_up(  # type: ignore[no-untyped-def]
 
 def build(definition: Definition) -> Politeness:
     policy = definition.policy
-    return Politeness(policy.default_delay_s, policy.horizon_s, policy.strict, policy.delay_factor)
+    bound = policy.max_leases_per_host
+    return Politeness(policy.default_delay_s, policy.horizon_s, policy.strict, policy.delay_factor, bound)

@@ -250,7 +250,7 @@ class Frontier:
         outcome, start = np.empty(len(ids), np.uint8), np.empty(len(ids))
         count = grant.reserve(
             rows, self.table, hosts.rows, pace.rows, pace.opens, hosts.domain_pages,
-            terms.at, terms.delay_s, terms.factor, terms.horizon_s, terms.strict, outcome, start,
+            terms.at, terms.delay_s, terms.factor, terms.horizon_s, terms.strict, terms.limit, outcome, start,
         )  # fmt: skip
         if count:
             granted = slice(None) if count == len(rows) else np.flatnonzero(outcome == GRANTED)

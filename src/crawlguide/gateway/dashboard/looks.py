@@ -15,7 +15,7 @@ from crawlguide.core.types import Ask, Budget
 from crawlguide.gateway.dashboard import drawing
 from crawlguide.gateway.dashboard.words import share
 from crawlguide.guide.local import Recent
-from crawlguide.guide.pipeline import CANDIDATES_PER_HOST
+from crawlguide.guide.pipeline import CANDIDATES_PER_HOST, slow_ms
 from crawlguide.policy import domains
 
 if TYPE_CHECKING:
@@ -190,13 +190,13 @@ async def hosts(guide: LocalGuide, crawl: Crawl, running: Running) -> list[Host]
 
 def troubles(guide: LocalGuide, running: Running, found: Hosts, at: float) -> list[list[str]]:
     """What is to be said of each host, by the rules that the filters apply."""
-    policy, rule = running.definition.policy, domains.build(running.definition)
+    policy, rule = running.definition.policy, running.domains or domains.build(running.definition)
     delay = np.where(np.isnan(found.crawl_delay), policy.default_delay_s, found.crawl_delay)
     signs = {
         "failing": rule.unreliable(found, at),
         "full": rule.full(found) | ((found.limit > 0) & (found.leases >= found.limit)),
         "throttled": found.next_fetch - at > delay + max(policy.horizon_s, 1.0),
-        "slow": found.median_ms > guide.pipeline.options.slow_ms,
+        "slow": found.median_ms > slow_ms(running, guide.pipeline.options),
     }
     return [[word for word, mask in signs.items() if mask[row]] for row in range(len(found.name))]
 

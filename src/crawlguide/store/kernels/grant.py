@@ -11,10 +11,11 @@ from crawlguide.store.rows import LEASED as LEASED_STATE
 
 @kernel(
     one_i64(
-        I64, records(ROW), records(HOST), records(PACE), F64, I64, one_f64, one_f64, one_f64, one_f64, flag, U8, F64
+        I64, records(ROW), records(HOST), records(PACE), F64, I64, one_f64, one_f64, one_f64, one_f64, flag, one_i64,
+        U8, F64,
     )
-)
-def reserve(rows, table, hosts, pace, opens, domain_pages, at, delay, factor, horizon, strict, outcome, start):
+)  # fmt: skip
+def reserve(rows, table, hosts, pace, opens, domain_pages, at, delay, factor, horizon, strict, limit, outcome, start):
     """slot = max(now, next fetch, end of a block, last fetch + delay), for each row after those before it.
 
     A row that does not wait any more is taken by somebody else. One whose slot lies beyond the horizon is deferred,
@@ -33,6 +34,7 @@ def reserve(rows, table, hosts, pace, opens, domain_pages, at, delay, factor, ho
         slot = max(at, mine.next_fetch, mine.blocked, mine.last + own)
         slot = at + np.ceil((slot - at) * 1_000.0 - 1e-3) / 1_000.0  # as the crawler is told it: in milliseconds
         full = (strict and mine.leases > 0) or (mine.limit > 0 and mine.leases >= mine.limit)
+        full = full or (limit > 0 and mine.leases >= limit)
         start[number] = max(slot, at + own) if full else slot
         outcome[number] = DEFERRED
         if full or slot > at + horizon:
