@@ -86,10 +86,12 @@ def chosen(definition: Definition, house: House) -> dict[str, Any]:
 
 def check_default(config: Config) -> None:
     """Raise `ConfigError` if the operator's `[[predict]]` tables cannot be built."""
+    if not config.predict:
+        return
     house = House(plugins=config.crawls.plugins, predict=config.predict)
     try:
         table = default(house.predict)
-        Composer(house, Goal()).member(table, "" if PREDICT in table else f"{PREDICT}[0]")
+        Composer(house, Goal()).member(table, f"{PREDICT}[0]" if table == house.predict[0] else "")
     except MalformedRequest as wrong:
         raise ConfigError(wrong.message) from None
 

@@ -104,8 +104,10 @@ class Pipeline:
         if len(sample.rows) < len(batch):
             batch = batch.take(sample.rows)
         batch.arm[:] = sample.arm
-        worth = weighed(running, batch, whole.judge(batch))
-        changed = [moved(batch, worth.waits)] if whole.moves else []
+        opinion = whole.judge(batch)
+        worth = weighed(running, batch, opinion)
+        changes = running.learner is not None or opinion.waits is not None
+        changed = [moved(batch, worth.waits)] if changes else []
         batch, terms = self.ranked(running, ask, batch, worth)
         walked = Walked(batch, terms, np.zeros(len(batch)), worth=changed)
         for rule in running.filters:  # each filter sees only the survivors of the one before

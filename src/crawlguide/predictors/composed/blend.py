@@ -14,7 +14,6 @@ from crawlguide.predictors.composed.opinion import Opinion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.tables import F64
     from crawlguide.core.types import Batch
     from crawlguide.predictors.composed.opinion import Member
     from crawlguide.predictors.composed.part import Part
@@ -58,14 +57,9 @@ class Blend:
             return None
         whole = sum(weight for _, weight in heard)
         shares = [weight / whole for _, weight in heard]
-        opinions = [opinion for opinion, _ in heard]
-        hopes = [np.zeros(len(one.value)) if one.hope is None else one.hope for one in opinions]
-        waits = [one.value if one.waits is None else one.waits for one in opinions]
-        return Opinion(_mean([one.value for one in opinions], shares), _mean(hopes, shares), _mean(waits, shares))
-
-
-def _mean(columns: list[F64], shares: list[float]) -> F64:
-    return np.array(shares) @ np.stack(columns)
+        value = sum(share * opinion.value for share, (opinion, _) in zip(shares, heard, strict=True))
+        hopes = [share * one.hope for share, (one, _) in zip(shares, heard, strict=True) if one.hope is not None]
+        return Opinion(np.asarray(value), np.sum(hopes, axis=0) if hopes else None)
 
 
 def build(members: Sequence[Member], stages: Sequence[Stage]) -> Blend:

@@ -26,13 +26,13 @@ class Breaker:
         """Whether it may be tried now."""
         return self.why is None or self._now() >= self._until
 
-    def failed(self, why: str, *, rests: bool = True) -> bool:
-        """True if it was well before."""
+    def failed(self, why: str, rest_s: float | None = None) -> bool:
+        """True if it was well before. `rest_s` is how long it is left alone, where that is known."""
         news, at = self.why is None, self._now()
         if news and at - self._well_since > LONGEST_S:
             self._rest_s = SHORTEST_S / 2
         self._rest_s = min(2 * self._rest_s, LONGEST_S)
-        self.why, self._until = why, at + self._rest_s if rests else at
+        self.why, self._until = why, at + (self._rest_s if rest_s is None else rest_s)
         return news
 
     def worked(self) -> bool:

@@ -51,13 +51,13 @@ class Cascade:
         return next((found for member in self.members if (found := member.rest(batch)) is not None), None)
 
     def judge(self, batch: Batch) -> Opinion | None:
-        """Those that went further stand before the others; all wait by what the last that saw them said.
+        """Those that went further stand before the others, and wait by what the last that saw them said.
 
         A stage that is out is passed over; for the first, counting relevant parents says who goes on.
         """
         rows: Rows = np.arange(len(batch))
-        value, hope = np.zeros(len(batch)), np.zeros(len(batch))
-        level, heard = np.zeros(len(batch), np.int64), False
+        value, hope, level = np.zeros(len(batch)), np.zeros(len(batch)), np.zeros(len(batch), np.int64)
+        heard = False
         for number, (member, top) in enumerate(zip(self.members, self.tops, strict=True)):
             mine = batch if len(rows) == len(batch) else batch.take(rows)
             found = member.judge(mine)
@@ -69,9 +69,22 @@ class Cascade:
                 if found.hope is not None:
                     hope[rows] = found.hope
             if top and top < len(rows):
-                order = np.argsort(-(value[rows] + hope[rows]), kind="stable")[:top]
-                rows = rows[np.sort(order)]
-        return Opinion(behind(value, level), hope, value) if heard else None
+                rows = rows[_first(_standing(value, hope, batch)[rows] if number == 0 else (value + hope)[rows], top)]
+        waits = np.where(level == 0, _standing(value, hope, batch) - hope, value)
+        return Opinion(behind(value, level), hope, waits) if heard else None
+
+
+def _standing(value: F64, hope: F64, batch: Batch) -> F64:
+    """By what the first stage says; but what a later one thought little of does not come up again before others.
+
+    What it said is the priority by which such a row has waited since. New evidence makes the first stage rank it anew.
+    """
+    return np.minimum(value + hope, batch.priority)
+
+
+def _first(standing: F64, top: int) -> Rows:
+    """The best of them, in the order in which they came."""
+    return np.sort(np.argsort(-standing, kind="stable")[:top])
 
 
 def behind(value: F64, level: Rows) -> F64:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crawlguide.core.errors import StorageFull, StoreUnavailable
 from crawlguide.core.events import WARNING, happened
 from crawlguide.core.learned import Accounts
 from crawlguide.core.notebook import Remembers, Section, Transfers
 from crawlguide.core.protocols import Explains, Explores, Learner
+from crawlguide.core.types import Lesson
 from crawlguide.predictors.composed.apart import Apart, Late
 from crawlguide.predictors.composed.breaker import Breaker
 from crawlguide.predictors.composed.opinion import Opinion
@@ -22,10 +24,11 @@ if TYPE_CHECKING:
     from crawlguide.core.notebook import Notebook
     from crawlguide.core.protocols import Sampler, Strategy
     from crawlguide.core.tables import F64, U64
-    from crawlguide.core.types import Ask, Batch, Lesson, Sample
+    from crawlguide.core.types import Ask, Batch, Sample
 
 USUAL = 200  # rows for which a budget is meant; more may take longer, in proportion
 MOST_SAID = 300  # characters of what was raised
+THE_STORE = (StoreUnavailable, StorageFull)
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Part:
         self.breaker, self._lessons = Breaker(terms.now), Breaker(terms.now)
         # what one that learns knows must not change under it, so it is never left behind
         self._apart = Apart(predictor.predict) if terms.strict and self.learner is None else None
-        self._per_row_s = terms.budget_ms / 1_000 / USUAL
+        self._now, self._budget_s = terms.now, terms.budget_ms / 1_000
 
     @property
     def version(self) -> str:
@@ -74,7 +77,7 @@ class Part:
     def judge(self, batch: Batch) -> Opinion | None:
         if not self.breaker.lets():
             return None
-        value = self._numbers(self._predicted, batch)
+        value = self._numbers(self.predictor.predict if self._apart is None else self._waited, batch)
         if value is None:
             return None
         if self.breaker.worked():
@@ -98,10 +101,8 @@ class Part:
         batch.id.take(sample.rows)  # raises where there is no such row
         return sample
 
-    def _predicted(self, batch: Batch) -> F64:
-        if self._apart is not None:
-            return self._apart.within(self._allowed_s(len(batch)), batch)  # type: ignore[no-any-return]
-        return self.predictor.predict(batch)
+    def _waited(self, batch: Batch) -> Any:
+        return self._apart.within(self._allowed_s(len(batch)), batch) if self._apart is not None else None
 
     def _numbers(self, call: Callable[[Batch], F64], batch: Batch) -> F64 | None:
         """A finite number for each row, or None."""
@@ -109,39 +110,41 @@ class Part:
         if found is None:
             return None
         if found.shape != (len(batch),):
-            self._failed(f"gave {found.size} numbers for {len(batch)} URLs")
+            self._failed(f"gave an array of shape {found.shape} for {len(batch)} URLs")
             return None
-        if not isfinite(float(found @ found)):  # one that is not makes the sum such
+        if not isfinite(found.dot(found)):  # one that is not makes the sum such
             self._failed("gave numbers that are not finite")
             return None
         return found
 
     def _called(self, rows: int, call: Callable[..., Any], *given: Any) -> Any:
         """What a call gives; None if it raises, or comes too late."""
-        began = self.terms.now()
+        began = self._now()
         try:
             found = call(*given)
+        except THE_STORE:
+            raise  # that is not the predictor's fault, and there is no answer without it
         except Late:
             self._slow(self._allowed_s(rows), rows)
             return None
         except Exception as raised:  # noqa: BLE001 - it may be anybody's code, and an answer has to go out
             self._failed(f"raised {type(raised).__name__}", str(raised))
             return None
-        took_s = self.terms.now() - began
-        if took_s <= self._allowed_s(rows):
-            return found
-        self._slow(took_s, rows)
-        return None
+        took_s = self._now() - began
+        if took_s > self._budget_s and took_s > self._allowed_s(rows):
+            self._slow(took_s, rows)
+            return None
+        return found
 
     def _allowed_s(self, rows: int) -> float:
-        return self._per_row_s * max(rows, USUAL)
+        return self._budget_s * max(rows / USUAL, 1.0)
 
     def _slow(self, took_s: float, rows: int) -> None:
         allowed = self._allowed_s(rows) * 1_000
         self._failed(f"took {took_s * 1_000:.0f} ms where {allowed:.0f} are allowed")
 
-    def _failed(self, why: str, more: str = "") -> None:
-        if self.breaker.failed(why):
+    def _failed(self, why: str, more: str = "", rest_s: float | None = None) -> None:
+        if self.breaker.failed(why, rest_s):
             said = "crawl {crawl}: {predictor} {why}, and is passed over until it works again"
             happened("predictor_failed", said, WARNING, **self._named(), why=why, problem=more[:MOST_SAID] or None)
 
@@ -164,21 +167,23 @@ class Part:
         """One that raises hears the next lesson all the same; one that takes longer than its own budget rests."""
         if not self._lessons.lets():
             return None
-        began = self.terms.now()
+        began = self._now()
         try:
             found = call(given)
+        except THE_STORE:
+            raise
         except Exception as raised:  # noqa: BLE001 - what was told is kept whoever learns from it
-            self._unlearned(f"raised {type(raised).__name__}", str(raised), rests=False)
+            self._unlearned(f"raised {type(raised).__name__}", str(raised), rest_s=0.0)
             return None
-        took_s = self.terms.now() - began
+        took_s = self._now() - began
         if self.terms.strict and took_s > self._allowed_s(rows):
-            self._unlearned(f"took {took_s * 1_000:.0f} ms", "", rests=True)
-        elif self._lessons.worked():
+            self._unlearned(f"took {took_s * 1_000:.0f} ms")
+        elif isinstance(given, Lesson) and self._lessons.worked():
             happened("predictor_recovered", "crawl {crawl}: {predictor} learns again", **self._named())
         return found
 
-    def _unlearned(self, why: str, more: str, rests: bool) -> None:
-        if self._lessons.failed(why, rests=rests):
+    def _unlearned(self, why: str, more: str = "", rest_s: float | None = None) -> None:
+        if self._lessons.failed(why, rest_s):
             said = "crawl {crawl}: {predictor} {why} in a lesson"
             happened("predictor_failed", said, WARNING, **self._named(), why=why, problem=more[:MOST_SAID] or None)
 
@@ -190,19 +195,31 @@ class Part:
         return tuple(Section.named(self.terms.section, name) for name in found)
 
     def remember(self, notebook: Notebook) -> None:
+        """One that cannot go on from what it has learned is out until its crawl is opened anew."""
         mine = Section(notebook, self.terms.section) if self.terms.section else notebook
-        for keeper in {id(one): one for one in (self.predictor, self.sampler)}.values():
-            if isinstance(keeper, Remembers):
-                self._called(0, keeper.remember, mine)
+        try:
+            for keeper in {id(one): one for one in (self.predictor, self.sampler)}.values():
+                if isinstance(keeper, Remembers):
+                    keeper.remember(mine)
+        except THE_STORE:
+            raise
+        except Exception as raised:  # noqa: BLE001 - its crawl goes on without it
+            self._failed(f"raised {type(raised).__name__} when it should remember", str(raised), inf)
+            self._lessons.failed("is out", inf)
 
     def because(self, batch: Batch) -> list[str]:
         if not isinstance(self.predictor, Explains) or self.breaker.why is not None:
             return []
-        return self._called(0, self.predictor.because, batch) or []
+        try:
+            return self.predictor.because(batch)
+        except Exception as raised:  # noqa: BLE001 - who cannot explain may still be right
+            return [f"{self.name} raised {type(raised).__name__} when asked why"]
 
     def stats(self) -> Mapping[str, float]:
-        found = self._called(0, self.predictor.stats) if isinstance(self.predictor, Accounts) else None
-        return found or {}
+        try:
+            return self.predictor.stats() if isinstance(self.predictor, Accounts) else {}
+        except Exception:  # noqa: BLE001 - the numbers of the crawl are shown without its own
+            return {}
 
 
 def _column(call: Callable[[Batch], Any], batch: Batch) -> F64:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.types import Also
-from crawlguide.predictors.composed.cascade import Cascade
 from crawlguide.predictors.composed.opinion import Opinion
 from crawlguide.predictors.relational import Relational
 
@@ -34,7 +33,7 @@ class Whole:
         self.parts: Sequence[Part] = member.parts
         self.learns = any(part.learner is not None for part in self.parts)
         self.explores = any(part.explorer is not None for part in self.parts)
-        self.moves = self.learns or isinstance(member, Cascade)  # what was looked at may wait by another value then
+        self._choosy = any(part.sampler != usual for part in self.parts)
 
     @property
     def version(self) -> str:
@@ -76,11 +75,13 @@ class Whole:
 
     def drawn(self, batch: Batch) -> F64:
         marks = [mark for part in self._member.speakers() if (mark := part.drawn(batch)) is not None]
+        if len(marks) == 1:
+            return marks[0]
         return np.max(marks, axis=0) if marks else np.zeros(len(batch))
 
     def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
         """By the first one that works."""
-        for part in self._member.speakers()[:1]:
+        for part in self._member.speakers()[:1] if self._choosy else ():
             sample = part.sample(batch, ask, limit)
             if sample is not None:
                 return sample
