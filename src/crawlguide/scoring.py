@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crawlguide.core.crawls import Weights
     from crawlguide.core.tables import F64, Text
     from crawlguide.core.types import Ask, Batch, Hosts
+    from crawlguide.features.stated import Said
 
 TERMS = ("relevance", "freshness", "authority", "cost", "politeness", "exploration", "focus")
 EXPLORATION = TERMS.index("exploration")
@@ -79,11 +80,26 @@ def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, hope
         score[row] = terms[row].sum()
 
 
-def terms(batch: Batch, ask: Ask, weights: Weights, scales: Scales, exploration: F64 | None = None) -> tuple[F64, F64]:
-    """The weighted terms of every candidate, and their sums: the scores."""
+def terms(
+    batch: Batch,
+    ask: Ask,
+    weights: Weights,
+    scales: Scales,
+    exploration: F64 | None = None,
+    said: Said | None = None,
+) -> tuple[F64, F64]:
+    """The weighted terms of every candidate, and their sums: the scores.
+
+    What a sitemap `said` counts as pages that link there, by its priority; and what was changed since its fetch is as
+    fresh as if it had never been fetched.
+    """
     hosts, columns, score = batch.hosts, np.empty((len(batch), len(TERMS))), np.empty(len(batch))
+    fetched, parents = batch.fetched, batch.parents
+    if said is not None:
+        fetched = np.where((said.modified > fetched) & (said.modified <= ask.at), np.nan, fetched)
+        parents = parents + scales.parents * said.priority
     weigh(
-        batch.value, batch.fetched, batch.parents, _told(batch, ask.external),
+        batch.value, fetched, parents, _told(batch, ask.external),
         batch.estimated_ms, batch.estimated_bytes, batch.host, hosts.next_fetch, in_focus(hosts, ask),
         np.zeros(len(batch)) if exploration is None else exploration, _numbers(weights), np.array(scales), ask.at,
         columns, score,

@@ -25,6 +25,7 @@ def scattered(count: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
 
 def test_nothing_is_known_at_first() -> None:
     assert Places(KIND).find(keys(1, 2)).tolist() == [-1, -1]
+    assert Places(KIND).claim(keys()).tolist() == []
 
 
 def test_what_was_claimed_is_found_with_what_was_written() -> None:

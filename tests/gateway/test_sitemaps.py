@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from crawlguide.core.types import Crawl
 from crawlguide.gateway import sitemaps
 from crawlguide.gateway.library import open_guide
 from crawlguide.gateway.sitemaps import Sitemaps, read
+from crawlguide.guide.explain import explain
 from crawlguide.guide.local import LocalGuide
 from crawlguide.guide.outgoing import Answer
+from crawlguide.guide.robots import Named
 from crawlguide.testing import ManualClock
 
 CRAWL = Crawl("default", "default")
@@ -111,6 +114,65 @@ async def test_pages_that_changed_after_they_were_fetched_are_due_in_a_crawl_tha
     web.files[MAP] = Answer(200, urlset(*entries))
     await crawled(guide, web, recrawl=True)
     assert [given.url for given in await ask(guide)] == ["https://a.org/after"]
+
+
+async def test_a_page_that_waits_to_be_fetched_again_is_due_at_once_when_it_was_changed(
+    guide: LocalGuide, web: Web, clock: ManualClock
+) -> None:
+    clock.advance(1_767_312_000.0 - clock.now())  # 2026-01-02
+    web.files[MAP] = Answer(200, urlset("<loc>https://a.org/one</loc><lastmod>2026-01-01</lastmod>"))
+    await crawled(guide, web, recrawl=True)
+    (given,) = await ask(guide)
+    await guide.tell(ReportMessage(VERSION, "c-1", [Fetch(given.url, 200)]))  # and again in a week, by itself
+    web.files[MAP] = Answer(200, urlset("<loc>https://a.org/one</loc><lastmod>2026-01-03</lastmod>"))
+    clock.advance(86_400.0 * 1.5)
+    await ask(guide)
+    await guide.robots.errand(web, guide.crawls.known)  # the robots.txt is old by now
+    assert [found.url for found in await ask(guide)] == ["https://a.org/"]
+    guide.robots.sitemaps.put_nowait(Named(CRAWL, "https://a.org", MAP))
+    await Sitemaps(guide, web).errand()
+    assert [found.url for found in await ask(guide)] == ["https://a.org/one"]
+
+
+@pytest.mark.parametrize(("recrawl", "days", "reads"), [(True, 0.5, 1), (True, 1.5, 2), (False, 30.0, 1)])
+async def test_a_sitemap_is_read_again_after_a_day_in_a_crawl_that_fetches_again(
+    guide: LocalGuide, web: Web, clock: ManualClock, recrawl: bool, days: float, reads: int
+) -> None:
+    web.files[MAP] = Answer(200, urlset("<loc>https://a.org/one</loc>"))
+    await crawled(guide, web, recrawl=recrawl)
+    clock.advance(86_400.0 * days)
+    guide.robots.sitemaps.put_nowait(Named(CRAWL, "https://a.org", MAP))
+    await Sitemaps(guide, web).errand()
+    assert web.asked.count(MAP) == reads
+
+
+async def test_what_a_sitemap_says_of_a_page_counts_for_its_score(guide: LocalGuide, web: Web) -> None:
+    said = ("<priority>1.0</priority>", "<priority>0.1</priority>", "", "<priority>much</priority>")
+    pages = [f"https://a.org/{number}" for number in range(4)]
+    entries = (f"<loc>{page}</loc>{priority}" for page, priority in zip(pages, said, strict=True))
+    web.files[MAP] = Answer(200, urlset(*entries))
+    await crawled(guide, web)
+    found = {given.url: given.terms.authority for given in await ask(guide)}
+    most, least, unsaid, wrong = (found[page] for page in pages)
+    assert most > unsaid > least > 0
+    assert unsaid == wrong
+    told = await explain(guide, CRAWL, pages[0])
+    assert told.features["sitemap_priority"] == 1.0
+    assert "sitemap_priority" not in (await explain(guide, CRAWL, "https://a.org/")).features
+
+
+async def test_it_counts_after_a_restart_and_a_new_definition_too(web: Web, clock: ManualClock, tmp_path: Path) -> None:
+    entry = "<loc>https://a.org/one</loc><lastmod>2020-01-02</lastmod><priority>0.7</priority>"
+    web.files[MAP] = Answer(200, urlset(entry))
+    first = open_guide(tmp_path, Config(), clock)
+    first.robots.copies.fetched = True
+    await crawled(first, web)
+    await first.define(CRAWL, Definition(policy=Policy(max_retries=1)))
+    await first.close()
+    again = open_guide(tmp_path, Config(), clock)
+    told = (await explain(again, CRAWL, "https://a.org/one")).features
+    await again.close()
+    assert (told["sitemap_priority"], told["sitemap_modified"]) == (0.7, 1_577_923_200.0)
 
 
 async def test_indexes_are_followed_and_gzip_is_unpacked(guide: LocalGuide, web: Web) -> None:

@@ -354,6 +354,15 @@ async def test_a_done_page_that_is_due_waits_again(store: Store) -> None:
     assert await state(store, A) == "queued"
 
 
+async def test_of_two_hours_for_a_page_the_sooner_counts(store: Store) -> None:
+    await store.record(CRAWL, fetches(A, B), 0.0, 3)
+    await store.schedule(CRAWL, ids(A, B), np.array([100.0, 50.0]))
+    await store.schedule(CRAWL, ids(A, B), np.array([20.0, 90.0]))
+    assert await gathered(store, at=19.0) == []
+    assert await gathered(store, at=20.0) == [A]
+    assert sorted(await gathered(store, at=50.0)) == sorted([A, B])
+
+
 # politeness
 
 

@@ -282,7 +282,7 @@ class Store(Protocol):
         ...
 
     async def schedule(self, crawl: Crawl, ids: U64, due: F64) -> None:
-        """Queue done URLs again at the given instants (recrawl)."""
+        """Queue done URLs again at the given instants (recrawl); one that waits for a sooner one already keeps it."""
         ...
 
     async def drop(self, crawl: Crawl, ids: U64, reason: str) -> None:

@@ -10,7 +10,6 @@ import asyncio
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,21 +20,26 @@ from crawlguide.core.errors import CrawlGuideError, DataError, UrlError
 from crawlguide.core.events import happened
 from crawlguide.core.messages import MAX_OUTLINKS, VERSION, Fetch, Outlink, ReportMessage, SeedMessage, SeedsMessage
 from crawlguide.core.types import DEFERRED, LEASED, Ask, Budget
+from crawlguide.features.stated import modified
 from crawlguide.gateway.readers import sitemap
 from crawlguide.guide.pipeline import lease_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawlguide.core.crawls import Policy
+    from crawlguide.core.tables import U64
     from crawlguide.core.types import Crawl
     from crawlguide.guide.local import LocalGuide
     from crawlguide.guide.outgoing import Answer
     from crawlguide.guide.robots import Fetcher, Named
+    from crawlguide.guide.running import Running
 
 READER = "sitemaps"  # as whom the server leases and tells
 WORKERS = 4
 MOST_OF_ORIGIN = 1_000  # sitemaps that are read for one robots.txt, with all that its indexes name
 AGAIN_S = 1.0
+RENEWED_S = 86_400.0  # where pages are fetched again, sitemaps are read again after a day, or half of a page's time
 
 
 class Found(NamedTuple):
@@ -78,13 +82,33 @@ class Sitemaps:
         guide, crawl = self.guide, named.crawl
         await guide.seed(crawl, SeedsMessage([SeedMessage(named.url, priority=0.0)]))
         running = await guide.crawls.get(crawl, guide.clock.now())
-        batch = await guide.store.look(crawl, np.array([urls.identity(urls.canonical(named.url))], np.uint64))
+        ids = np.array([urls.identity(urls.canonical(named.url))], np.uint64)
+        if not await self._is_due(running, named, ids):
+            return None
+        batch = await guide.store.look(crawl, ids)
         ask = Ask(crawl, READER, guide.clock.now(), Budget(1))
         grants = await guide.store.reserve(crawl, batch, lease_terms(running, ask))
         await guide.store.commit(durable=False)
         if len(batch) and grants.outcome[0] == DEFERRED:
-            asyncio.get_running_loop().call_later(AGAIN_S, guide.robots.sitemaps.put_nowait, named)
+            self._later(AGAIN_S, named)
         return float(grants.start[0]) if len(batch) and grants.outcome[0] == LEASED else None
+
+    async def _is_due(self, running: Running, named: Named, ids: U64) -> bool:
+        """Whether it was never read, or long ago in a crawl that fetches again; then it waits for its turn anew."""
+        (record,), at = await self.guide.store.find(named.crawl, ids), self.guide.clock.now()
+        if record is None or record.state != "done" or record.fetched is None:
+            return True
+        wait_s = record.fetched + renewed_s(running.definition.policy) - at
+        if wait_s <= 0:
+            await self.guide.store.schedule(named.crawl, ids, np.array([at]))
+            await self.guide.store.expire(named.crawl, at)
+            self._read[named.crawl, named.origin] -= 1  # it was counted when it was read first
+        elif not named.nested and wait_s < float("inf"):
+            self._later(wait_s, named)
+        return wait_s <= 0
+
+    def _later(self, wait_s: float, named: Named) -> None:
+        asyncio.get_running_loop().call_later(wait_s, self.guide.robots.sitemaps.put_nowait, named)
 
     async def _told(self, named: Named) -> None:
         policy = (await self.guide.crawls.get(named.crawl, self.guide.clock.now())).definition.policy
@@ -95,31 +119,32 @@ class Sitemaps:
             links = found.links[start : start + MAX_OUTLINKS]
             fetch = Fetch(named.url, status, error, outlinks=links)
             await self.guide.tell(ReportMessage(VERSION, READER, [fetch], named.crawl.name), named.crawl.tenant)
-            if policy.recrawl:
-                await self._changed(named.crawl, links)
+            await self._heard(named.crawl, links, due=policy.recrawl)
         for url in found.nested:
-            self.guide.robots.sitemaps.put_nowait(named._replace(url=url))
+            self.guide.robots.sitemaps.put_nowait(named._replace(url=url, nested=True))
+        if policy.recrawl and not named.nested:
+            self._later(renewed_s(policy), named)
 
-    async def _changed(self, crawl: Crawl, links: Sequence[Outlink]) -> None:
-        """Pages that were changed after they were fetched are due now."""
-        ids = np.array([urls.identity(link.url) for link in links], np.uint64)
-        records, at = await self.guide.store.find(crawl, ids), self.guide.clock.now()
-        told = (modified((link.metadata or {}).get("lastmod", "")) for link in links)
-        due = [
-            record is not None and record.state == "done" and record.fetched is not None and record.fetched < when <= at
-            for record, when in zip(records, told, strict=True)
-        ]
-        await self.guide.store.schedule(crawl, ids[due], np.full(sum(due), at))
+    async def _heard(self, crawl: Crawl, links: Sequence[Outlink], due: bool) -> None:
+        """What it says of pages is remembered; those that were changed after they were fetched may be due now."""
+        ids, at = np.array([urls.identity(link.url) for link in links], np.uint64), self.guide.clock.now()
+        (await self.guide.crawls.get(crawl, at)).stated.hear(ids, [link.metadata or {} for link in links])
+        if due:
+            await self._changed(crawl, ids, [(link.metadata or {}).get("lastmod", "") for link in links])
         await self.guide.store.commit(durable=False)
 
+    async def _changed(self, crawl: Crawl, ids: U64, days: Sequence[str]) -> None:
+        records, at = await self.guide.store.find(crawl, ids), self.guide.clock.now()
+        due = [
+            record is not None and record.state == "done" and record.fetched is not None and record.fetched < when <= at
+            for record, when in zip(records, map(modified, days), strict=True)
+        ]
+        await self.guide.store.schedule(crawl, ids[due], np.full(sum(due), at))
 
-def modified(text: str) -> float:
-    """When a page was changed, by what a sitemap says, in seconds since 1970; NaN: it does not say."""
-    try:
-        when = datetime.fromisoformat(text)
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return float("nan")
+
+def renewed_s(policy: Policy) -> float:
+    """How long after it was read a sitemap is read again."""
+    return min(RENEWED_S, policy.recrawl_after_s / 2) if policy.recrawl else float("inf")
 
 
 def read(url: str, answer: Answer) -> Found:

@@ -50,7 +50,7 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
         score=float(batch.score[0]),
         p=float(np.clip(batch.value[0], 0.0, 1.0)),
         terms=dict(zip(scoring.TERMS, np.round(terms[0], 6).tolist(), strict=True)),
-        features=features(batch),
+        features=features(batch) | _said(running, batch),
         rank=await _rank(guide, crawl, record),
         history=_history(batch, record),
         links=links,
@@ -73,6 +73,18 @@ def _verdict(rule: Any, batch: Batch, ask: Ask) -> str:
 def features(batch: Batch) -> dict[str, float | None]:
     """All numbers that judges see of the first row, and of its host."""
     return _facts(batch, BatchTable) | {f"host_{name}": value for name, value in _facts(batch.hosts, Hosts).items()}
+
+
+def _said(running: Running, batch: Batch) -> dict[str, float | None]:
+    """What sitemaps say of the first row, if they name it."""
+    said = running.stated.of(batch.id)
+    if said is None or not said.priority[0]:
+        return {}
+    when = float(said.modified[0])
+    return {
+        "sitemap_priority": float(said.priority[0]),
+        "sitemap_modified": when if np.isfinite(when) else None,
+    }
 
 
 def _facts(table: Table, kind: type[Table]) -> dict[str, float | None]:

@@ -135,7 +135,8 @@ class Pipeline:
         if running.explorer is not None and np.isnan(batch.given).all():  # what a person wants goes before chance
             chosen = chosen + running.explorer.drawn(batch)
         scales = scoring.Scales(options.freshness_tau_s, slow_ms(running, options), options.heavy_bytes)
-        terms, batch.score[:] = scoring.terms(batch, ask, running.weights, scales, chosen)
+        said = running.stated.of(batch.id)
+        terms, batch.score[:] = scoring.terms(batch, ask, running.weights, scales, chosen, said)
         order = np.argsort(-batch.score, kind="stable")
         return batch.take(order), terms.take(order, 0)
 

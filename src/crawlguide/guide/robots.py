@@ -60,6 +60,7 @@ class Named(NamedTuple):
     crawl: Crawl
     origin: str
     url: str
+    nested: bool = False  # by a sitemap that a robots.txt names
 
 
 class Tried(NamedTuple):

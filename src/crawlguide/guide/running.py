@@ -14,6 +14,7 @@ from crawlguide.core.protocols import Hears, Sees
 from crawlguide.core.types import Page
 from crawlguide.features.relevance import Judge
 from crawlguide.features.rewards import Rewards
+from crawlguide.features.stated import Stated
 from crawlguide.guide import composition
 from crawlguide.guide.intake import NAN, Rules
 from crawlguide.guide.rules import Weighing, weighing
@@ -61,6 +62,7 @@ class Running:
     robots: Robots | None = None  # None: robots.txt files do not count
     operator: OperatorRules | None = None  # None: the operator has no rules
     domains: Domains | None = None
+    stated: Stated = field(default_factory=Stated)  # what sitemaps say of pages
     renewed_to: str | None = None  # how far the first of `record.renew` has come
     sought: dict[scope.Scope, tuple[int, int]] = field(default_factory=dict)  # where to look on for a scope's hosts
 
@@ -156,6 +158,7 @@ def follows(robots: Robots | None, fetch: Fetch, url: str) -> bool:
 
 def inherit(new: Running, old: Running) -> None:
     """What filters have learned stays when a crawl is defined anew, and what is known of contents."""
+    new.stated.inherit(old.stated)
     if new.rewards is not None and old.rewards is not None:
         new.rewards.inherit(old.rewards)
     known = {rule.name: rule for rule in old.hearing}

@@ -59,7 +59,8 @@ class Queues:
         self._worst.rank(rows, priority)
 
     def postpone(self, rows: I32, due: F64) -> None:
-        """Rows that wait for their hour instead of their turn; one that does already keeps its hour."""
+        """Rows that wait for their hour instead of their turn; of two hours for one row the sooner counts."""
+        self._later.remove(rows[due < self._table["due"][rows]])
         fresh = np.isnan(self._table["due"][rows])
         self._worst.remove(rows[fresh])
         self._table["due"][rows[fresh]] = due[fresh]

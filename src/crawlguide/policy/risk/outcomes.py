@@ -54,6 +54,10 @@ class Outcomes:
                 for domain in {_code(host), source} - {0}:
                     self._count(domain, "bad" if bad else "good")
 
+    def count(self, queue: str, bad: bool) -> None:
+        """One outcome of a URL of this queue, found nowhere."""
+        self._count(_code(queue), "bad" if bad else "good")
+
     def _count(self, domain: int, word: str) -> None:
         place, _ = self.domains.claim_one(domain)
         self.domains.rows[word][place] += 1.0
