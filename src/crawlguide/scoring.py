@@ -139,11 +139,12 @@ def best_two(terms, pairs):  # type: ignore[no-untyped-def]
 
 def _told(batch: Batch, external: Mapping[int, Mapping[str, float]]) -> F64:
     """The authority that came with the ask (pagerank, else popularity), NaN where none did."""
-    told = np.full(len(batch), np.nan)
+    told: F64 = np.full(len(batch), np.nan)
     if external:
         for row, key in enumerate(batch.id.tolist()):
             signals = external.get(key, {})
             told[row] = signals.get("pagerank", signals.get("popularity", np.nan))
+        told = np.clip(told, 0.0, 1.0)
     return told
 
 

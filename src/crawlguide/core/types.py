@@ -42,7 +42,8 @@ class Ask:
     seeds: tuple[Seed, ...] = ()
     focus: frozenset[str] = frozenset()
     domain_hash: str | None = None
-    external: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    external: Mapping[int, Mapping[str, float]] = field(default_factory=dict)  # by URL
+    yields: Mapping[int, tuple[float, float]] = field(default_factory=dict)  # by domain: pages visited, new ones
     concurrency: int = 8
 
 

@@ -20,7 +20,7 @@ from crawlguide.core.places import Places
 
 if TYPE_CHECKING:
     from crawlguide.core.crawls import Reward
-    from crawlguide.core.tables import F64, Mask
+    from crawlguide.core.tables import F32, F64, Mask
     from crawlguide.core.types import Fetches
 
 SLOW_MS, HEAVY_BYTES = 5_000.0, 1_048_576.0  # a fetch that costs as much as any
@@ -127,6 +127,12 @@ def cost(fetches: Fetches) -> F64:
     """The mean of how slow and how heavy each fetch was, each at most 1; 0 where nobody says."""
     slow, heavy = np.nan_to_num(fetches.elapsed_ms) / SLOW_MS, np.nan_to_num(fetches.bytes) / HEAVY_BYTES
     return (np.minimum(slow, 1.0) + np.minimum(heavy, 1.0)) / 2.0
+
+
+def refusals(fetches: Fetches) -> F32:
+    """1 where a host turned the crawler away, else 0."""
+    turned_away = (fetches.status == 403) | (fetches.status == 429) | np.array(fetches.error == "blocked", np.bool_)
+    return turned_away.astype(np.float32)
 
 
 def failures(fetches: Fetches) -> Mask:

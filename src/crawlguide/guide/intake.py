@@ -14,6 +14,7 @@ from crawlguide.core.columns import texts
 from crawlguide.core.errors import MalformedRequest, UnsupportedVersion, UrlError
 from crawlguide.core.messages import MAX_METADATA_BYTES, MAX_OUTLINKS, VERSION, Outlink
 from crawlguide.core.types import Ask, Budget, Crawl, Fetches, Links, Report, Seed
+from crawlguide.guide import hints
 from crawlguide.policy.robots.copies import is_file
 
 if TYPE_CHECKING:
@@ -78,35 +79,16 @@ def asked(message: AskMessage, tenant: str, at: float) -> Ask:
 
 def _in_context(ask: Ask, context: Context) -> Ask:
     """Seeds say what to add and where the focus lies. A bad one is passed over: no reason to give nothing."""
-    seeds = tuple(Seed(url) for url in _canonical(context.seed_urls or ()))
+    seeds = tuple(Seed(url) for url in hints.canonical(context.seed_urls or ()))
     return replace(
         ask,
         seeds=seeds,
         focus=frozenset(urls.queue(seed.url) for seed in seeds),
         domain_hash=context.domain_hash,
-        external=_external(context.external_features or {}),
+        external=hints.external(context.external_features or {}),
+        yields=hints.yields(context, seeds) if context.historical_yield else {},
         concurrency=_concurrency(context.metadata or {}),
     )
-
-
-def _canonical(given: Sequence[str]) -> list[str]:
-    found = []
-    for url in given:
-        try:
-            found.append(urls.canonical(url))
-        except UrlError:
-            continue
-    return found
-
-
-def _external(features: Mapping[str, Mapping[str, float | str | None]]) -> dict[int, dict[str, float]]:
-    """Numbers that the crawler knows of URLs from elsewhere."""
-    found = {}
-    for url, signals in features.items():
-        numbers = {name: float(value) for name, value in signals.items() if isinstance(value, int | float)}
-        for canonical in _canonical([url]):
-            found[urls.identity(canonical)] = {name: min(max(value, 0.0), 1.0) for name, value in numbers.items()}
-    return found
 
 
 def _concurrency(metadata: Mapping[str, Any]) -> int:

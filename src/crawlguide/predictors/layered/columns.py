@@ -169,6 +169,21 @@ def describe_shape(link, places, crawl, columns):  # type: ignore[no-untyped-def
     columns[17] = link.abroad
     columns[26] = 1.0 / np.sqrt(1.0 + host.fetched) if host.alive else 0.0
     columns[27] = link.query
+    columns[28] = link.outside
+    columns[29] = host.history
+    columns[30] = turned_away(host)
+
+
+@part
+def authority(link, used):  # type: ignore[no-untyped-def]
+    """What pages passed on to it, against what a link has on the mean (OPIC); a logarithm, at most 1."""
+    return min(np.log1p(link.cash * used), 5.0) / 5.0
+
+
+@part
+def turned_away(host):  # type: ignore[no-untyped-def]
+    """How often a host turns us away (403, 429, `blocked`)."""
+    return host.banned / (host.tried + 1.0)
 
 
 @part
@@ -190,6 +205,7 @@ def describe(row, links, used, pages, places, crawl, taste, tuning, columns):  #
     columns[0] = 1.0
     describe_evidence(row, links, used, pages, places, rate(crawl), tuning, columns)
     describe_shape(links[row], places, crawl, columns)
+    columns[31] = authority(links[row], used)
     describe_meaning(links[row], pages, crawl, taste, columns)
     columns *= tuning.use
 
@@ -198,10 +214,10 @@ NAMES = (
     "always", "parents", "best parent", "good parents", "bad parents", "mean yield", "best yield", "neighbours",
     "host", "place", "words in anchor", "words in address", "unknown host", "answers", "new place", "depth", "path",
     "abroad", "finder", "anchor meaning", "address meaning", "best meaning", "title meaning", "liking",
-    "parents and yield", "near worth", "little known host", "query",
+    "parents and yield", "near worth", "little known host", "query", "told", "history", "turned away", "authority",
 )  # fmt: skip
 PRIOR = np.zeros(COLUMNS, np.float32)
 PRIOR[: len(NAMES)] = (
     0.0, 0.6, 0.3, 0.3, -0.1, 0.4, 0.2, 0.4, 0.3, 0.5, 1.5, 1.0, -0.5, 1.0, 0.0, -0.2, 0.0, -0.3, 0.2,
-    0.4, 0.3, 0.6, 0.3, 0.4, 0.0, 0.2, 0.0, -0.2,
+    0.4, 0.3, 0.6, 0.3, 0.4, 0.0, 0.2, 0.0, -0.2, 1.0, 0.5, -1.0, 0.0,
 )  # fmt: skip

@@ -9,11 +9,23 @@ import numpy as np
 from crawlguide.core.columns import among
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.types import Also
-from crawlguide.features.rewards import RELEASED, failures
-from crawlguide.predictors.layered import arms, columns, evidence, hearing, hubs, logistic, tuning, words
+from crawlguide.features.rewards import RELEASED, failures, refusals
+from crawlguide.predictors.layered import (
+    arms,
+    authority,
+    columns,
+    evidence,
+    hearing,
+    hubs,
+    logistic,
+    signals,
+    tuning,
+    words,
+)
 from crawlguide.predictors.layered.goal import Aim
 from crawlguide.predictors.layered.memory import FIRST, TRANSFERABLE, Memory
 from crawlguide.predictors.layered.records import COLUMNS, DONE, LEVELS, VISITED, WAITING
+from crawlguide.predictors.layered.told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +52,7 @@ class Layered:
 
     def remember(self, notebook: Notebook) -> None:
         self.memory = Memory(notebook, self._prior, self._most)
+        self.told = Told(notebook, self.memory)
         self._hosts_drawn: list[int] = []
         self._pages_drawn: list[int] = []
         self._chosen = NOTHING
@@ -57,12 +70,15 @@ class Layered:
     def _looked(self, batch: Batch) -> tuple[F64, F64]:
         """The same rows are asked for several times on their way; nothing is learned in between."""
         if self._last is None or self._last[0] is not batch.id:
-            self._last = batch.id, self._judged(self.memory.find(batch.id))
+            rows = self.memory.find(batch.id)
+            self.told.look(batch, rows)
+            self._last = batch.id, self._judged(rows)
         return self._last[1]
 
     def _judged(self, rows: I64) -> tuple[F64, F64]:
         """The chance of each link, and what it is worth with what may be learned from it."""
         memory, value, wish = self.memory, np.empty(len(rows)), np.empty(len(rows))
+        self.told.weigh(rows)
         logistic.judge(
             rows, hearing.taste(memory), self.tuning, memory.links.rows, memory.links.used, memory.pages.rows,
             memory.places.rows, memory.crawl.rows, memory.dense.rows, memory.words.rows, memory.hub.rows,
@@ -70,8 +86,9 @@ class Layered:
         )  # fmt: skip
         return value, wish
 
-    def also(self, ask: Ask, wanted: int) -> Also:  # noqa: ARG002 - all who ask are alike
-        """Hosts and links of pages that were drawn for some places of the answer."""
+    def also(self, ask: Ask, wanted: int) -> Also:
+        """Hosts and links of pages that were drawn for some places of the answer; and URLs of which the asker told."""
+        said = self.told.hear(ask)
         memory, crawl, tuned = self.memory, self.memory.crawl.rows, self.tuning[0]
         chance = tuned["least_draws"] + tuned["most_draws"] * (1.0 - crawl["luck"][0]) ** 2
         self._hosts_drawn, self._pages_drawn, self._chosen = [], [], NOTHING
@@ -81,7 +98,7 @@ class Layered:
                 self._draw(*found)
             memory.crawl.changed(FIRST)
         names, rows = found
-        return Also(memory.links.rows["id"][rows] if rows else NOTHING, frozenset(names))
+        return Also(np.concatenate([memory.links.rows["id"][rows] if rows else NOTHING, said]), frozenset(names))
 
     def _draw(self, names: list[str], rows: list[int]) -> None:
         """A host or a page, in turn as chance has it; a host where no page has links that wait."""
@@ -175,7 +192,8 @@ class Layered:
         )  # fmt: skip
         memory.told(np.concatenate([fetched, found, amended]), page, taught)
         memory.told_examples(before)
-        return np.concatenate([memory.links.rows["id"][amended], self._moved(fetched[used])])
+        stirred = self.told.stirred(before)
+        return np.concatenate([memory.links.rows["id"][amended], self._moved(fetched[used]), stirred])
 
     def _known(self, ids: U64) -> I64:
         """Records of what was fetched; what nobody had found gets one now."""
@@ -192,6 +210,7 @@ class Layered:
         relevant = np.where(failed, 0.0, np.where(np.isnan(told.relevance), label, told.relevance)).astype(np.float32)
         memory.links.rows["state"][again[memory.links.rows["state"][again] == DONE]] = VISITED  # it may be another page
         page = memory.claim_pages(rows)
+        self.told.weigh(rows)
         titles, texts = lesson.title[used].tolist(), lesson.text[used].tolist()
         title = hearing.read_pages(memory, self.aim, titles, texts, label, failed)
         replayed = np.full(len(rows) * int(self.tuning["replays"][0]), -1, np.int64)
@@ -200,6 +219,10 @@ class Layered:
             self.tuning, memory.links.rows, memory.links.used, memory.pages.rows, memory.places.rows,
             memory.crawl.rows, memory.examples.rows, memory.dense.rows, memory.words.rows, replayed,
         )  # fmt: skip
+        self.told.learn(rows, label)
+        signals.refuse(
+            rows, refusals(told), memory.links.rows, memory.places.rows, self.tuning["memory"].astype(np.float32)
+        )
         return page, np.concatenate([rows, replayed[replayed >= 0]])
 
     def _amended(self, fetched: I64, worth: F64, late: Mask) -> I64:
@@ -224,6 +247,7 @@ class Layered:
             hearing.read_links(memory, self.aim, links, new, rows[new])
         parents = np.where(links.parent >= 0, page[links.parent], -1) if len(page) else np.full(len(rows), -1)
         evidence.find(rows, parents, fresh.astype(np.uint8), memory.links.rows, memory.pages.rows)
+        authority.spend(rows, parents, memory.links.rows, memory.pages.rows)
         return rows
 
     def _moved(self, fetched: I64) -> U64:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 EXAMPLES = 4_096
 MOST_PLACES, MOST_PAGES = 1 << 20, 1 << 20
 FORGOTTEN_AT_ONCE = 4_096
-TRANSFERABLE = ("dense", "words", "hub", "hubwords")  # what means the same in another crawl
+TRANSFERABLE = ("dense", "words", "hub", "hubwords", "signals")  # what means the same in another crawl
 FIRST = np.zeros(1, np.int64)
 
 

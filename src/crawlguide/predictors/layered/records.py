@@ -31,6 +31,8 @@ LINK = np.dtype(
         ("address", np.float32),  # and the words of its address
         ("said", np.float32),  # share of the goal's words in the anchor
         ("named", np.float32),  # and in the address
+        ("outside", np.float32),  # what crawlers told of it, weighed
+        ("cash", np.float32),  # what pages that link here passed on to it
         ("words", np.uint16, WORDS),
         ("meaning", np.int8, MEANING),
         ("levels", np.uint8),  # how many places
@@ -78,6 +80,8 @@ PLACE = np.dtype(
         ("square", np.float32),
         ("fresh", np.float32),  # new links of pages, newer pages count more
         ("opened", np.float32),  # pages whose links are known, newer ones count more
+        ("banned", np.float32),  # of a host: fetches that it turned away, newer ones count more
+        ("history", np.float32),  # of a host: what its domain yielded before, as a difference of log-odds
     ],
     align=True,
 )

@@ -43,6 +43,7 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {  # columns and nu
     "words": (("words in anchor", "words in address"), {"word_step": 0.0}),
     "meaning": (MEANINGS, {"meaning_step": 0.0}),
     "places": (("host", "place"), {"place_step": 0.0}),
+    "told": (("told", "history"), {}),
     "exploration": (
         (),
         {"new_place": 0.0, "little_known": 0.0, "seed": 0.0, "least_draws": 0.0, "most_draws": 0.0},

@@ -64,4 +64,7 @@ SAYINGS: Mapping[str, Callable[[Memory, Any, float], str]] = {
     "title meaning": _sided("titles that lead here are near to the goal", "titles that lead here are far from it"),
     "liking": _sided("it is like pages that paid", "it is unlike pages that paid"),
     "near worth": _sided("a page that paid is near", "a page that paid is near"),
+    "told": _sided("what crawlers told of it speaks for it", "what crawlers told of it speaks against it"),
+    "history": _sided("its domain yielded much before", "its domain yielded little before"),
+    "turned away": _sided("its host turns crawlers away", "its host turns crawlers away"),
 }  # fmt: skip
