@@ -20,7 +20,8 @@ from crawlguide.core.types import Crawl
 from crawlguide.gateway.dashboard import drawing, looks, words
 from crawlguide.gateway.dashboard.pages import HEADERS
 from crawlguide.gateway.library import open_guide
-from crawlguide.guide.local import ANSWERS_SHOWN, BEST_SHOWN, HARVEST_POINTS, LocalGuide, Recent
+from crawlguide.guide.local import LocalGuide
+from crawlguide.guide.recent import ANSWERS_SHOWN, BEST_SHOWN, HARVEST_POINTS, Recent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

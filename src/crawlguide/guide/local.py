@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -12,7 +12,7 @@ import msgspec
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import Conflict, MalformedRequest, UrlError
 from crawlguide.core.events import happened
-from crawlguide.core.messages import Ack, Advice, Assigned, StatsMessage
+from crawlguide.core.messages import Ack, Advice, StatsMessage
 from crawlguide.core.telemetry import SILENT
 from crawlguide.core.types import Crawl
 from crawlguide.guide import advice as answers
@@ -21,6 +21,8 @@ from crawlguide.guide.advice import Given
 from crawlguide.guide.composing import House
 from crawlguide.guide.crawls import Crawls
 from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
+from crawlguide.guide.recent import BEST_SHOWN, Answered, Recent
+from crawlguide.guide.replaying import told_again
 from crawlguide.guide.robots import Keeper
 from crawlguide.guide.rules import edited
 from crawlguide.guide.telling import Telling
@@ -111,6 +113,8 @@ class LocalGuide:
             advice = await self._answer(running, ask)
             ends = ask.at + lease_s(ask)
             await self._remember(ask.crawl, "ask", ask.request_id, ask.digest, advice, ends + ANSWER_KEPT_S)
+        elif advice.assigned_urls:
+            await told_again(self.store, running, ask, advice)
         await self.store.commit(durable=told)
         return advice
 

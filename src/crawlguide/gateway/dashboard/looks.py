@@ -14,8 +14,8 @@ from crawlguide.core.errors import NotFound
 from crawlguide.core.types import Ask, Budget
 from crawlguide.gateway.dashboard import drawing
 from crawlguide.gateway.dashboard.words import share
-from crawlguide.guide.local import Recent
 from crawlguide.guide.pipeline import CANDIDATES_PER_HOST, slow_ms
+from crawlguide.guide.recent import Recent
 from crawlguide.policy import domains
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from crawlguide.core.messages import CrawlStats
     from crawlguide.core.types import Batch, Crawl, Hosts
     from crawlguide.gateway.dashboard.drawing import Curve, Part
-    from crawlguide.guide.local import Answered, LocalGuide
+    from crawlguide.guide.local import LocalGuide
+    from crawlguide.guide.recent import Answered
     from crawlguide.guide.running import Running
 
 LOOKER = "dashboard"
