@@ -20,7 +20,7 @@ FORAGER = {  # forager's eleven, by name and order
 GROUPS = {
     "Graph and links": {
         "links that it has": "how many new ones to hope for (`hubs.py`): in the bonus for what is little known",
-        "links to it": "`good parents`, `bad parents`; the term `authority` of the score",
+        "links to it": "`good parents`, `bad parents`; the term `authority` of the score, with a sitemap's priority",
         "PageRank of its domain": "`pagerank` in `external_features`: the term `authority`, and `told`; "
         "strategies `opic` and `pagerank`",
         "diversity of anchor texts": "none: the words of the link that made it known count",
@@ -34,7 +34,7 @@ GROUPS = {
         "path tokens": "a weight for each word, and for up to 5 places",
     },
     "Time": {
-        "last fetch": "the term `freshness` of the score: 1 − exp(−age / τ)",
+        "last fetch": "the term `freshness` of the score: 1 − exp(−age / τ), 1 if a sitemap says that it changed since",
         "how often it changes": "`goal.reward.change`: what changed is worth more, to its places as well",
         "when it was found": "none; of equals the one that was found first is looked at first",
         "last update, if known": "`last_modified` in `external_features`, as any instant: `told`",

@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 from crawlguide.core import urls
+from crawlguide.core.crawls import Goal
+from crawlguide.core.notebook import Notebook
+from crawlguide.predictors.layered.columns import NAMES
+from crawlguide.predictors.layered.learner import Layered
 from crawlguide.predictors.layered.told import MOST_SIGNALS
+from tests.strategies import lessons
 from tests.strategies.site import POLICY, opened
 from tests.strategies.test_layered import learner_of
-from tests.support import ask, asked, fetched, tell
+from tests.support import ask, asked, batch, fetched, question, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,6 +111,41 @@ def test_a_host_that_turns_us_away_is_worth_less_than_one_that_fails_otherwise(r
             found.append(scores(guide))
     assert found[0]["b.com"] > found[1]["b.com"]
     assert found[0]["a.com"] == found[1]["a.com"]
+
+
+# what was written by another version
+
+
+@pytest.mark.parametrize("sheet", ["urls", "places", "pages"])
+def test_records_of_another_version_are_forgotten_together_and_weights_stay(sheet: str) -> None:
+    """Else numbers of rows in one sheet would lead nowhere in another."""
+    notebook, other = Notebook(), np.dtype([("id", np.uint64), ("other", np.float32)])
+    before = Layered(Goal(), 1)
+    before.remember(notebook)
+    for learner in (before, Layered(Goal(), 1)):
+        if learner is not before:
+            notebook.sheet(sheet, other).fit(50)
+            learner.remember(notebook)
+            assert not learner.memory.links.used
+            assert (learner.memory.dense.rows["weight"] == before.memory.dense.rows["weight"]).all()
+        learner.learn(lessons.seeds(*HOSTS))
+        links = [{"url": f"/{number}"} for number in range(40)]
+        learner.learn(lessons.told(*({"url": h, "status": 200, "relevance": 1.0, "outlinks": links} for h in HOSTS)))
+        found = batch([f"{HOSTS[0]}1", f"{HOSTS[1]}2"])
+        assert np.isfinite(learner.predict(found)).all()
+        learner.also(question(), 10)
+        learner.given(found)
+        learner.learn(lessons.told({"url": f"{HOSTS[0]}1", "status": 200, "relevance": 0.0}))
+
+
+def test_a_column_that_is_new_to_a_crawl_begins_with_its_first_weight() -> None:
+    notebook, learner = Notebook(), Layered(Goal(), 1)
+    learner.remember(notebook)
+    learner.memory.dense.rows["weight"][NAMES.index("history")] = 0.0
+    learner.memory.dense.rows["weight"][NAMES.index("parents")] = 0.25
+    learner.remember(notebook)
+    weights = dict(zip(NAMES, learner.memory.dense.rows["weight"].tolist(), strict=False))
+    assert (weights["history"], weights["parents"]) == (0.5, 0.25)
 
 
 # external_features

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawlguide.predictors.layered.evidence import FAR
+from crawlguide.predictors.layered import settling
 from crawlguide.predictors.layered.records import (
     COLUMNS,
     CRAWL,
@@ -34,30 +34,48 @@ EXAMPLES = 4_096
 MOST_PLACES, MOST_PAGES = 1 << 20, 1 << 20
 FORGOTTEN_AT_ONCE = 4_096
 TRANSFERABLE = ("dense", "words", "hub", "hubwords", "signals")  # what means the same in another crawl
+TIED = ("urls", "pages", "places", "hosts", "past", "taste", "crawl")  # sheets that know each other's rows
+NOTHING = np.dtype([("nothing", np.int8)])
 FIRST = np.zeros(1, np.int64)
 
 
 class Memory:
     def __init__(self, notebook: Notebook, prior: F32, most: int) -> None:
-        sheet, self.most = notebook.sheet, most
+        self.most = most
+        self._open(notebook)
+        if self._torn():
+            for name in TIED:
+                notebook.sheet(name, NOTHING)  # with other records, so that it is blank when it is opened anew
+            self._open(notebook)
+        self.index, self.place_index = known(self.links, "id"), known(self.places, "key")
+        if not self.crawl.used:
+            self._begin()
+        dense = self.dense.rows[:COLUMNS]
+        new = np.flatnonzero((dense["square"] == 1.0) & (dense["weight"] == 0.0))  # columns that never counted yet
+        dense["weight"][new] = prior[new]
+
+    def _open(self, notebook: Notebook) -> None:
+        sheet = notebook.sheet
         self.links, self.pages = sheet("urls", LINK), sheet("pages", PAGE)
         self.places, self.hosts = sheet("places", PLACE), sheet("hosts", HOST)
         self.examples, self.taste = sheet("past", EXAMPLE), sheet("taste", TASTE)
         self.dense, self.words = sheet("dense", WEIGHT), sheet("words", WEIGHT)
         self.hub, self.hub_words = sheet("hub", WEIGHT), sheet("hubwords", WEIGHT)
         self.crawl = sheet("crawl", CRAWL)
-        self.index, self.place_index = known(self.links, "id"), known(self.places, "key")
-        if not self.crawl.used:
-            self._begin(prior)
 
-    def _begin(self, prior: F32) -> None:
+    def _torn(self) -> bool:
+        """Some of it was written by a version with other records, and is blank: numbers of rows lead nowhere."""
+        fetched = bool(self.crawl.used and self.crawl.rows["pages"][0])
+        whole = self.crawl.used and self.links.used and self.places.used and (self.pages.used or not fetched)
+        return bool(fetched or self.hosts.used or self.links.used) and not whole
+
+    def _begin(self) -> None:
         """A crawl that nothing is known of; weights may have come from another."""
         fresh(self.crawl, 1, steepness=1.0, luck=0.5, steep_square=1.0, offset_square=1.0)
         fresh(self.examples, EXAMPLES)
         fresh(self.taste, 2)
         if not self.dense.used:
             fresh(self.dense, COLUMNS + MEANING, square=1.0)
-            self.dense.rows["weight"][:COLUMNS] = prior
         if not self.words.used:
             fresh(self.words, VOCABULARY, square=0.01)
         if not self.hub.used:
@@ -76,12 +94,7 @@ class Memory:
             self._forget(len(ids))
         rows, new = self.index.claim(ids)
         self.links.fit(self.index.rows)
-        fresh_rows = rows[new != 0]
-        self.links.rows[fresh_rows] = np.zeros(1, LINK)
-        self.links.rows["id"][fresh_rows] = ids[new != 0]
-        for name in ("parents", "finder", "page"):
-            self.links.rows[name][fresh_rows] = -1
-        self.links.rows["distance"][fresh_rows] = FAR
+        settling.begin(rows, new, ids, settling.BLANK, self.links.rows)
         return rows, new
 
     def _forget(self, wanted: int) -> None:
@@ -102,8 +115,9 @@ class Memory:
             return self.place_index.find(keys)
         rows, new = self.place_index.claim(keys)
         self.places.fit(self.place_index.rows)
-        self.places.rows["key"][rows] = keys
-        self.places.rows["square"][rows[new != 0]] = 0.03
+        fresh_rows = rows[new != 0]
+        self.places.rows["key"][fresh_rows] = keys[new != 0]
+        self.places.rows["square"][fresh_rows] = 0.03
         return rows
 
     def claim_pages(self, rows: I64) -> I64:
