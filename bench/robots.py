@@ -1,15 +1,21 @@
-"""What robots.txt costs: a match on 200 rules, and the slowest files of 500 KiB there are.
+"""What robots.txt costs: a match on 200 rules, the slowest files of 500 KiB there are, and an ask over many files.
 
-python bench/robots.py
+    python bench/robots.py
+
+The last is the same ask of two crawls of one guide, one that obeys and one that ignores, in turn: beside what it costs,
+the ratio of the two.
 """
 
 from __future__ import annotations
 
 import time
 from random import Random
+from statistics import median
 
+from crawlguide import Guide
 from crawlguide.policy.robots import allowed, forms, matching, reading
 
+VERSION = "2025-11"
 WORDS = (
     "shop",
     "cart",
@@ -26,6 +32,7 @@ WORDS = (
     "ref",
     "id",
 )
+ORIGINS, PAGES, ASKS = 5_000, 20, 150
 LONG = "https://example.org/" + "ab" * 4_000
 
 
@@ -41,6 +48,44 @@ def main() -> None:
         began = time.process_time()
         allowed(bomb, "crawlguide", LONG)
         print(f"{name}, {len(bomb):,} bytes: {(time.process_time() - began) * 1e3:.0f} ms to read and match")
+    obeying(chance)
+
+
+def obeying(chance: Random) -> None:
+    """Every origin has a file of its own, of 5 to 50 rules."""
+    with Guide.open(":memory:") as guide:
+        for mode in ("ignore", "crawler"):
+            policy = {"robots": mode, "default_delay_s": 0, "traps": False, "risk_threshold": 1.0}
+            guide.define(mode, {"policy": policy, "strategy": {"kind": "best-first"}})
+        for start in range(0, ORIGINS, 250):
+            hosts = [f"https://host{number}.example" for number in range(start, start + 250)]
+            guide.seed("ignore", pages := [f"{host}/{_word(chance)}/{n}" for host in hosts for n in range(PAGES)])
+            guide.seed("crawler", pages)
+            bodies = [_file(chance, chance.randrange(5, 50)).decode() for _ in hosts]
+            files = [
+                {"url": f"{host}/robots.txt", "status": 200, "text": body}
+                for host, body in zip(hosts, bodies, strict=True)
+            ]
+            guide.tell({"mcp_version": VERSION, "crawler_id": "c", "crawl_id": "crawler", "fetches": files})
+        first, later = _asks(guide, ASKS), _asks(guide, ASKS)
+    for when, spent in (("first", first), ("later", later)):
+        ignore, obey = median(spent["ignore"]), median(spent["crawler"])
+        print(
+            f"{ORIGINS:,} files, {when} {ASKS} asks for 30 URLs: {obey * 1e3:.2f} ms of CPU, "
+            f"{ignore * 1e3:.2f} ms where they are ignored, ratio {obey / ignore:.2f}; "
+            f"the slowest {max(spent['crawler']) * 1e3:.1f} ms"
+        )
+
+
+def _asks(guide: Guide, count: int) -> dict[str, list[float]]:
+    spent: dict[str, list[float]] = {"ignore": [], "crawler": []}
+    for _ in range(count):
+        for mode, times in spent.items():
+            message = {"mcp_version": VERSION, "crawler_id": "c", "crawl_id": mode, "budget": {"max_urls": 30}}
+            began = time.process_time()
+            guide.ask(message)
+            times.append(time.process_time() - began)
+    return spent
 
 
 def _match(matcher: matching.Matcher, urls: list[str], size: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -294,6 +295,28 @@ def test_the_input_is_what_the_page_about_rules_says() -> None:
             }
         ],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "deny contains one.url if { some one in input.urls; one.depth == 3 }",
+        "deny contains input.urls[i].url if { input.urls[i].depth == 3 }",
+        'deny contains one.url if { some one in input.urls; one["depth"] == 3 }',
+        'deny contains one.url if { some one in input.urls; field := concat("", ["de", "pth"]); one[field] == 3 }',
+        "deny contains one.url if { some one in input.urls; some key, value in one; value == 3 }",
+        'deny contains one.url if { some one in input.urls; object.get(one, concat("", ["de", "pth"]), 0) == 3 }',
+        'deny contains one.url if { some one in input.urls; contains(sprintf("%v", [one]), "3") }',
+        "deny contains one.url if { some one in input.urls; some name in data.fields; one[name] == 3 }",
+    ],
+)
+def test_rules_see_every_field_however_they_name_it(tmp_path: Path, rule: str) -> None:
+    (tmp_path / "a.rego").write_text(HEAD + rule)
+    (tmp_path / "b.json").write_text('{"fields": ["depth"]}')
+    worker = Worker(source.read(tmp_path))
+    rows = [{"url": f"{A}{depth}", "depth": 3 if depth else 0, "path": "/"} for depth in (0, 1)]
+    assert list(worker.ask(json.dumps({"urls": rows}).encode(), 2.0)) == [f"{A}1"]
+    worker.close()
 
 
 def test_without_an_engine_everything_stays() -> None:

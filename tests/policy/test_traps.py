@@ -20,6 +20,7 @@ from crawlguide.policy.traps.shape import suspicion
 from crawlguide.policy.traps.templates import bare, said, template
 from crawlguide.testing import ManualClock
 from tests.policy.trapped import AT, Endless, crawl
+from tests.policy.unknown_traps import Facets, Feed, Mirror
 from tests.support import ask, asked, batch, fetched, question, state_of, tell
 
 SHARED = Path(__file__).parents[3] / "shared"
@@ -336,6 +337,14 @@ def test_without_the_filter_the_same_crawl_is_lost_in_them() -> None:
 def test_a_kind_of_trap_that_nobody_knew_is_found_out(seed: int) -> None:
     web = Endless(synthetic.make(seed, pages=3_000, hosts=30, traps=0))
     found = crawl(web, web.tasks()[0], 2_000, judged=True)
+    assert 0 < len(found.trapped) <= 0.03 * len(found.fetched)
+    assert len(found.withheld) <= 0.005 * found.reachable
+
+
+@pytest.mark.parametrize("kind", [Facets, Mirror, Feed])
+def test_so_are_kinds_that_came_later_than_the_filter(kind: type[Facets]) -> None:
+    web = kind(synthetic.make(8001, pages=3_000, hosts=30, traps=0))
+    found = crawl(web, web.tasks()[0], 1_500)
     assert 0 < len(found.trapped) <= 0.03 * len(found.fetched)
     assert len(found.withheld) <= 0.005 * found.reachable
 
