@@ -49,6 +49,7 @@ PRINTED = {
     "docs/index.md": ["https://example.com/next"],
     "docs/logs.md": [],
     "docs/how-to/filter.md": ["['https://example.org/'] {'pictures': 1}"],
+    "docs/how-to/stage.md": ["https://example.org/sql-index relational-1>worded-1"],
     "docs/how-to/strategy.md": ["https://example.org/ short-1", "https://good.example/news"],
     "docs/how-to/store.md": ["['1700000000 default: 1 fetches of me']"],
 }
