@@ -175,6 +175,50 @@ async def test_it_counts_after_a_restart_and_a_new_definition_too(web: Web, cloc
     assert (told["sitemap_priority"], told["sitemap_modified"]) == (0.7, 1_577_923_200.0)
 
 
+SEEDED = "https://a.org/news-sitemap.xml"
+
+
+async def seeded(guide: LocalGuide, web: Web, **policy: Any) -> list[str]:
+    """What crawlers are given of a crawl whose only seed is a sitemap, before and after its robots.txt is known."""
+    policy = {"sitemaps": True, "default_delay_s": 0, **policy}
+    await guide.define(CRAWL, Definition(policy=Policy(**policy)))
+    await guide.seed(CRAWL, SeedsMessage([SEEDED]))
+    given = await ask(guide)
+    await guide.robots.errand(web, guide.crawls.known)
+    return [one.url for one in given + await ask(guide)]
+
+
+async def test_a_seed_that_is_a_sitemap_is_read_by_the_server_and_by_no_crawler(guide: LocalGuide, web: Web) -> None:
+    web.files["https://a.org/robots.txt"] = Answer(404)
+    web.files[SEEDED] = Answer(200, urlset("<loc>https://a.org/one</loc>"))
+    assert await seeded(guide, web) == []
+    assert await states(guide, SEEDED) == ["leased"]
+    await Sitemaps(guide, web).errand()
+    assert await states(guide, SEEDED) == ["done"]
+    assert [one.url for one in await ask(guide)] == ["https://a.org/one"]
+
+
+async def test_one_that_robots_txt_forbids_is_not_read(guide: LocalGuide, web: Web) -> None:
+    web.files["https://a.org/robots.txt"] = Answer(200, b"User-agent: *\nDisallow: /")
+    assert await seeded(guide, web) == []
+    assert guide.robots.sitemaps.empty()
+    assert await states(guide, SEEDED) == ["dropped"]
+
+
+async def test_one_that_nobody_came_to_read_waits_again(guide: LocalGuide, web: Web, clock: ManualClock) -> None:
+    web.files["https://a.org/robots.txt"] = Answer(404)
+    assert await seeded(guide, web) == []
+    guide.robots.sitemaps.get_nowait()  # as if the server had been killed
+    clock.advance(151.0)
+    assert await ask(guide) == []
+    assert not guide.robots.sitemaps.empty()
+
+
+async def test_a_crawl_that_wants_no_sitemaps_fetches_such_a_seed_like_any_page(guide: LocalGuide, web: Web) -> None:
+    web.files["https://a.org/robots.txt"] = Answer(404)
+    assert await seeded(guide, web, sitemaps=False) == [SEEDED]
+
+
 async def test_indexes_are_followed_and_gzip_is_unpacked(guide: LocalGuide, web: Web) -> None:
     web.files[MAP] = Answer(200, index("https://a.org/1.xml.gz", "/2.xml"))
     web.files["https://a.org/1.xml.gz"] = Answer(200, gzip.compress(urlset("<loc>https://a.org/x</loc>")))

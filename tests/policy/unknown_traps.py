@@ -10,7 +10,22 @@ from tests.policy.trapped import SHARE, number, vars_of
 if TYPE_CHECKING:
     from crawlguide.lab.pages import Web
 
-WORDS = "red blue large small new old cheap fast light dark round flat soft loud".split()
+WORDS = [
+    "red",
+    "blue",
+    "large",
+    "small",
+    "new",
+    "old",
+    "cheap",
+    "fast",
+    "light",
+    "dark",
+    "round",
+    "flat",
+    "soft",
+    "loud",
+]
 
 
 class Facets:

@@ -1,4 +1,4 @@
-"""Sitemaps that robots.txt files name, for crawls that want them: read by the server, told as pages full of links.
+"""Sitemaps that robots.txt files or seeds name, for crawls that want them: read by the server, told as pages of links.
 
 A sitemap is a URL of the frontier that the server leases itself, so it waits for its host like everybody else, is read
 once, and what it leads to is judged like every link.
@@ -22,6 +22,7 @@ from crawlguide.core.messages import MAX_OUTLINKS, VERSION, Fetch, Outlink, Repo
 from crawlguide.core.types import DEFERRED, LEASED, Ask, Budget
 from crawlguide.features.stated import modified
 from crawlguide.gateway.readers import sitemap
+from crawlguide.guide.mapped import READER
 from crawlguide.guide.pipeline import lease_terms
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from crawlguide.guide.robots import Fetcher, Named
     from crawlguide.guide.running import Running
 
-READER = "sitemaps"  # as whom the server leases and tells
 WORKERS = 4
 MOST_OF_ORIGIN = 1_000  # sitemaps that are read for one robots.txt, with all that its indexes name
 AGAIN_S = 1.0
@@ -69,7 +69,7 @@ class Sitemaps:
         if self._read[named.crawl, named.origin] >= MOST_OF_ORIGIN:
             return
         try:
-            start = await self._leased(named)
+            start = await self._leased(named) if named.start is None else named.start
             if start is not None:
                 self._read[named.crawl, named.origin] += 1
                 await asyncio.sleep(start - self.guide.clock.now())
@@ -123,7 +123,7 @@ class Sitemaps:
         for url in found.nested:
             self.guide.robots.sitemaps.put_nowait(named._replace(url=url, nested=True))
         if policy.recrawl and not named.nested:
-            self._later(renewed_s(policy), named)
+            self._later(renewed_s(policy), named._replace(start=None))
 
     async def _heard(self, crawl: Crawl, links: Sequence[Outlink], due: bool) -> None:
         """What it says of pages is remembered; those that were changed after they were fetched may be due now."""

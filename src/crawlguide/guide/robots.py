@@ -18,7 +18,7 @@ from crawlguide.core import urls
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.events import WARNING, happened
 from crawlguide.core.types import Crawl, Seed
-from crawlguide.guide import intake
+from crawlguide.guide import intake, mapped
 from crawlguide.policy.robots.copies import Copies, Copy, File, address, is_file, origin_of
 from crawlguide.policy.robots.reading import MAX_BYTES
 
@@ -61,6 +61,7 @@ class Named(NamedTuple):
     origin: str
     url: str
     nested: bool = False  # by a sitemap that a robots.txt names
+    start: float | None = None  # it is leased already, for then
 
 
 class Tried(NamedTuple):
@@ -94,6 +95,9 @@ class Keeper:
             return False
         origins = filter(rule.counts, dict.fromkeys(map(origin_of, rule.look(batch, ask).urls)))
         wanted = [origin for origin in origins if await self._meets(running, ask, origin)]
+        if running.definition.policy.sitemaps and self.copies.fetched:
+            for one in await mapped.taken(self._store, running, ask, batch, self.copies):
+                self.sitemaps.put_nowait(Named(ask.crawl, origin_of(one.url), one.url, start=one.start))
         if wanted and rule.mode == "crawler":
             return await self._send_for(running, ask, wanted)
         if self.copies.fetched:
