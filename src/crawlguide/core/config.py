@@ -83,7 +83,7 @@ class GuideOptions(Section, frozen=True):
     upkeep_every_s: Annotated[float, Meta(gt=0)] = 1.0
     rules: str = ""
     rules_timeout_ms: Annotated[float, Meta(gt=0, le=10_000)] = 50.0
-    predict_budget_ms: Annotated[float, Meta(gt=0, le=600_000)] = 100.0
+    predict_budget_ms: Annotated[float, Meta(gt=0, le=600_000)] = 250.0
 
 
 class Outgoing(Section, frozen=True):

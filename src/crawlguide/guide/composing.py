@@ -40,7 +40,7 @@ class House:
     seed: int = 0
     plugins: Collection[str] = ()  # modules that the operator trusts
     predict: Sequence[Mapping[str, Any]] = ()  # the operator's own, for crawls that name none
-    budget_ms: float = 100.0
+    budget_ms: float = 250.0
     now: Callable[[], float] = time.monotonic
 
 

@@ -1,3 +1,3 @@
 """Predictors made of predictors, and the guard around each: the file's name is the kind that a crawl names."""
 
-ASIDE = ("apart", "breaker", "opinion", "part", "whole")
+ASIDE = ("apart", "breaker", "opinion", "part", "several", "whole")

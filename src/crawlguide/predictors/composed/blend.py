@@ -10,13 +10,13 @@ from msgspec import Meta
 
 from crawlguide.core.crawls import Fixed
 from crawlguide.predictors.composed.opinion import Opinion
+from crawlguide.predictors.composed.several import Several
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.types import Batch
     from crawlguide.predictors.composed.opinion import Member
-    from crawlguide.predictors.composed.part import Part
 
 
 class Stage(Fixed, frozen=True):
@@ -26,23 +26,12 @@ class Stage(Fixed, frozen=True):
 
 
 @dataclass(frozen=True)
-class Blend:
-    members: tuple[Member, ...]
+class Blend(Several):
     weights: tuple[float, ...]
 
     @property
     def version(self) -> str:
         return "|".join(member.version for member in self.members)
-
-    @property
-    def parts(self) -> list[Part]:
-        return [part for member in self.members for part in member.parts]
-
-    def speakers(self) -> list[Part]:
-        return [part for member in self.members for part in member.speakers()]
-
-    def troubles(self) -> list[str]:
-        return [trouble for member in self.members for trouble in member.troubles()]
 
     def judge(self, batch: Batch) -> Opinion | None:
         return self._mixed([member.judge(batch) for member in self.members])

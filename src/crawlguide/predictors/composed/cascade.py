@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from crawlguide.core.crawls import Fixed
 from crawlguide.predictors.composed.opinion import Opinion
+from crawlguide.predictors.composed.several import Several
 from crawlguide.predictors.relational import Relational
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, Rows
     from crawlguide.core.types import Batch
     from crawlguide.predictors.composed.opinion import Member
-    from crawlguide.predictors.composed.part import Part
 
 
 class Stage(Fixed, frozen=True):
@@ -28,23 +28,12 @@ class Stage(Fixed, frozen=True):
 
 
 @dataclass(frozen=True)
-class Cascade:
-    members: tuple[Member, ...]
+class Cascade(Several):
     tops: tuple[int, ...]  # how many rows of each stage go on to the next; 0: all
 
     @property
     def version(self) -> str:
         return ">".join(member.version for member in self.members)
-
-    @property
-    def parts(self) -> list[Part]:
-        return [part for member in self.members for part in member.parts]
-
-    def speakers(self) -> list[Part]:
-        return [part for member in self.members for part in member.speakers()]
-
-    def troubles(self) -> list[str]:
-        return [trouble for member in self.members for trouble in member.troubles()]
 
     def rest(self, batch: Batch) -> Opinion | None:
         """By the first stage that works: what comes later depends on who stands beside it."""

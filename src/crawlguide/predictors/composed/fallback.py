@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crawlguide.core.crawls import Fixed
+from crawlguide.predictors.composed.several import Several
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,17 +21,11 @@ class Stage(Fixed, frozen=True):
 
 
 @dataclass(frozen=True)
-class Fallback:
-    members: tuple[Member, ...]
-
+class Fallback(Several):
     @property
     def version(self) -> str:
         """Of the one that speaks."""
         return next((member.version for member in self.members if member.speakers()), self.members[0].version)
-
-    @property
-    def parts(self) -> list[Part]:
-        return [part for member in self.members for part in member.parts]
 
     def speakers(self) -> list[Part]:
         return next((found for member in self.members if (found := member.speakers())), [])

@@ -13,7 +13,7 @@ from crawlguide.core.events import WARNING, happened
 from crawlguide.core.learned import Accounts
 from crawlguide.core.notebook import Remembers, Section, Transfers
 from crawlguide.core.protocols import Explains, Explores, Learner
-from crawlguide.core.types import Lesson
+from crawlguide.core.types import Also, Lesson
 from crawlguide.predictors.composed.apart import Apart, Late
 from crawlguide.predictors.composed.breaker import Breaker
 from crawlguide.predictors.composed.opinion import Opinion
@@ -56,7 +56,7 @@ class Part:
 
     @property
     def version(self) -> str:
-        return self.predictor.version
+        return str(getattr(self.predictor, "version", self.name))
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -89,17 +89,12 @@ class Part:
     def drawn(self, batch: Batch) -> F64 | None:
         return None if self.explorer is None else self._numbers(self.explorer.drawn, batch)
 
-    def also(self, ask: Ask, wanted: int) -> Any:
-        return None if self.explorer is None else self._called(0, self.explorer.also, ask, wanted)
+    def also(self, ask: Ask, wanted: int) -> Also | None:
+        return None if self.explorer is None else self._called(0, _wanted, self.explorer, ask, wanted)
 
     def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample | None:
-        return self._called(len(batch), self._sampled, self.sampler, batch, ask, limit)  # type: ignore[no-any-return]
-
-    @staticmethod
-    def _sampled(sampler: Sampler, batch: Batch, ask: Ask, limit: int) -> Sample:
-        sample = sampler.sample(batch, ask, limit)
-        batch.id.take(sample.rows)  # raises where there is no such row
-        return sample
+        found: Sample | None = self._called(len(batch), _sampled, self.sampler, batch, ask, limit)
+        return found
 
     def _waited(self, batch: Batch) -> Any:
         return self._apart.within(self._allowed_s(len(batch)), batch) if self._apart is not None else None
@@ -161,7 +156,12 @@ class Part:
         if self.learner is None:
             return None
         rows = len(lesson.fetches) + len(lesson.links)
-        return self._taught(rows, self.learner.learn, lesson)  # type: ignore[no-any-return]
+        found: U64 | None = self._taught(rows, self._learned, lesson)
+        return found
+
+    def _learned(self, lesson: Lesson) -> U64 | None:
+        found = self.learner.learn(lesson) if self.learner is not None else None
+        return None if found is None else np.asarray(found, np.uint64)
 
     def _taught(self, rows: int, call: Callable[..., Any], given: Any) -> Any:
         """One that raises hears the next lesson all the same; one that takes longer than its own budget rests."""
@@ -211,16 +211,30 @@ class Part:
         if not isinstance(self.predictor, Explains) or self.breaker.why is not None:
             return []
         try:
-            return self.predictor.because(batch)
+            return [str(words) for words in self.predictor.because(batch)]
         except Exception as raised:  # noqa: BLE001 - who cannot explain may still be right
             return [f"{self.name} raised {type(raised).__name__} when asked why"]
 
     def stats(self) -> Mapping[str, float]:
         try:
-            return self.predictor.stats() if isinstance(self.predictor, Accounts) else {}
+            return dict(self.predictor.stats()) if isinstance(self.predictor, Accounts) else {}
         except Exception:  # noqa: BLE001 - the numbers of the crawl are shown without its own
             return {}
 
 
+# What came is looked at within the call: nonsense raises there.
+
+
 def _column(call: Callable[[Batch], Any], batch: Batch) -> F64:
     return np.asarray(call(batch), np.float64)
+
+
+def _wanted(explorer: Explores, ask: Ask, wanted: int) -> Also:
+    ids, hosts = explorer.also(ask, wanted)
+    return Also(np.asarray(ids, np.uint64), frozenset(hosts))
+
+
+def _sampled(sampler: Sampler, batch: Batch, ask: Ask, limit: int) -> Sample:
+    sample = sampler.sample(batch, ask, limit)
+    np.broadcast_to(sample.arm, batch.id.take(sample.rows).shape)
+    return sample

@@ -69,7 +69,7 @@ class Whole:
     def also(self, ask: Ask, wanted: int) -> Also:
         found = [also for part in self._member.speakers() if (also := part.also(ask, wanted)) is not None]
         if len(found) == 1:
-            return found[0]  # type: ignore[no-any-return]
+            return found[0]
         ids = np.concatenate([np.zeros(0, np.uint64), *(also.ids for also in found)])
         return Also(ids, frozenset().union(*(also.hosts for also in found)))
 

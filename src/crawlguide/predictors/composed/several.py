@@ -1,0 +1,27 @@
+"""What all predictors made of predictors have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crawlguide.predictors.composed.opinion import Member
+    from crawlguide.predictors.composed.part import Part
+
+
+@dataclass(frozen=True)
+class Several:
+    """Unless one of them says otherwise, all that are in it speak."""
+
+    members: tuple[Member, ...]
+
+    @property
+    def parts(self) -> list[Part]:
+        return [part for member in self.members for part in member.parts]
+
+    def speakers(self) -> list[Part]:
+        return [part for member in self.members for part in member.speakers()]
+
+    def troubles(self) -> list[str]:
+        return [trouble for member in self.members for trouble in member.troubles()]
