@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
 
+from crawlguide.core import urls
+from crawlguide.core.columns import coded
 from crawlguide.core.errors import ConfigError
 from crawlguide.features.embedding import Embedding, words_of
 from crawlguide.features.embedding.table import SHIPPED, indexed, save
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from crawlguide.features.embedding.table import F32
 
+WEBS = Path(__file__).parents[3] / "shared" / "data" / "webs"
 PIECES = ["play", "##ing", "##er", "player", "s", "##s", "http", "server", "cafe"]
 
 
@@ -129,3 +136,47 @@ def test_another_file_is_refused_by_name(tmp_path: Path) -> None:
     file.write_bytes(b"no zip")
     with pytest.raises(ConfigError, match="expected a table of word pieces"):
         Embedding.load(file)
+
+
+def by_words(embedding: Embedding, addresses: Sequence[str]) -> tuple[F32, F32]:
+    """The vectors of URLs read over bytes, and those of the words that `words_of` finds in them."""
+    queues = [urls.queue(address) for address in addresses]
+    fast = embedding.embed_addresses(addresses, queues, coded(addresses))
+    return fast, embedding.embed([words_of(address) for address in addresses])
+
+
+ODD_TAILS = (
+    "/", "/HTTPServer/getURLFor/ABCdef12345/x1234y.html?q=A1bC", "/INDEX.HTML/Default.aspx?www=php&jsp",
+    "/%41%42c%zz%4", "/a%", "/%25%32%35", "/K%C3%A4se/%E4%B8%AD%E6%96%87/%ff%fe", "/%C3%89cole-%C3%89t%C3%A9?%C3",
+    "/" + "a" * 70 + "/b" * 40 + "?12345=1234", "/_under_score-dash.dot~tilde", "/%00%1F%7f", "/ŒUVRE?ĐỒNG=ß",
+)  # fmt: skip
+ODD_HOSTS = (
+    "docs.example.co.uk", "127.0.0.1:8080", "[::1]", "xn--bcher-kva.example", "me:you@e2e.org.", "localhost", "co.uk"
+)  # fmt: skip
+
+
+def test_urls_say_over_bytes_what_they_say_in_words(shipped: Embedding) -> None:
+    odd = [urls.canonical(f"https://{host}{tail}") for host in ODD_HOSTS for tail in ODD_TAILS]
+    fast, slow = by_words(shipped, odd)
+    assert np.array_equal(fast, slow)
+
+
+@given(st.lists(st.text("aAzZ09-_/.%25c3é中?&=~ ", max_size=40), max_size=20))
+def test_any_url_says_over_bytes_what_it_says_in_words(tails: list[str]) -> None:
+    fast, slow = by_words(Embedding.load(), [urls.canonical(f"https://example.org/{tail}") for tail in tails])
+    assert np.array_equal(fast, slow)
+
+
+@pytest.mark.skipif(not WEBS.exists(), reason="the recorded webs are not beside this checkout (../shared/data/webs)")
+@pytest.mark.parametrize("web", ["docsweb", "debpkg", "wikispeedia"])
+def test_recorded_urls_say_over_bytes_what_they_say_in_words(shipped: Embedding, web: str) -> None:
+    found = parquet.read_table(WEBS / web / "nodes.parquet", columns=["url"]).column("url").to_pylist()[::40]
+    fast, slow = by_words(shipped, [urls.canonical(url) for url in found])
+    assert np.array_equal(fast, slow)
+
+
+def test_anchors_in_the_form_for_kernels_mean_the_same(shipped: Embedding) -> None:
+    anchors = ["Regular expressions", "", "HTTPServer 2", "...", "more of it"] * 5
+    assert np.array_equal(shipped.embed_coded(coded(anchors)), shipped.embed(anchors))
+    alone = np.array([shipped.embed([anchor])[0] for anchor in anchors])
+    assert np.array_equal(shipped.embed(anchors), alone)

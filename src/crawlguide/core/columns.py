@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,9 +12,9 @@ from crawlguide.core.kernels import MASK, kernel, nothing
 from crawlguide.core.kernels import U64 as IDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from crawlguide.core.tables import I64, U64, Mask, Text
+    from crawlguide.core.tables import I64, U8, U64, Mask, Text
 
 
 def texts(values: Iterable[Any]) -> Text:
@@ -22,6 +23,23 @@ def texts(values: Iterable[Any]) -> Text:
     column = np.empty(len(listed), object)
     column[:] = listed
     return column
+
+
+class Coded(NamedTuple):
+    """Texts as bytes, one behind the other, and where each ends."""
+
+    letters: U8
+    ends: I64
+    ascii: bool  # all of them
+
+
+def coded(column: Sequence[str]) -> Coded:
+    """Texts for a kernel. Most are ASCII: then nothing is done for each of them but counting."""
+    whole = "".join(column)
+    plain = whole.isascii()
+    sizes = map(len, column if plain else [text.encode() for text in column])
+    ends = np.fromiter(accumulate(sizes), np.int64, len(column))
+    return Coded(np.frombuffer(whole.encode() or b"\0", np.uint8), ends, plain)
 
 
 def rank_within(groups: I64) -> I64:

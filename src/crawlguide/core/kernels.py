@@ -5,9 +5,11 @@ Signatures are explicit, so nothing compiles during a request; the machine code 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
+
+from crawlguide.core.stamps import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,15 +54,41 @@ def kernel(signature: Any) -> Callable[[Function], Function]:
 
 
 def part(function: Function) -> Function:
-    """A piece of several kernels, compiled together with each for the types it meets there."""
-    return _compiled(function)
+    """A piece of several kernels, compiled together with each for the types it meets there.
+
+    It makes no array of its own, so the arrays it is given are not counted as references: to count them at every call
+    took most of the time of a kernel. Neither `np.empty` nor `sort` nor a slice that is set to a slice will do here,
+    and it returns no array: nobody would have counted it.
+    """
+    result: Any = _compiled(function, _nrt=False)
+    compiled = result.compile
+
+    def checked(signature: Any) -> Any:
+        found = compiled(signature)
+        for overload in result.overloads.values():
+            told = overload.signature.return_type
+            if any(isinstance(one, numba.types.Array) for one in getattr(told, "types", (told,))):
+                raise TypeError(f"{function.__qualname__}: expected a part to return numbers or a record, got {told}")
+        return found
+
+    result.compile = checked
+    return cast("Function", result)
 
 
-def _compiled(function: Function, *signature: Any) -> Function:
+def allocating_part(function: Function) -> Function:
+    """A piece of several kernels that makes arrays, or returns them to a kernel."""
+    return _compiled(function, _nrt=True)
+
+
+def _compiled(function: Function, *signature: Any, **options: bool) -> Function:
     """Where nothing may be written, neither beside the source nor in the user's cache, it compiles at every start."""
     compiler: Any = numba.njit
     try:
-        result: Function = compiler(*signature, cache=True, nogil=True)(function)
+        result = compiler(cache=True, nogil=True, **options)(function)
+        result._cache._cache_file._source_stamp = stamp(function, options)
     except RuntimeError:
-        result = compiler(*signature, nogil=True)(function)
-    return result
+        result = compiler(nogil=True, **options)(function)
+    for only in signature:
+        result.compile(only)
+        result.disable_compile()
+    return cast("Function", result)

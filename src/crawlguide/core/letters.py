@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crawlguide.core.kernels import part
+from crawlguide.core.kernels import allocating_part, part
 
 EMPTY, FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x9E3779B97F4A7C55)
 LINE_END = 10
@@ -101,7 +101,7 @@ def kind_of_hash(code, names, kinds):  # type: ignore[no-untyped-def]
     return kinds[first] if first < len(names) and names[first] == code else 0
 
 
-@part
+@allocating_part
 def together(codes, count):  # type: ignore[no-untyped-def]
     """One hash of a set of hashes, the first `count`; and whether one of them stood there twice."""
     codes[:count].sort()

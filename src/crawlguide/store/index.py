@@ -77,8 +77,9 @@ class Index:
     def _spares(self, wanted: int) -> I64:
         """A count of rows used so far (none), then rows that are free, used ones first."""
         again = self._spare[-wanted:][::-1]
-        fresh = range(self.rows, self.rows + wanted - len(again))
-        return np.array([0, *again, *fresh], np.int64)
+        found = np.arange(self.rows - len(again) - 1, self.rows + wanted - len(again))
+        found[0], found[1 : 1 + len(again)] = 0, again
+        return found
 
     def _take(self, spare: I64) -> None:
         taken = spare[1 : 1 + int(spare[0])]

@@ -26,16 +26,16 @@ def words_of(url: str) -> str:
     tail = url[start:]
     words = WORD.findall(unquote(tail, errors="ignore") if "%" in tail else tail)
     said = [small for word in words if (small := word.lower()) not in SILENT and not _is_code(small)]
-    return " ".join((_name(urls.queue(url)), *said)).strip()
+    return " ".join((name_of(urls.queue(url)), *said)).strip()
+
+
+@lru_cache(maxsize=65_536)
+def name_of(queue: str) -> str:
+    """What a politeness queue is called: `example` of `docs.example.co.uk`; nothing of an address."""
+    domain = urls.domain_of(queue)
+    name = domain.partition(".")[0]
+    return "" if domain.startswith("[") or name.isdigit() else " ".join(WORD.findall(name))
 
 
 def _is_code(word: str) -> bool:
     return len(word) > MOST_DIGITS and word.isdigit()
-
-
-@lru_cache(maxsize=65_536)
-def _name(queue: str) -> str:
-    """`example` of `docs.example.co.uk`; nothing of an address."""
-    domain = urls.domain_of(queue)
-    name = domain.partition(".")[0]
-    return "" if domain.startswith("[") or name.isdigit() else " ".join(WORD.findall(name))

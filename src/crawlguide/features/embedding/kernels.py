@@ -12,6 +12,7 @@ from crawlguide.core.kernels import F32, I32, I64, U64, Bytes, kernel, nothing, 
 
 LONGEST_PIECE = 24
 LONGEST_WORD = 64  # longer runs are codes, not words
+ABREAST = 8
 NEWLINE, HASH = 10, 35
 START = np.uint64(14_695_981_039_346_656_037)  # FNV-1a
 STEP = np.uint64(1_099_511_628_211)
@@ -97,24 +98,62 @@ def add_word(text, start, end, keys, rows, codes, table, scale, total):  # type:
                 total[column] += weight * np.float32(table[row, column])
 
 
+@part
+def add_text(text, at, end, keys, rows, codes, table, scale, total):  # type: ignore[no-untyped-def]
+    """Adds the rows of all words of a text."""
+    while at < end:
+        if kind(text[at]) == 0:
+            at += 1
+            continue
+        stop = word_end(text, at, end)
+        if stop - at <= LONGEST_WORD:
+            add_word(text, at, stop, keys, rows, codes, table, scale, total)
+        at = stop
+
+
 @kernel(nothing(Bytes, I64, U64, I32, matrix_i8, F32, matrix_f32))
-def embed(text, ends, keys, rows, table, scale, out):  # type: ignore[no-untyped-def]
+def add_up(text, ends, keys, rows, table, scale, out):  # type: ignore[no-untyped-def]
     """One row of `out` for each text; they lie one after the other and `ends` says where each ends."""
     codes = np.empty(LONGEST_PIECE, np.uint64)
     at = 0
     for number in range(len(ends)):
-        total = out[number]
-        total[:] = np.float32(0.0)
-        while at < ends[number]:
-            if kind(text[at]) == 0:
-                at += 1
-                continue
-            stop = word_end(text, at, ends[number])
-            if stop - at <= LONGEST_WORD:
-                add_word(text, at, stop, keys, rows, codes, table, scale, total)
-            at = stop
-        length = np.float32(0.0)
-        for column in range(len(total)):
-            length += total[column] * total[column]
-        if length > 0:
-            total *= np.float32(1.0) / np.sqrt(length)
+        out[number, :] = np.float32(0.0)
+        add_text(text, at, ends[number], keys, rows, codes, table, scale, out[number])
+        at = ends[number]
+
+
+@part
+def add_squares(rows, sums):  # type: ignore[no-untyped-def]
+    a = b = c = d = e = f = g = h = np.float32(0.0)
+    for column in range(rows.shape[1]):
+        a += rows[0, column] * rows[0, column]
+        b += rows[1, column] * rows[1, column]
+        c += rows[2, column] * rows[2, column]
+        d += rows[3, column] * rows[3, column]
+        e += rows[4, column] * rows[4, column]
+        f += rows[5, column] * rows[5, column]
+        g += rows[6, column] * rows[6, column]
+        h += rows[7, column] * rows[7, column]
+    sums[0], sums[1], sums[2], sums[3] = a, b, c, d
+    sums[4], sums[5], sums[6], sums[7] = e, f, g, h
+
+
+@kernel(nothing(matrix_f32))
+def make_one_long(out):  # type: ignore[no-untyped-def]
+    """Every row, unless it is all zeros.
+
+    A sum of squares waits at every step for the one before: eight rows at a time do not wait for each other.
+    """
+    sums = np.empty(ABREAST, np.float32)
+    for first in range(0, len(out), ABREAST):
+        some = min(len(out) - first, ABREAST)
+        sums[:] = np.float32(0.0)
+        if some == ABREAST:
+            add_squares(out[first : first + ABREAST], sums)
+        else:
+            for number in range(some):
+                for column in range(out.shape[1]):
+                    sums[number] += out[first + number, column] * out[first + number, column]
+        for number in range(some):
+            if sums[number] > 0:
+                out[first + number] *= np.float32(1.0) / np.sqrt(sums[number])

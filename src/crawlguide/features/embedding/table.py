@@ -7,7 +7,6 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
@@ -15,12 +14,15 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
+from crawlguide.core.columns import coded
 from crawlguide.core.errors import ConfigError
-from crawlguide.features.embedding import kernels
+from crawlguide.features.embedding import kernels, tails
+from crawlguide.features.embedding.addresses import SILENT, name_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawlguide.core.columns import Coded
     from crawlguide.core.tables import I32, U64
 
 SHIPPED = Path(__file__).with_name("table.npz")
@@ -49,12 +51,50 @@ class Embedding:
 
     def embed(self, texts: Sequence[str]) -> F32:
         """A row of length one for each text; zeros for one without a known word."""
-        plain = [text if text.isascii() else _plain(text) for text in texts]
-        out = np.empty((len(plain), self.dims), np.float32)
-        ends = np.fromiter(accumulate(map(len, plain)), np.int64, len(plain))
-        letters = np.frombuffer("".join(plain).encode("ascii"), np.uint8)
-        kernels.embed(letters, ends, self.keys, self.rows, self.table, self.scale, out)
-        return out
+        return self.embed_coded(coded([text if text.isascii() else plain(text) for text in texts]))
+
+    def embed_coded(self, texts: Coded) -> F32:
+        """The same of texts that are ASCII and stand ready for a kernel."""
+        return one_long(self._added_up(texts))
+
+    def embed_addresses(self, urls: Sequence[str], queues: Sequence[str], form: Coded) -> F32:
+        """The rows of what `words_of` says of canonical URLs, in a small part of the time.
+
+        Whoever calls knows their queues, and has them in the form for kernels.
+        """
+        numbers: dict[str, int] = {}
+        name = np.array([numbers.setdefault(queue, len(numbers)) for queue in queues], np.int64)
+        names = self._added_up(coded([plain(name_of(queue)) for queue in numbers]))
+        found, odd = np.empty((len(urls), self.dims), np.float32), np.empty(len(urls), np.uint8)
+        tails.add_up(
+            form.letters, form.ends, name, names, SILENT_CODES, np.empty(len(form.letters), np.uint8), self.keys,
+            self.rows, self.table, self.scale, found, odd,
+        )  # fmt: skip
+        rest = np.flatnonzero(odd)
+        if len(rest):
+            found[rest] = self._added_up(coded([plain(words_of(urls[number])) for number in rest.tolist()]))
+        return one_long(found)
+
+    def _added_up(self, texts: Coded) -> F32:
+        found = np.empty((len(texts.ends), self.dims), np.float32)
+        kernels.add_up(texts.letters, texts.ends, self.keys, self.rows, self.table, self.scale, found)
+        return found
+
+
+def code_of(word: str) -> int:
+    """The hash by which kernels know a word."""
+    code = int(kernels.START)
+    for byte in word.encode("ascii"):
+        code = (code ^ byte) * int(kernels.STEP) % 2**64
+    return code
+
+
+SILENT_CODES = np.array([code_of(word) for word in sorted(SILENT)], np.uint64)
+
+
+def one_long(rows: F32) -> F32:
+    kernels.make_one_long(rows)
+    return rows
 
 
 def indexed(vocabulary: Sequence[str], table: npt.NDArray[np.int8], scale: F32) -> Embedding:
@@ -85,6 +125,6 @@ def _load(path: Path) -> Embedding:
     return indexed(vocabulary, table, scale)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """ASCII: letters without their accents, a question mark for what has no such form and so ends a word."""
     return MARKS.sub("", unicodedata.normalize("NFKD", text)).encode("ascii", "replace").decode("ascii")

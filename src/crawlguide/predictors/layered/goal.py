@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.features.embedding import Embedding, words_of
+from crawlguide.features.embedding import Embedding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,11 +60,3 @@ class Aim:
 
 def meanings(texts: Sequence[str]) -> F32:
     return Embedding.load().embed(texts)
-
-
-def addresses(urls: Sequence[str]) -> list[str]:
-    return [words_of(url) for url in urls]
-
-
-def ends_of(texts: Sequence[bytes]) -> I64:
-    return np.fromiter(accumulate(map(len, texts)), np.int64, len(texts))

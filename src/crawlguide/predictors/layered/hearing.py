@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.predictors.layered import evidence, reading
+from crawlguide.core.columns import coded
+from crawlguide.features.embedding import Embedding
+from crawlguide.predictors.layered import evidence, meaning, reading, settling
 from crawlguide.predictors.layered.columns import ADDRESS, ANCHOR, TITLE
-from crawlguide.predictors.layered.goal import addresses, ends_of, meanings
+from crawlguide.predictors.layered.goal import meanings
 from crawlguide.predictors.layered.records import LEVELS, MEANING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.tables import F32, I64, Mask
+    from crawlguide.core.tables import F32, I64, U64, Mask
     from crawlguide.core.types import Links
     from crawlguide.predictors.layered.goal import Aim
     from crawlguide.predictors.layered.memory import Memory
@@ -26,32 +28,30 @@ LIKED, DISLIKED = 0, 1
 
 def read_links(memory: Memory, aim: Aim, links: Links, new: I64, rows: I64) -> None:
     """What the texts of new links say: places, words and meaning."""
-    urls, anchors = links.url[new].tolist(), links.anchor[new].tolist()
-    coded, said = [url.encode() for url in urls], [anchor.encode() for anchor in anchors]
+    urls, hosts, anchors = links.url[new].tolist(), links.host[new].tolist(), links.anchor[new].tolist()
+    named, said = coded(urls), coded(anchors)
     goal, goal_ends = aim.letters
     keys = np.empty(LEVELS * len(rows), np.uint64)
     reading.read(
-        letters(coded), ends_of(coded), letters(said), ends_of(said), goal, goal_ends,
-        np.zeros(len(goal_ends), np.uint8), rows, memory.links.rows, keys,
+        named.letters, named.ends, said.letters, said.ends, goal, goal_ends, np.zeros(len(goal_ends), np.uint8), rows,
+        memory.links.rows, keys,
     )  # fmt: skip
-    settle(memory, rows, keys.reshape(-1, LEVELS))
-    name_hosts(memory, rows, links.host[new].tolist())
-    mean(memory, aim, rows, anchors, addresses(urls))
+    settle(memory, rows, keys)
+    name_hosts(memory, rows, hosts)
+    embedding = Embedding.load()
+    mean(
+        memory, aim, rows, embedding.embed_coded(said) if said.ascii else embedding.embed(anchors),
+        embedding.embed_addresses(urls, hosts, named),
+    )  # fmt: skip
 
 
-def letters(coded: Sequence[bytes]) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    return np.frombuffer(b"".join(coded) or b"\0", np.uint8)
-
-
-def settle(memory: Memory, rows: I64, keys: np.ndarray[tuple[int, int], np.dtype[np.uint64]]) -> None:
-    """New links get their places. Every link has a host; where there is no more room smaller places are not told."""
-    keys[:, 0] |= np.uint64(1)
-    inside = keys != 0
-    numbers = np.full(keys.shape, -1, np.int64)
-    numbers[inside] = memory.claim_places(keys[inside])
-    numbers[:, 0] = np.maximum(numbers[:, 0], 0)
-    known = np.logical_and.accumulate(numbers >= 0, axis=1)
-    evidence.settle(rows, numbers[known], known.sum(1), memory.links.rows, memory.places.rows)
+def settle(memory: Memory, rows: I64, keys: U64) -> None:
+    """New links get their places, by `LEVELS` keys for each. Without room for more, smaller places are not told."""
+    keys = keys.ravel()
+    asked, at = np.empty(len(keys), np.uint64), np.empty(len(keys), np.int64)
+    count = settling.differing(keys, asked, at)
+    found = memory.claim_places(asked[:count])
+    settling.settle(rows, at, found, memory.links.rows, memory.places.rows)
 
 
 def name_hosts(memory: Memory, rows: I64, names: Sequence[str]) -> None:
@@ -67,16 +67,12 @@ def name_hosts(memory: Memory, rows: I64, names: Sequence[str]) -> None:
                 hosts.changed(np.array([hosts.used - 1]))
 
 
-def mean(memory: Memory, aim: Aim, rows: I64, anchors: list[str], words: list[str]) -> None:
+def mean(memory: Memory, aim: Aim, rows: I64, said: F32, named: F32) -> None:
     """How alike each link is to the goal, by its anchor and by its address; and the direction in which it points."""
-    vectors, links = meanings([*anchors, *words]), memory.links.rows
-    said, named = vectors[: len(rows)], vectors[len(rows) :]
-    links["anchor"][rows], links["address"][rows] = aim.likeness(said), aim.likeness(named)
-    evidence.notice(links["anchor"][rows], ANCHOR, memory.crawl.rows)
-    evidence.notice(links["address"][rows], ADDRESS, memory.crawl.rows)
-    both = said[:, :MEANING] + named[:, :MEANING]
-    size = np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-6)
-    links["meaning"][rows] = np.rint(127.0 * both / size)
+    anchor, address = aim.likeness(said), aim.likeness(named)
+    meaning.mean(rows, said, named, anchor, address, memory.links.rows)
+    evidence.notice(anchor, ANCHOR, memory.crawl.rows)
+    evidence.notice(address, ADDRESS, memory.crawl.rows)
 
 
 def read_pages(memory: Memory, aim: Aim, titles: list[str], texts: list[str], label: F32, failed: Mask) -> F32:

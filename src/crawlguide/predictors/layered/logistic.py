@@ -75,7 +75,8 @@ def become_honest(logit, label, crawl, tuning):  # type: ignore[no-untyped-def]
 def remember(row, columns, label, examples, crawl):  # type: ignore[no-untyped-def]
     example = examples[crawl.examples % len(examples)]
     example.link, example.label = row, label
-    example.columns[:] = columns
+    for number in range(COLUMNS):
+        example.columns[number] = columns[number]
     crawl.examples += 1
 
 

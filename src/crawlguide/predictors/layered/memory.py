@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawlguide.predictors.layered.evidence import FAR
+from crawlguide.predictors.layered import settling
 from crawlguide.predictors.layered.records import (
     COLUMNS,
     CRAWL,
@@ -94,12 +94,7 @@ class Memory:
             self._forget(len(ids))
         rows, new = self.index.claim(ids)
         self.links.fit(self.index.rows)
-        fresh_rows = rows[new != 0]
-        self.links.rows[fresh_rows] = np.zeros(1, LINK)
-        self.links.rows["id"][fresh_rows] = ids[new != 0]
-        for name in ("parents", "finder", "page"):
-            self.links.rows[name][fresh_rows] = -1
-        self.links.rows["distance"][fresh_rows] = FAR
+        settling.begin(rows, new, ids, settling.BLANK, self.links.rows)
         return rows, new
 
     def _forget(self, wanted: int) -> None:
@@ -120,8 +115,9 @@ class Memory:
             return self.place_index.find(keys)
         rows, new = self.place_index.claim(keys)
         self.places.fit(self.place_index.rows)
-        self.places.rows["key"][rows] = keys
-        self.places.rows["square"][rows[new != 0]] = 0.03
+        fresh_rows = rows[new != 0]
+        self.places.rows["key"][fresh_rows] = keys[new != 0]
+        self.places.rows["square"][fresh_rows] = 0.03
         return rows
 
     def claim_pages(self, rows: I64) -> I64:

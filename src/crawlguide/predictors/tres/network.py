@@ -5,7 +5,7 @@ It is so small that these loops answer for a hundred rows in the time in which a
 
 import numpy as np
 
-from crawlguide.core.kernels import F32, F64, kernel, matrix_f32, nothing, one_i64, part
+from crawlguide.core.kernels import F32, F64, allocating_part, kernel, matrix_f32, nothing, one_i64, part
 from crawlguide.predictors.chance import uniform
 from crawlguide.predictors.tres.records import HIDDEN, WEIGHTS, X
 
@@ -33,7 +33,7 @@ def begin(weights, seed):  # type: ignore[no-untyped-def]
             weights[place] = normal * np.sqrt(2.0 / inputs)
 
 
-@part
+@allocating_part
 def layers_of(w):  # type: ignore[no-untyped-def]
     """Views of the column, layer by layer: loops over them need no sums of places, and run at once over many units."""
     first, second = w[W1:B1].reshape(X, FIRST), w[W2:B2].reshape(FIRST, SECOND)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from crawlguide.core.kernels import I32, I64, U64, kernel, nothing, part, records
+from crawlguide.core.kernels import I32, I64, U64, allocating_part, kernel, nothing, records
 from crawlguide.store.rows import GIVEN, HOST, PACE, ROW
 
 
-@part
+@allocating_part
 def distinct(values, numbers):
     """The values in order, each once; returns how many there are."""
     values.sort()

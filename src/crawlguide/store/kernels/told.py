@@ -2,14 +2,26 @@
 
 import numpy as np
 
-from crawlguide.core.kernels import F64, I32, I64, flag, kernel, nothing, one_f64, one_i64, part, records
+from crawlguide.core.kernels import (
+    F64,
+    I32,
+    I64,
+    allocating_part,
+    flag,
+    kernel,
+    nothing,
+    one_f64,
+    one_i64,
+    part,
+    records,
+)
 from crawlguide.store.rows import HOST, PACE, ROW
 
 LONGEST_BLOCK_S = 86_400.0
 LONGEST_BACKOFF_S = 3_600.0
 
 
-@part
+@allocating_part
 def remembered(ring, count, value):
     """Keep the newest values in a ring; returns their median, which one liar cannot move far."""
     ring[count % len(ring)] = value

@@ -1,0 +1,49 @@
+"""When machine code that was kept is of no use any more: when what it was made of has changed, wherever that stands.
+
+numba by itself looks at the time of the file in which a kernel stands. It does not see that a part of the kernel, or a
+number it uses, has changed in another file; and it compiles anew what only moved within its own.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_KNOWN: dict[FunctionType, str] = {}
+
+
+def stamp(function: Any, options: Mapping[str, bool]) -> str:
+    """The same as long as a function, all parts and numbers it uses, and how it is compiled are the same."""
+    made_of = blake2b(repr(sorted(options.items())).encode(), digest_size=16)
+    for piece in _pieces(function.__code__, function.__globals__):
+        made_of.update(piece.encode())
+    _KNOWN[function] = found = made_of.hexdigest()
+    return found
+
+
+def _pieces(code: CodeType, names: Mapping[str, Any]) -> Iterator[str]:
+    yield code.co_code.hex()
+    yield repr((code.co_varnames, code.co_names))
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _pieces(constant, names)
+        else:
+            yield repr(constant)
+    for name in code.co_names:
+        yield _used(names.get(name))
+
+
+def _used(value: Any) -> str:
+    """What a kernel makes of something that is known by its name: parts and numbers are built into it."""
+    part = getattr(value, "py_func", None)
+    if part is not None:
+        return _KNOWN.get(part, "")
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape}{value.tobytes().hex()}"
+    return repr(value) if isinstance(value, int | float | str | tuple | np.generic) else ""

@@ -1,0 +1,60 @@
+"""Machine code that was kept is used again, unless something it was made of has changed, in whatever file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawlguide.core.kernels import I64, part
+from crawlguide.core.stamps import stamp
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARTS = "from crawlguide.core.kernels import part\nSTEP = {step}\n\n\n@part\ndef more(x):\n    return x {sign} STEP\n"
+KERNEL = """
+from crawlguide.core.kernels import kernel, one_i64
+from pieces import more
+
+
+@kernel(one_i64(one_i64))
+def twice(x):
+    return more(more(x))
+
+
+print(twice(10), "kept" if sum(twice.stats.cache_hits.values()) else "compiled")
+"""
+
+
+def ran(folder: Path, step: int, sign: str, before: str = "") -> str:
+    (folder / "pieces.py").write_text(before + PARTS.format(step=step, sign=sign))
+    (folder / "whole.py").write_text(KERNEL)
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "whole"], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_kernel_is_compiled_anew_when_a_part_or_a_number_in_another_file_has_changed(tmp_path: Path) -> None:
+    assert ran(tmp_path, 1, "+") == "12 compiled"
+    assert ran(tmp_path, 1, "+") == "12 kept"
+    assert ran(tmp_path, 1, "-") == "8 compiled"
+    assert ran(tmp_path, 3, "-") == "4 compiled"
+    assert ran(tmp_path, 3, "-", before="# it only moved\n\n") == "4 kept"
+
+
+def test_how_it_is_compiled_counts() -> None:
+    assert stamp(ran, {}) == stamp(ran, {}) != stamp(ran, {"nogil": True})
+
+
+def test_a_part_that_returns_arrays_is_refused() -> None:
+    def halves(column):  # type: ignore[no-untyped-def]
+        return column[: len(column) // 2], column[len(column) // 2 :]
+
+    compiled: Any = part(halves)
+    with pytest.raises(TypeError, match="halves: expected a part to return numbers"):
+        compiled.compile((I64,))
