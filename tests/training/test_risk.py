@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from crawlguide.core.errors import ConfigError
-from crawlguide.policy.risk.model import load
-from crawlguide.training.risk import examples, measuring
+from crawlguide.policy.risk.model import load, shipped
+from crawlguide.training.risk import examples, exporting, measuring
 from crawlguide.training.risk.examples import MALICIOUS, Examples
 from crawlguide.training.risk.fitting import calibrated, fitted
 
@@ -105,3 +105,23 @@ def test_the_figures_of_the_shipped_model_hold() -> None:
     _, figures = measuring.final(known, 1)
     assert figures["auc"] > 0.95
     assert figures["ece"] < 0.03
+
+
+URLS = ["https://en.wikipedia.org/wiki/Cat", "http://paypal.com.secure-login.tk/webscr/login.php", "https://a.org/"]
+
+
+def test_the_inputs_of_an_exported_model_are_the_features_of_each_url() -> None:
+    model, (feature, amount) = shipped(), exporting.inputs(URLS)
+    sums = model.bias + model.scale * (model.weights[feature] * amount).sum(1)
+    assert np.allclose(sums, model.sums(URLS), atol=1e-5)
+
+
+def test_an_exported_model_says_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="writing ONNX needs the extra train")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not here")
+    exporting.export(shipped(), tmp_path / "risk.onnx")
+    assert (tmp_path / "risk.onnx").stat().st_size <= 2 * 1024 * 1024
+    feature, amount = exporting.inputs(URLS)
+    session = runtime.InferenceSession(str(tmp_path / "risk.onnx"))
+    (found,) = session.run(None, {"feature": feature, "amount": amount})
+    assert np.allclose(found, shipped().probabilities(URLS), atol=1e-5)

@@ -10,7 +10,7 @@ import numpy as np
 
 from crawlguide.core.errors import ConfigError
 from crawlguide.policy.risk.model import SHIPPED
-from crawlguide.training.risk import examples, measuring
+from crawlguide.training.risk import examples, exporting, measuring
 
 
 def main() -> None:
@@ -20,6 +20,7 @@ def main() -> None:
         "--good", type=Path, action="append", default=[], help="more good URLs: .txt, or Parquet with url"
     )
     parser.add_argument("--out", type=Path, default=SHIPPED, help="where the model goes")
+    parser.add_argument("--onnx", type=Path, help="where it goes as an ONNX file as well")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     chance = np.random.default_rng(given.seed)
@@ -32,6 +33,8 @@ def main() -> None:
         said(f"without {source}: auc {measuring.auc(label, sums):.4f} on it")
     model, figures = measuring.final(known, given.seed)
     model.save(given.out)
+    if given.onnx:
+        exporting.export(model, given.onnx)
     said("unseen domains: " + ", ".join(f"{name} {figure:.4f}" for name, figure in figures.items()))
     said(f"{given.out}: {given.out.stat().st_size} bytes")
 
