@@ -51,7 +51,7 @@ def export(model: Model, path: Path) -> None:
     factor = np.array(model.slope * model.scale, np.float32)
     offset = np.array(model.slope * model.bias + model.offset, np.float32)
     constants = {"weights": model.weights, "factor": factor, "offset": offset, "along": np.array([1], np.int64)}
-    steps = (
+    steps: tuple[tuple[str, list[str], str, dict[str, int]], ...] = (
         ("Gather", ["weights", "feature"], "bytes", {}),
         ("Cast", ["bytes"], "weight", {"to": kind.FLOAT}),
         ("Mul", ["weight", "amount"], "share", {}),
