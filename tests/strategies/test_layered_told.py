@@ -113,6 +113,19 @@ def test_a_host_that_turns_us_away_is_worth_less_than_one_that_fails_otherwise(r
     assert found[0]["a.com"] == found[1]["a.com"]
 
 
+# authority
+
+
+def test_pages_pass_on_what_they_hold_and_nothing_comes_from_nowhere() -> None:
+    learner = Layered(Goal(), 1)
+    learner.learn(lessons.seeds(*HOSTS[:2]))
+    first = [{"url": f"{HOSTS[2]}{n}"} for n in range(4)]
+    learner.learn(lessons.told({"url": HOSTS[0], "status": 200, "relevance": 1.0, "outlinks": first}))
+    learner.learn(lessons.told({"url": f"{HOSTS[2]}0", "status": 200, "outlinks": [{"url": "/new"}]}))  # nobody judged
+    rows = learner.memory.find(lessons.ids(*HOSTS[:2], f"{HOSTS[2]}1", f"{HOSTS[2]}new"))
+    assert learner.memory.links.rows["cash"][rows].tolist() == [0.0, 0.5, 0.125, 0.0]
+
+
 # what was written by another version
 
 

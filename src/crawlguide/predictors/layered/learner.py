@@ -247,7 +247,8 @@ class Layered:
             hearing.read_links(memory, self.aim, links, new, rows[new])
         parents = np.where(links.parent >= 0, page[links.parent], -1) if len(page) else np.full(len(rows), -1)
         evidence.find(rows, parents, fresh.astype(np.uint8), memory.links.rows, memory.pages.rows)
-        authority.spend(rows, parents, memory.links.rows, memory.pages.rows)
+        payers = np.where((links.parent >= 0) & (parents < 0), authority.UNKNOWN, parents)
+        authority.spend(rows, payers, memory.links.rows, memory.pages.rows)
         return rows
 
     def _moved(self, fetched: I64) -> U64:
