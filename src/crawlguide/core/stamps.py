@@ -1,7 +1,8 @@
 """When machine code that was kept is of no use any more: when what it was made of has changed, wherever that stands.
 
-numba by itself looks at the time of the file in which a kernel stands. It does not see that a part of the kernel, or a
-number it uses, has changed in another file; and it compiles anew what only moved within its own.
+numba by itself looks at the time of the file in which a kernel stands: it does not see that a part of the kernel, or a
+number it uses, has changed in another file, and compiles anew what has not changed at all. Old code is written over; of
+a function that moved to another line the file of its old line stays in `__pycache__`.
 """
 
 from __future__ import annotations

@@ -19,20 +19,6 @@ LUCK_STEP = 0.02
 LINKS, PAGES, PLACES, CRAWLS = records(LINK), records(PAGE), records(PLACE), records(CRAWL)
 
 
-@kernel(nothing(I64, I64, I64, LINKS, PLACES))
-def settle(rows, numbers, levels, links, places):  # type: ignore[no-untyped-def]
-    """New links get their places: `levels` of them each, one after the other in `numbers`."""
-    at = 0
-    for number in range(len(rows)):
-        link = links[rows[number]]
-        link.levels = levels[number]
-        for level in range(levels[number]):
-            place = numbers[at]
-            at += 1
-            link.places[level] = place
-            places[place].waiting += 1
-
-
 @part
 def add_parent(link, page, parent):  # type: ignore[no-untyped-def]
     """Count a page that links here, once; the newest few are remembered by number."""
