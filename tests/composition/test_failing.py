@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from crawlguide import Guide
-from crawlguide.core.errors import StoreUnavailable
+from crawlguide.core.errors import ModelUnavailable, StoreUnavailable
+from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage
+from crawlguide.lab.run import refuse_what_stands_in
 from crawlguide.predictors.layered.learner import Layered
 from crawlguide.predictors.tres.learner import Tres
 from tests import tally
@@ -241,3 +243,13 @@ def test_one_that_cannot_remember_is_out_and_its_crawl_goes_on(
             clock.advance(1_000)
     with opened(tmp_path, clock) as guide:
         assert degraded(ask(guide)) == (None, None)
+
+
+def test_the_lab_does_not_take_the_figures_of_a_stand_in_for_those_of_a_policy(guide: Guide) -> None:
+    defined(guide, model(), *TWO)
+    question = AskMessage(VERSION, "c", BudgetMessage(1))
+    refuse_what_stands_in(guide.ask(question))
+    models.FAULTS["model"] = models.raises
+    failing = guide.ask(question)
+    with pytest.raises(ModelUnavailable, match=r"heuristic_fallback: .* raised RuntimeError"):
+        refuse_what_stands_in(failing)

@@ -19,6 +19,7 @@ from tests.strategies.lessons import RULES
 from tests.support import CRAWL, NOW, ask, asked, fetched, tell
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 A, B = "https://a.example/", "https://b.example/"
@@ -31,7 +32,7 @@ def hear(rewards: Rewards, *fetches: dict[str, Any]) -> list[float]:
     return [round(float(one), 6) for one in worth]
 
 
-def paid(weights: dict[str, float], *fetches: dict[str, Any]) -> list[float]:
+def paid(weights: Mapping[str, float], *fetches: dict[str, Any]) -> list[float]:
     return hear(Rewards(Reward(**weights)), *fetches)
 
 

@@ -104,6 +104,7 @@ def test_beyond_its_bound_the_oldest_are_forgotten_and_no_more_than_it_takes() -
     book = Notebook()
     memory = Memory(book, PRIOR, 10_000)
     every = np.arange(1, 14_001, dtype=np.uint64)
+    memory.claim_places(every[:1])  # where there are URLs there is a host
     memory.claim(every[:10_000])
     assert memory.index.live == 10_000
     memory.claim(every[10_000:10_010])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crawlguide import Guide
+    from crawlguide.testing import ManualClock
 
 ALONE: dict[str, Any] = {"kind": "layered", "without": ["exploration"]}
 HOSTS = ("https://a.com/", "https://b.com/", "https://c.com/")
@@ -49,6 +50,7 @@ def alike(guide: Guide, *hosts: str) -> None:
 def change(*contexts: dict[str, Any], hosts: Sequence[str] = HOSTS) -> dict[str, float]:
     """By how much the scores of hosts change with what these asks say, all else being equal."""
     found = []
+    said: Sequence[dict[str, Any]]
     for said in ([{} for _ in contexts], contexts):
         with opened(ALONE) as guide:
             alike(guide, *hosts)
@@ -107,7 +109,7 @@ def test_a_host_that_turns_us_away_is_worth_less_than_one_that_fails_otherwise(r
         with opened(ALONE, policy=POLICY | {"max_retries": 0, "unreliable_threshold": 1}) as guide:
             alike(guide, *HOSTS)
             tell(guide, *({"url": f"{HOSTS[1]}{number}"} | outcome for number in range(3)))
-            guide._guide._guide.clock.advance(86_400.0)  # by then it may be asked again
+            cast("ManualClock", guide._guide._guide.clock).advance(86_400.0)  # by then it may be asked again
             found.append(scores(guide))
     assert found[0]["b.com"] > found[1]["b.com"]
     assert found[0]["a.com"] == found[1]["a.com"]

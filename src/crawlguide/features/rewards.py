@@ -131,8 +131,10 @@ def cost(fetches: Fetches) -> F64:
 
 def refusals(fetches: Fetches) -> F32:
     """1 where a host turned the crawler away, else 0."""
-    turned_away = (fetches.status == 403) | (fetches.status == 429) | np.array(fetches.error == "blocked", np.bool_)
-    return turned_away.astype(np.float32)
+    turned_away: Mask = (
+        (fetches.status == 403) | (fetches.status == 429) | np.array(fetches.error == "blocked", np.bool_)
+    )
+    return np.asarray(turned_away, np.float32)
 
 
 def failures(fetches: Fetches) -> Mask:

@@ -30,6 +30,7 @@ LEASE_GRACE = 1.25
 LAST = -1.0  # the priority of what is looked at when there is nothing else
 WIDER = (1, 4, 16)
 CANDIDATES_PER_HOST = 3
+LOOKS = 10  # at most, while all that is found has lost the worth by which it waited
 MOVED = 0.05  # by so much of itself a priority has to change to be written again
 
 
@@ -95,7 +96,16 @@ class Pipeline:
         if running.explorer is not None:
             ids, hosts = running.explorer.also(ask, ask.budget.max_urls)
             ask = replace(ask, focus=ask.focus | hosts)
-        return await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, ids)
+        for _ in range(LOOKS):
+            batch = await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, ids)
+            if running.learner is None or len(batch) < limit:  # priorities do not move, or this is all there is
+                break
+            worth = resting(running, batch)
+            sunk = moved(batch, worth)
+            if stands(worth, batch.priority, ask.budget.max_urls) or not len(sunk[0]):
+                break
+            await self.store.rank(ask.crawl, *sunk)
+        return batch
 
     async def _judged(self, running: Running, ask: Ask, batch: Batch, limit: int, forbidden: Counter[str]) -> Walked:
         """What of a batch may go out, best first; adds to `forbidden` what never may."""
@@ -224,6 +234,15 @@ def moved(batch: Batch, worth: F64) -> tuple[U64, F64]:
     """What was looked at waits from now on by what it is worth now: what sank makes room for others."""
     some = np.flatnonzero(np.abs(worth - batch.priority) > MOVED * (worth + batch.priority))
     return batch.id[some], worth[some]
+
+
+def stands(worth: F64, priority: F64, wanted: int) -> bool:
+    """Whether the best of these are still worth as much as what waits behind them was thought to be.
+
+    Some rows were not gathered for their priority, so the lowest say nothing.
+    """
+    last, behind = max(len(worth) - wanted, 0), len(priority) // 5
+    return bool(np.partition(worth, last)[last] >= np.partition(priority, behind)[behind])
 
 
 def lease_s(ask: Ask) -> float:

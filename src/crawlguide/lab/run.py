@@ -13,13 +13,14 @@ import msgspec
 
 from crawlguide.core.config import Config, Crawls
 from crawlguide.core.crawls import Definition
-from crawlguide.core.errors import ConfigError
+from crawlguide.core.errors import ConfigError, ModelUnavailable
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage
 from crawlguide.gateway.client import Client
 from crawlguide.gateway.library import Guide
 from crawlguide.lab import naming, oracles
 from crawlguide.lab.results import Run
 from crawlguide.lab.visit import Visit
+from crawlguide.predictors.composed.whole import BY_ANOTHER, BY_HEURISTIC, UNLEARNED
 from crawlguide.testing import ManualClock
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ class Crawling:
             advice = self._timed(
                 lambda: self._door.ask(AskMessage(VERSION, crawler, BudgetMessage(wanted), crawl_id=self._crawl_id))
             )
+            refuse_what_stands_in(advice)
             if advice.assigned_urls or others or advice.metadata.crawl_state != "waiting":
                 break
             self._wait(advice.retry_after_ms / 1_000)
@@ -237,6 +239,13 @@ class Crawling:
             return step()
         finally:
             self.cpu_s += time.process_time() - before
+
+
+def refuse_what_stands_in(advice: Advice) -> None:
+    """A policy that fails is replaced by a simpler one in service; in the lab its figures would be another's."""
+    said = advice.metadata.degraded or ""
+    if any(word in said for word in (BY_HEURISTIC, BY_ANOTHER, UNLEARNED)):
+        raise ModelUnavailable(f"the policy failed: {said}: {advice.metadata.degraded_why}")
 
 
 def outlinks(page: Page) -> list[Outlink]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from crawlguide.predictors.layered import (
     columns,
     evidence,
     hearing,
+    hopes,
     hubs,
     logistic,
     signals,
@@ -36,8 +37,17 @@ if TYPE_CHECKING:
 
 AROUND = 24  # links of the same page that are judged anew, on either side
 MOST_COMPARED = 100  # links of a page that was drawn
+FIRST_OF_ALL = 2.0  # more than any wish
 LATE = -1
 NOTHING: U64 = np.zeros(0, np.uint64)
+
+
+class Judged(NamedTuple):
+    """The chance of each link, what it is worth with what may be learned from it, and what of that is hope."""
+
+    value: F64
+    wish: F64
+    hope: F64
 
 
 class Layered:
@@ -56,18 +66,19 @@ class Layered:
         self._hosts_drawn: list[int] = []
         self._pages_drawn: list[int] = []
         self._chosen = NOTHING
-        self._last: tuple[U64, tuple[F64, F64]] | None = None
+        self._wanted = 0
+        self._last: tuple[U64, Judged] | None = None
 
     # judging
 
     def predict(self, batch: Batch) -> F64:
-        return self._looked(batch)[0]
+        return self._looked(batch).value
 
     def explore(self, batch: Batch) -> F64:
-        value, wish = self._looked(batch)
-        return wish - value
+        judged = self._looked(batch)
+        return judged.wish - judged.value
 
-    def _looked(self, batch: Batch) -> tuple[F64, F64]:
+    def _looked(self, batch: Batch) -> Judged:
         """The same rows are asked for several times on their way; nothing is learned in between."""
         if self._last is None or self._last[0] is not batch.id:
             rows = self.memory.find(batch.id)
@@ -75,23 +86,22 @@ class Layered:
             self._last = batch.id, self._judged(rows)
         return self._last[1]
 
-    def _judged(self, rows: I64) -> tuple[F64, F64]:
-        """The chance of each link, and what it is worth with what may be learned from it."""
-        memory, value, wish = self.memory, np.empty(len(rows)), np.empty(len(rows))
+    def _judged(self, rows: I64) -> Judged:
+        memory, judged = self.memory, Judged(*np.empty((3, len(rows))))
         self.told.weigh(rows)
         logistic.judge(
             rows, hearing.taste(memory), self.tuning, memory.links.rows, memory.links.used, memory.pages.rows,
             memory.places.rows, memory.crawl.rows, memory.dense.rows, memory.words.rows, memory.hub.rows,
-            memory.hub_words.rows, value, wish,
+            memory.hub_words.rows, *judged,
         )  # fmt: skip
-        return value, wish
+        return judged
 
     def also(self, ask: Ask, wanted: int) -> Also:
         """Hosts and links of pages that were drawn for some places of the answer; and URLs of which the asker told."""
         said = self.told.hear(ask)
         memory, crawl, tuned = self.memory, self.memory.crawl.rows, self.tuning[0]
         chance = tuned["least_draws"] + tuned["most_draws"] * (1.0 - crawl["luck"][0]) ** 2
-        self._hosts_drawn, self._pages_drawn, self._chosen = [], [], NOTHING
+        self._hosts_drawn, self._pages_drawn, self._chosen, self._wanted = [], [], NOTHING, wanted
         found: tuple[list[str], list[int]] = [], []
         if memory.hosts.used and chance and crawl["fetched"][0]:  # before that there is nothing to draw by
             for _ in range(arms.places_for_draws(self.seed, crawl, chance, wanted)):
@@ -120,25 +130,25 @@ class Layered:
         here, links = self.memory.pages.rows[page], self.memory.links.rows
         rows = np.arange(here["first"], min(here["first"] + here["found"], self.memory.links.used))
         rows = rows[(links["state"][rows] == WAITING) & (links["finder"][rows] == page)][:MOST_COMPARED]
-        return int(rows[self._judged(rows)[1].argmax()]) if len(rows) else -1
+        return int(rows[self._judged(rows).wish.argmax()]) if len(rows) else -1
 
     def drawn(self, batch: Batch) -> F64:
-        """1 for the best row of each arm that was drawn, as far as the batch holds one."""
-        mark = np.zeros(len(batch))
+        """More for the best row of each arm that was drawn, less where another row of the answer says as much."""
+        mark, less = np.zeros((2, len(batch)))
+        rows, links, judged = self.memory.find(batch.id), self.memory.links.rows, self._looked(batch)
+        hopes.spread(rows, judged.wish, judged.hope, links, self.memory.places.rows, self._wanted, less)
         if not (self._hosts_drawn or self._pages_drawn):
-            return mark
-        rows, links = self.memory.find(batch.id), self.memory.links.rows
+            return less
         known = np.flatnonzero(rows >= 0)
         known = known[rows[known].argsort()]  # of equals the first that was found, in whatever order a store has them
-        wish = self._looked(batch)[1]
         host, finder = links["places"][rows, 0], links["finder"][rows]
         for column, arms_drawn in ((host, self._hosts_drawn), (finder, self._pages_drawn)):
             for arm in arms_drawn:
                 mine = known[(column[known] == arm) & (mark[known] == 0)]
                 if len(mine):
-                    mark[mine[wish[mine].argmax()]] = 1.0
+                    mark[mine[judged.wish[mine].argmax()]] = FIRST_OF_ALL
         self._chosen = batch.id[mark > 0]
-        return mark
+        return mark + less
 
     def given(self, batch: Batch) -> None:
         memory, rows = self.memory, self.memory.find(batch.id)

@@ -6,6 +6,7 @@ from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_i64, par
 from crawlguide.predictors.chance import uniform
 from crawlguide.predictors.layered.columns import describe, odds, rate
 from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, arrive
+from crawlguide.predictors.layered.hopes import hope_for, left
 from crawlguide.predictors.layered.hubs import TUNINGS, WEIGHTS, hub_score, nudge
 from crawlguide.predictors.layered.records import COLUMNS, DONE, EXAMPLE, MEANING
 
@@ -126,9 +127,11 @@ def learn(  # type: ignore[no-untyped-def]
         arrive(row, page[number], label[number], answered[number], title[number], links, pages, places, crawl, tuning)
 
 
-@kernel(nothing(I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, WEIGHTS, WEIGHTS, WEIGHTS, WEIGHTS, F64, F64))
-def judge(rows, taste, tunings, links, used, pages, places, crawls, dense, words, hub, hub_words, value, wish):  # type: ignore[no-untyped-def]
-    """The chance of each link, and what it is worth with the bonus for what is little known."""
+@kernel(nothing(
+    I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, WEIGHTS, WEIGHTS, WEIGHTS, WEIGHTS, F64, F64, F64,
+))  # fmt: skip
+def judge(rows, taste, tunings, links, used, pages, places, crawls, dense, words, hub, hub_words, value, wish, hope):  # type: ignore[no-untyped-def]
+    """The chance of each link, what it is worth with the bonus for what is little known, and the hope in that."""
     crawl, tuning = crawls[0], tunings[0]
     base = odds(rate(crawl))
     columns = np.zeros(COLUMNS, np.float32)
@@ -136,6 +139,7 @@ def judge(rows, taste, tunings, links, used, pages, places, crawls, dense, words
         row = rows[number]
         if row < 0:
             value[number] = wish[number] = rate(crawl)
+            hope[number] = 0.0
             continue
         describe(row, links, used, pages, places, crawl, taste, tuning, columns)
         logit = score(links[row], columns, base, dense, words, places)
@@ -143,8 +147,11 @@ def judge(rows, taste, tunings, links, used, pages, places, crawls, dense, words
         opening = hub_score(links[row], places, crawl, hub, hub_words)
         little_known = tuning.little_known * columns[26] * opening
         wish[number] = honest(logit + tuning.new_place * columns[14] + little_known, crawl)
+        hope[number] = hope_for(links[row], columns, places, crawl, tuning)
+        wish[number] += left(hope[number], places[links[row].places[0]], 0.0)
         if links[row].finder < 0 and links[row].count == 0.0:  # somebody vouches for it, and it makes a host known
             wish[number] = tuning.seed + (1.0 - tuning.seed) * value[number]
+            hope[number] = 0.0
 
 
 @kernel(nothing(one_i64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, F32))

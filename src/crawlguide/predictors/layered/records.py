@@ -109,6 +109,8 @@ TUNING = np.dtype(
         ("replays", np.int64),  # earlier fetches that are learned from again with each
         ("new_place", np.float64),  # what is added to log-odds for a place that is new
         ("little_known", np.float64),  # and for a host that answers and is little known
+        ("hope", np.float64),  # for a host that is new, as a share of what the crawl has paid
+        ("near_hope", np.float64),  # and for one whose words are near to the goal
         ("seed", np.float64),  # what a seed is worth at least
         ("memory", np.float64),  # what a place or page paid counts so much less with each newer fetch there
         ("crawl_memory", np.float64),

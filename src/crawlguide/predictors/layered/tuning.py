@@ -25,6 +25,8 @@ CHOSEN = {
     "replays": 2,
     "new_place": 1.0,
     "little_known": 4.0,
+    "hope": 0.25,
+    "near_hope": 1.25,
     "seed": 0.9,
     "memory": 0.97,
     "crawl_memory": 0.99,
@@ -36,6 +38,9 @@ CHOSEN = {
     "most_draws": 0.2,
 }
 MEANINGS = ("anchor meaning", "address meaning", "best meaning", "title meaning", "liking")
+NO_BONUS = {"new_place": 0.0, "little_known": 0.0}
+NO_HOPES = {"hope": 0.0, "near_hope": 0.0}
+NO_DRAWS = {"least_draws": 0.0, "most_draws": 0.0}
 PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {  # columns and numbers that make up a part
     "parents": (("parents", "good parents", "bad parents", "parents and yield", "near worth"), {}),
     "yield": (("mean yield", "best yield", "parents and yield"), {}),
@@ -44,13 +49,11 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {  # columns and nu
     "meaning": (MEANINGS, {"meaning_step": 0.0}),
     "places": (("host", "place"), {"place_step": 0.0}),
     "told": (("told", "history"), {}),
-    "exploration": (
-        (),
-        {"new_place": 0.0, "little_known": 0.0, "seed": 0.0, "least_draws": 0.0, "most_draws": 0.0},
-    ),
-    "bonus": ((), {"new_place": 0.0, "little_known": 0.0}),
+    "exploration": ((), {**NO_BONUS, **NO_HOPES, **NO_DRAWS, "seed": 0.0}),
+    "bonus": ((), NO_BONUS),
+    "hopes": ((), NO_HOPES),
     "seeds": ((), {"seed": 0.0}),
-    "draws": ((), {"least_draws": 0.0, "most_draws": 0.0}),
+    "draws": ((), NO_DRAWS),
     "hubs": ((), {"hub_step": 0.0}),
     "forgetting": ((), {"memory": 1.0, "crawl_memory": 1.0}),
     "learning": ((), {"dense_step": 0.0, "word_step": 0.0, "place_step": 0.0, "meaning_step": 0.0}),
