@@ -269,6 +269,33 @@ def test_links_of_a_page_that_forbids_it_are_not_followed(guide: Guide, meta: li
     assert state_of(guide, "https://a.org/1", "free") == "queued"
 
 
+ABOUT = {"title": "Pottery", "text": "pottery and clay " * 20}
+
+
+def paid(guide: Guide, url: str) -> float:
+    """What the pages of its host were worth in all."""
+    return float(guide.explain("default", url)["features"]["host_relevance_sum"])
+
+
+@pytest.mark.parametrize("meta", [["noindex"], ["NOINDEX, NoFollow"], ["none"]])
+def test_a_page_that_may_not_be_kept_is_judged_worthless(guide: Guide, meta: list[str]) -> None:
+    guide.define("default", {"goal": {"topic": "pottery"}})
+    tell(guide, fetched("https://a.org/", **ABOUT), fetched("https://b.org/", robots_meta=meta, **ABOUT))
+    tell(guide, fetched("https://c.org/", robots_meta=meta, relevance=0.9, **ABOUT))
+    assert paid(guide, "https://a.org/") > 0.1
+    assert paid(guide, "https://b.org/") == 0.0
+    assert paid(guide, "https://c.org/") == pytest.approx(0.9)  # the crawler knows better
+
+
+def test_a_page_that_robots_txt_says_is_not_to_be_kept_is_judged_worthless(guide: Guide) -> None:
+    guide.define("default", {"goal": {"topic": "pottery"}})
+    tell(guide, {"url": FILE, "status": 200, "text": "User-agent: *\nNoindex: /old"})
+    tell(guide, fetched("https://a.org/old/1", **ABOUT))
+    assert paid(guide, "https://a.org/old/1") == 0.0
+    tell(guide, fetched("https://a.org/1", **ABOUT))
+    assert paid(guide, "https://a.org/1") > 0.1
+
+
 def test_links_of_pages_that_robots_txt_says_are_not_to_be_followed_are_not(guide: Guide) -> None:
     tell(guide, {"url": FILE, "status": 200, "text": "User-agent: *\nNofollow: /hub"})
     tell(guide, fetched("https://a.org/hub/1", "https://a.org/1"), fetched("https://a.org/", "https://a.org/2"))

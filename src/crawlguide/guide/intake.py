@@ -39,8 +39,12 @@ class Rules:
     bans: Callable[[str, str], str | None] | None = None  # the rule that bans a URL on a host, if any are banned
     priorities: Mapping[str, float] = field(default_factory=dict)  # of single URLs
     follows: Callable[[Fetch, str], bool] | None = None  # whether the links of a page at a URL may be followed
+    keeps: Callable[[Fetch, str], bool] | None = None  # whether a page at a URL may be kept, else it is worth nothing
     seers: Sequence[Sees] = ()  # filters that judge a URL by itself
     seeded: Callable[[str], None] | None = None  # who hears of the host of each seed
+
+    def worth(self, fetch: Fetch, url: str) -> float:
+        return self.judge(fetch) if self.keeps is None or self.keeps(fetch, url) else 0.0
 
     def reason(self, url: str, host: str) -> str | None:
         """Why a URL is dropped on sight; None: it is not."""
@@ -117,7 +121,7 @@ def reported(fetches: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float,
             outlinks = ()
         truncated += max(0, len(outlinks) - MAX_OUTLINKS)
         links.add(outlinks[:MAX_OUTLINKS], len(told), target)
-        told.add(number, fetch, url, target, NAN if is_file(url) else rules.judge(fetch))
+        told.add(number, fetch, url, target, NAN if is_file(url) else rules.worth(fetch, target))
     return Report(
         crawl=crawl,
         at=at,

@@ -15,7 +15,7 @@ from crawlguide.core.types import Page
 from crawlguide.features.relevance import Judge
 from crawlguide.features.rewards import Rewards
 from crawlguide.features.stated import Stated
-from crawlguide.guide import composition
+from crawlguide.guide import composition, robots_meta
 from crawlguide.guide.intake import NAN, Rules
 from crawlguide.guide.rules import Weighing, weighing
 from crawlguide.policy import banned, crawlers, scope, wanted
@@ -117,7 +117,8 @@ def running(
             max_depth=definition.limits.max_depth or -1,
             bans=bans.rule if bans else None,
             priorities=weights.urls,
-            follows=lambda fetch, url: wanted.follows(policy, fetch) and follows(robots, fetch, url),
+            follows=lambda fetch, url: wanted.follows(policy, fetch) and robots_meta.follows(robots, fetch, url),
+            keeps=lambda fetch, url: robots_meta.keeps(robots, fetch, url),
             seers=tuple(rule for rule in rules if isinstance(rule, Sees)),
             seeded=inside.homes.add,
         ),
@@ -146,14 +147,6 @@ def _filters(names: Sequence[str], definition: Definition, copies: Copies, engin
         else:
             found.append(rule)
     return tuple(found)
-
-
-def follows(robots: Robots | None, fetch: Fetch, url: str) -> bool:
-    """Whether the links of a page may be followed: neither the page nor the robots.txt of its origin says no."""
-    if robots is None:
-        return True
-    said = {word.strip().lower() for text in fetch.robots_meta or () for word in text.split(",")}
-    return said.isdisjoint(("nofollow", "none")) and robots.follows(url)
 
 
 def inherit(new: Running, old: Running) -> None:

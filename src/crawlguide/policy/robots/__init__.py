@@ -137,6 +137,11 @@ class Robots:
         file = self.copies.file(origin_of(url), self.agent)
         return file is None or file.nofollow.permits([forms.path_of_canonical(url)])[0]
 
+    def keeps(self, url: str) -> bool:
+        """Whether the page at a canonical URL may be kept, by robots.txt."""
+        file = self.copies.file(origin_of(url), self.agent)
+        return file is None or file.noindex.permits([forms.path_of_canonical(url)])[0]
+
     def degraded(self, batch: Batch, ask: Ask) -> str | None:
         """Which word says that URLs are given out for which no file, or an old one, has spoken."""
         if self.copies.known and self.settled(batch, ask).all():

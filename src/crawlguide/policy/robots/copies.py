@@ -68,13 +68,14 @@ class File:
     matcher: Matcher
     pause_s: float | None
     nofollow: Matcher
+    noindex: Matcher
     sitemaps: tuple[str, ...]
 
     @classmethod
     def read(cls, body: bytes, agent: str) -> File:
         said, sitemaps = reading.read(body, agent)
-        nofollow = matching.compiled((False, text) for text in said.nofollow)
-        return cls(matching.compiled(said.rules), said.pause_s, nofollow, tuple(sitemaps))
+        nofollow, noindex = (matching.compiled((False, text) for text in one) for one in (said.nofollow, said.noindex))
+        return cls(matching.compiled(said.rules), said.pause_s, nofollow, noindex, tuple(sitemaps))
 
 
 class Stands:
