@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser
+
+signal.signal(
+    signal.SIGINT, signal.default_int_handler
+)  # what runs behind a shell is deaf to Ctrl-C
 
 
 @pytest.fixture(scope="module")

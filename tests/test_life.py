@@ -383,6 +383,22 @@ def test_factors_multiply_and_explain_names_them(guide: Guide) -> None:
     assert all(rule in found["words"] for rule in found["rules"])
 
 
+@pytest.mark.parametrize("weights", [{"org": 3, "a.org": 0.1}, {"b.org": 10}, {"B.ORG.": 10, "a.org": -1}])
+def test_domains_weigh_with_all_hosts_below_them(guide: Guide, weights: dict[str, float]) -> None:
+    guide.define("default", {"policy": UNPACED, "strategy": {"kind": "best-first"}})
+    tell(guide, fetched("https://c.org/", "https://www.a.org/1", "https://www.b.org/1", relevance=0.5))
+    guide.define("default", {"policy": {**UNPACED, "domain_weights": weights}, "strategy": {"kind": "best-first"}})
+    assert asked(guide, "c-1", 1) == ["https://www.b.org/1"]
+    smallest = next(name for name in ("a.org", "org", "") if name in weights or not name)
+    said = [f"policy.domain_weights weighs {smallest} by {weights[smallest]:g}"] if smallest else []
+    assert guide.explain("default", "https://www.a.org/1")["rules"] == said
+
+
+def test_a_weight_of_what_is_no_domain_is_refused(guide: Guide) -> None:
+    with pytest.raises(MalformedRequest, match=r"policy\.domain_weights: expected a domain, got 'a b'"):
+        guide.define("default", {"policy": {"domain_weights": {"a b": 1}}})
+
+
 def test_a_priority_set_by_hand_is_not_weighed(guide: Guide) -> None:
     guide.seed("default", [{"url": A, "priority": 0.7}])
     guide.edit_rules("default", {"priority": {"hosts": {"a.org": 0.1}}})

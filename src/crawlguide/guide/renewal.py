@@ -31,7 +31,8 @@ def states(old: Record, new: Definition) -> tuple[str, ...]:
     wanted = set(old.renew)
     if _bounds(before) != _bounds(new):
         wanted.add(DROPPED)
-    if before.rules != new.rules or not same_judge(before, new):
+    as_before = (before.rules, before.policy.domain_weights) == (new.rules, new.policy.domain_weights)
+    if not as_before or not same_judge(before, new):
         wanted.add(QUEUED)
     return tuple(sorted(wanted))
 

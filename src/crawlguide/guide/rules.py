@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -23,25 +23,36 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Batch
 
 Number = TypeVar("Number")
+WEIGHTS = "policy.domain_weights"
 
 
 @dataclass(frozen=True)
 class Weighing:
-    """Factors on the priority of URLs, by host and by pattern; and the priorities of single URLs, which win."""
+    """Factors on the priority of URLs, by domain, host and pattern; and the priorities of single URLs, which win."""
 
     urls: Mapping[str, float]
     hosts: Mapping[str, float]
     patterns: Patterns
     factors: tuple[float, ...]  # of each pattern
+    domains: Mapping[str, float] = field(default_factory=dict)  # with all hosts below them
 
     def weighed(self, value: F64, batch: Batch) -> F64:
         """Each value times the factors that hold for its URL."""
-        if self.hosts:
-            of_host = np.array([self.hosts.get(urls.host_of(name), 1.0) for name in batch.hosts.name])
-            value = value * of_host[batch.host]
+        if self.hosts or self.domains:
+            value = value * np.array([self._of_host(urls.host_of(name)) for name in batch.hosts.name])[batch.host]
         if self.patterns:
             value = value * np.array([self._of_patterns(url) for url in batch.url])
         return value
+
+    def _of_host(self, host: str) -> float:
+        domain = self._domain(host)
+        return self.hosts.get(host, 1.0) * (1.0 if domain is None else self.domains[domain])
+
+    def _domain(self, host: str) -> str | None:
+        """The smallest domain with a weight in which a host lies."""
+        while host and host not in self.domains:
+            host = host.partition(".")[2]
+        return host or None
 
     def _of_patterns(self, url: str) -> float:
         return float(np.prod([self.factors[number] for number in self.patterns.found(url)]))
@@ -52,6 +63,8 @@ class Weighing:
             return [f"rules.priority.urls sets its priority to {self.urls[url]:g}"]
         host, found = urls.host_of(queue), self.patterns.found(url)
         said = [f"rules.priority.hosts weighs {host} by {self.hosts[host]:g}"] if host in self.hosts else []
+        if domain := self._domain(host):
+            said.append(f"policy.domain_weights weighs {domain} by {self.domains[domain]:g}")
         patterns = [(self.patterns.texts[number], self.factors[number]) for number in found]
         return said + [f"rules.priority.patterns weighs {text!r} by {factor:g}" for text, factor in patterns]
 
@@ -63,6 +76,7 @@ def weighing(definition: Definition) -> Weighing:
         {host_named(host, f"{where}.hosts"): factor for host, factor in given.hosts.items()},
         Patterns(tuple(given.patterns), f"{where}.patterns"),
         tuple(given.patterns.values()),
+        {host_named(name, WEIGHTS): factor for name, factor in definition.policy.domain_weights.items()},
     )
 
 
