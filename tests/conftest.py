@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-signal.signal(
-    signal.SIGINT, signal.default_int_handler
-)  # what runs behind a shell is deaf to Ctrl-C
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs behind a shell is deaf to Ctrl-C
 
 
 @pytest.fixture(scope="module")
