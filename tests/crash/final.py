@@ -69,7 +69,7 @@ async def of_guide(guide: AsyncGuide) -> Final:
 async def _crawled(local: LocalGuide, name: str, numbers: dict[str, Any]) -> Crawled:
     crawl = Crawl(TENANT, name)
     running = await local.crawls.get(crawl, local.clock.now(), create=False)
-    definition: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(running.definition))
+    definition: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(running.shown))
     return Crawled(definition, numbers, await _scanned(local.store, crawl))
 
 
