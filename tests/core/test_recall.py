@@ -29,3 +29,14 @@ def test_of_two_that_claim_one_place_the_older_is_forgotten() -> None:
 def test_nothing_is_found_among_nothing() -> None:
     numbers, unknown = Recall().find(ids())
     assert (len(numbers), len(unknown)) == (0, 0)
+
+
+def test_there_is_room_for_more_and_more_and_what_was_known_stays_known() -> None:
+    recall, many = Recall(places=1 << 14), np.arange(1, 8_001, dtype=np.uint64)
+    for some in np.split(many, 80):
+        recall.put(some, some.astype(np.float64))
+    numbers, unknown = recall.find(many)
+    assert not len(unknown)
+    assert (numbers == many).all()
+    recall.put(np.arange(1 << 15, dtype=np.uint64), np.zeros(1 << 15))
+    assert len(recall.table[0]) == 1 << 14  # and no more than that

@@ -18,8 +18,17 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I64, U64
 
 
+FEW = 1 << 10  # places to begin with: of very many crawls most know few URLs
+
+
 class Recall:
+    """`places`: so many at most, a power of two."""
+
     def __init__(self, places: int = 1 << 18) -> None:
+        self._most, self._put = places, 0
+        self._clear(min(FEW, places))
+
+    def _clear(self, places: int) -> None:
         self._ids, self._numbers = np.zeros(places, np.uint64), np.zeros(places)
 
     def find(self, ids: U64) -> tuple[F64, I64]:
@@ -34,7 +43,16 @@ class Recall:
         return self._ids, self._numbers
 
     def put(self, ids: U64, numbers: F64) -> None:
+        self._put += len(ids)
+        while len(self._ids) < min(2 * self._put, self._most):
+            self._grow()
         write_down(ids, numbers, self._ids, self._numbers)
+
+    def _grow(self) -> None:
+        ids, numbers = self._ids, self._numbers
+        known = np.flatnonzero(ids)
+        self._clear(2 * len(ids))
+        write_down(ids[known], numbers[known], self._ids, self._numbers)
 
 
 @kernel(one_i64(IDS, IDS, NUMBERS, NUMBERS, ROWS))
