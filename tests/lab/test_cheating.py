@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from crawlguide.core.errors import ModelUnavailable
 from crawlguide.core.urls import canonical
 from crawlguide.lab import run as running
 from crawlguide.lab import synthetic
@@ -112,7 +113,7 @@ def test_a_policy_that_looks_ahead_ends_its_run(cheat: type[Ranking], monkeypatc
 
     monkeypatch.setattr(running, "Visit", Seen)
     monkeypatch.setattr(best_first, "build", lambda *_: Policy(cheat()))  # type: ignore[arg-type]
-    with pytest.raises(LookAhead):
+    with pytest.raises(ModelUnavailable, match="raised LookAhead"):
         running.run(WEB, TASK, "best-first", 0, Settings(budget=60))
 
 
