@@ -38,14 +38,12 @@ def test_chances_without_hope_are_taken_as_they_are() -> None:
     assert order([0.5, 0.49, 0.48, 0.4], [0.0, 0.0, 0.0, 0.0], [0, 0, 0, 1], wanted=3)[:3] == [0, 1, 2]
 
 
-def test_more_hope_is_left_where_less_was_fetched() -> None:
-    links, places = links_of(0, 1)
+def test_of_equal_hopes_less_is_lost_where_more_was_fetched() -> None:
+    links, places = links_of(0, 0, 1, 1)
     places["fetched"] = 99, 3
-    less = np.zeros(2)
-    spread(np.arange(2), np.array([0.5, 0.5]), np.array([1.0, 1.0]), links, places, 0, less)
-    assert not less.any()
-    wish = [1.0 / np.sqrt(1 + fetched) for fetched in (99, 3)]
-    assert wish[1] > wish[0]
+    less = np.zeros(4)
+    spread(np.arange(4), np.full(4, 0.5), np.ones(4), links, places, 2, less)  # one of each host is chosen
+    assert 0.0 > less[1] > less[3]
 
 
 def fetches(guide: Any, count: int) -> list[str]:

@@ -8,9 +8,10 @@ it shrinks with each fetch of the host and of the place, so it goes on to the ne
 import numpy as np
 
 from crawlguide.core.kernels import F64, I64, kernel, nothing, one_i64, part
+from crawlguide.predictors.layered.columns import NAMES
 from crawlguide.predictors.layered.evidence import LINKS, PLACES
 
-BEST_MEANING, ANSWERS = 21, 13  # columns
+BEST_MEANING, ANSWERS = NAMES.index("best meaning"), NAMES.index("answers")
 NEAREST = 4.0  # the most that a likeness stands out
 
 
