@@ -24,8 +24,10 @@ from crawlguide.core.crawls import Definition
 from crawlguide.core.messages import Fetch, Outlink
 from crawlguide.core.protocols import Hears, Sees
 from crawlguide.core.types import Ask, Batch, Budget, Crawl, Lesson, Seed
-from crawlguide.guide import intake
 from crawlguide.guide.composition import filters
+from crawlguide.guide.intake.reports import reported
+from crawlguide.guide.intake.rules import Rules
+from crawlguide.guide.intake.seeds import seeded
 from crawlguide.policy.risk import Risk
 from crawlguide.policy.robots import Robots
 from crawlguide.policy.robots.copies import Copies, Copy, File
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 CRAWL, NOW, HOSTS = Crawl("bench", "bench"), 1_794_000_000.0, 40
 CANDIDATES, NEW, TRIES = 200, 30, 40
-RULES = intake.Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
+RULES = Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
 
 
 def main() -> None:
@@ -77,7 +79,7 @@ def find(rule: Filter, new: Batch) -> None:
     found = new.url.tolist()
     pages = [addresses.canonical("/", one) for one in found]
     fetches = [Fetch(url=page, status=200, outlinks=[Outlink(url=one)]) for page, one in zip(pages, found, strict=True)]
-    told = intake.reported(fetches, CRAWL, "bench", NOW, RULES)
+    told = reported(fetches, CRAWL, "bench", NOW, RULES)
     queues = [addresses.queue(page) for page in pages]
     if isinstance(rule, Sees):
         rule.sight(told.links.host.tolist(), told.links.url.tolist(), queues, told.links.id)
@@ -103,7 +105,7 @@ async def candidates() -> list[Batch]:
     """One batch, and others that hold other URLs in its last rows."""
     store, count = memory.build(Config().store), CANDIDATES + 2 * TRIES * NEW
     await store.crawl_put(CRAWL, b"", NOW)
-    await store.discover(CRAWL, intake.seeded([Seed(url(number)) for number in range(count)], RULES), None, NOW)
+    await store.discover(CRAWL, seeded([Seed(url(number)) for number in range(count)], RULES), None, NOW)
     ids = np.array([addresses.identity(url(number)) for number in range(count)], np.uint64)
     others = np.split(ids[CANDIDATES:], 2 * TRIES)
     found = [await store.look(CRAWL, np.concatenate([ids[: CANDIDATES - len(new)], new])) for new in [ids[:0], *others]]
@@ -126,7 +128,7 @@ def report(size: int, number: int) -> tuple[tuple[list[str], list[str], list[str
     page = f"https://host{number % HOSTS}.example/"
     found = [url(CANDIDATES + size * number + link) if link % 2 else f"/new/{number}-{link}" for link in range(size)]
     fetch = Fetch(url=page, status=200, outlinks=[Outlink(url=one, anchor=f"page {one}") for one in found])
-    told = intake.reported([fetch], CRAWL, "bench", NOW, RULES)
+    told = reported([fetch], CRAWL, "bench", NOW, RULES)
     empty = texts([""])
     lesson = Lesson(NOW, told.fetches, empty, empty, told.links, np.ones(len(told.links), np.bool_))
     pages = [addresses.queue(page)] * len(told.links)

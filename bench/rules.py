@@ -19,7 +19,8 @@ from crawlguide import Guide
 from crawlguide.core import urls
 from crawlguide.core.config import Config, GuideOptions
 from crawlguide.core.types import Ask, Batch, Budget, Crawl, Seed
-from crawlguide.guide import intake
+from crawlguide.guide.intake.rules import Rules as Intake
+from crawlguide.guide.intake.seeds import seeded
 from crawlguide.policy.rules import Rules
 from crawlguide.policy.rules.engine import Engine
 from crawlguide.policy.rules.process import used_s
@@ -37,7 +38,7 @@ ENDLESS = (
     "deny contains one.url if {\n  some one in input.urls\n  some a in numbers.range(1, 100000)\n"
     "  some b in numbers.range(1, 100000)\n  a * b == -1\n}\n"
 )
-RULES = intake.Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
+RULES = Intake(judge=lambda _: float("nan"), verdict=lambda _: None)
 
 
 def main() -> None:
@@ -75,7 +76,7 @@ async def candidates(count: int) -> Batch:
     found = [
         f"https://host{n % 40}.example/{'private' if n % 10 == 0 else 'part'}/story-{n}?a={n}" for n in range(count)
     ]
-    await store.discover(CRAWL, intake.seeded([Seed(url) for url in found], RULES), None, NOW)
+    await store.discover(CRAWL, seeded([Seed(url) for url in found], RULES), None, NOW)
     return await store.look(CRAWL, np.array([urls.identity(url) for url in found], np.uint64))
 
 

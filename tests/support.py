@@ -13,7 +13,8 @@ from crawlguide.core.config import Config
 from crawlguide.core.messages import VERSION
 from crawlguide.core.tables import Fact, Table
 from crawlguide.core.types import Ask, Batch, Budget, Crawl, Hosts, Seed
-from crawlguide.guide import intake
+from crawlguide.guide.intake.rules import Rules
+from crawlguide.guide.intake.seeds import seeded
 from crawlguide.store import memory
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ def state_of(guide: Guide, url: str, crawl_id: str = "default") -> str:
 async def _looked_up(urls: Sequence[str]) -> Batch:
     store = memory.build(Config().store)
     await store.crawl_put(CRAWL, b"", NOW)
-    rules = intake.Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
-    await store.discover(CRAWL, intake.seeded([Seed(url) for url in urls], rules), None, NOW)
+    rules = Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
+    await store.discover(CRAWL, seeded([Seed(url) for url in urls], rules), None, NOW)
     return await store.look(CRAWL, np.array([addresses.identity(url) for url in urls], np.uint64))
 
 

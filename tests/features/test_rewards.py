@@ -13,7 +13,7 @@ from crawlguide.core.crawls import Reward
 from crawlguide.core.messages import Fetch
 from crawlguide.core.notebook import Notebook
 from crawlguide.features.rewards import Rewards
-from crawlguide.guide import intake
+from crawlguide.guide.intake.reports import reported
 from crawlguide.testing import ManualClock
 from tests.strategies.lessons import RULES
 from tests.support import CRAWL, NOW, ask, asked, fetched, tell
@@ -28,7 +28,7 @@ POLICY = {"default_delay_s": 0, "max_per_host": 0, "robots": "ignore", "traps": 
 
 def hear(rewards: Rewards, *fetches: dict[str, Any]) -> list[float]:
     messages = msgspec.convert([{"status": 200} | fetch for fetch in fetches], list[Fetch])
-    worth = rewards.hear(intake.reported(messages, CRAWL, "c-1", NOW, RULES).fetches)[0]
+    worth = rewards.hear(reported(messages, CRAWL, "c-1", NOW, RULES).fetches)[0]
     return [round(float(one), 6) for one in worth]
 
 

@@ -16,7 +16,8 @@ from crawlguide.core.crawls import Definition, Policy
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.messages import Fetch
 from crawlguide.core.types import Lesson
-from crawlguide.guide import intake
+from crawlguide.guide.intake.reports import reported
+from crawlguide.guide.intake.rules import Rules
 from crawlguide.policy import risk
 from crawlguide.policy.risk import kernels
 from crawlguide.policy.risk.forms import formed
@@ -28,7 +29,7 @@ from tests.support import CRAWL, NOW, asked, batch, fetched, question, state_of,
 A = "https://a.org/"
 BAD = "http://paypal.com.secure-login.tk/webscr/login.php"
 OPEN = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}
-RULES = intake.Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
+RULES = Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
 
 
 def built(threshold: float = 0.8) -> risk.Risk:
@@ -189,7 +190,7 @@ def corrected(*told: Any) -> float:
     known = Outcomes()
     ids = np.array([urls.identity("https://dead.example/1"), urls.identity("https://dead.example/2")], np.uint64)
     known.found(ids, ["www.a.org", "b.org"])
-    report = intake.reported(told, CRAWL, "c-1", NOW, RULES)
+    report = reported(told, CRAWL, "c-1", NOW, RULES)
     known.learn(lesson(report))
     return float(known.shift(["x.dead.example"], ["a.org"])[0])
 

@@ -13,7 +13,8 @@ from crawlguide.core.messages import Fetch, Outlink
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.types import Lesson
-from crawlguide.guide import intake
+from crawlguide.guide.intake.reports import reported
+from crawlguide.guide.intake.rules import Rules
 from crawlguide.policy.traps import Traps, kernels
 from crawlguide.policy.traps.novelty import START
 from crawlguide.policy.traps.sightings import KeptSightings
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 A = "https://a.org/"
 OPEN = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "risk_threshold": 1.0}
-RULES = intake.Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
+RULES = Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
 
 
 def built() -> Traps:
@@ -35,7 +36,7 @@ def built() -> Traps:
 def lesson(*links: str) -> Lesson:
     """A page was fetched, and nobody knew its links before."""
     page = Fetch(url=A, status=200, outlinks=[Outlink(url=link) for link in links])
-    told = intake.reported([page], CRAWL, "c-1", NOW, RULES)
+    told = reported([page], CRAWL, "c-1", NOW, RULES)
     return Lesson(NOW, told.fetches, texts([""]), texts([""]), told.links, np.ones(len(links), np.bool_))
 
 

@@ -13,21 +13,24 @@ from crawlguide.core.crawls import Reward
 from crawlguide.core.messages import Fetch
 from crawlguide.core.types import Lesson, Seed
 from crawlguide.features.rewards import Rewards
-from crawlguide.guide import intake
+from crawlguide.guide.intake.fetches import FetchColumns
+from crawlguide.guide.intake.reports import reported
+from crawlguide.guide.intake.rules import Rules
+from crawlguide.guide.intake.seeds import seeded
 from crawlguide.guide.running import judged
 from tests.support import CRAWL, NOW
 
-RULES = intake.Rules(judge=lambda fetch: judged(fetch, None), verdict=lambda _: None)
+RULES = Rules(judge=lambda fetch: judged(fetch, None), verdict=lambda _: None)
 
 
 def seeds(*found: str) -> Lesson:
-    links, nobody = intake.seeded([Seed(url) for url in found], RULES), texts([])
-    return Lesson(NOW, intake.FetchColumns().columns(""), nobody, nobody, links, np.ones(len(links), np.bool_))
+    links, nobody = seeded([Seed(url) for url in found], RULES), texts([])
+    return Lesson(NOW, FetchColumns().columns(""), nobody, nobody, links, np.ones(len(links), np.bool_))
 
 
 def told(*fetches: dict[str, Any]) -> Lesson:
     messages = msgspec.convert(list(fetches), list[Fetch])
-    report = intake.reported(messages, CRAWL, "c-1", NOW, RULES)
+    report = reported(messages, CRAWL, "c-1", NOW, RULES)
     title, text = texts([one.title or "" for one in messages]), texts([one.text or "" for one in messages])
     worth = Rewards(Reward()).hear(report.fetches)
     return Lesson(NOW, report.fetches, title, text, report.links, np.ones(len(report.links), np.bool_), *worth)

@@ -8,7 +8,7 @@ import numpy as np
 
 from crawlguide.core.columns import among, first_of_each, texts
 from crawlguide.core.types import Lesson
-from crawlguide.guide.intake import FetchColumns
+from crawlguide.guide.intake.fetches import FetchColumns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,10 +16,13 @@ from crawlguide.core.messages import Ack, Advice, StatsMessage
 from crawlguide.core.telemetry import SILENT
 from crawlguide.core.types import Crawl
 from crawlguide.guide import advice as answers
-from crawlguide.guide import counting, intake
+from crawlguide.guide import counting
 from crawlguide.guide.advice import Given
 from crawlguide.guide.composing import House
 from crawlguide.guide.crawls import Crawls
+from crawlguide.guide.intake.asks import asked
+from crawlguide.guide.intake.messages import check_version, digest
+from crawlguide.guide.intake.seeds import seed_of
 from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
 from crawlguide.guide.recent import BEST_SHOWN, Answered, Recent
 from crawlguide.guide.replaying import told_again
@@ -69,8 +72,8 @@ class LocalGuide:
 
     async def ask(self, message: AskMessage, tenant: str = DEFAULT_TENANT) -> Advice:
         """What next? The same request id with the same body gives the same answer."""
-        intake.check_version(message.mcp_version)
-        ask = intake.asked(message, tenant, self.clock.now())
+        check_version(message.mcp_version)
+        ask = asked(message, tenant, self.clock.now())
         running = await self.crawls.get(ask.crawl, ask.at)
         advice = await self._replayed(ask.crawl, "ask", ask.request_id, ask.digest, Advice)
         told = bool(ask.seeds or (message.context and message.context.recent_history))
@@ -86,14 +89,14 @@ class LocalGuide:
 
     async def tell(self, message: ReportMessage, tenant: str = DEFAULT_TENANT) -> Ack:
         """What happened. The same report told twice counts once."""
-        intake.check_version(message.mcp_version)
+        check_version(message.mcp_version)
         at, crawl = self.clock.now(), Crawl(tenant, message.crawl_id)
         running = await self.crawls.get(crawl, at)
-        digest = intake.digest(message) if message.report_id is not None else b""
-        known = await self._replayed(crawl, "tell", message.report_id, digest, Ack)
+        body = digest(message) if message.report_id is not None else b""
+        known = await self._replayed(crawl, "tell", message.report_id, body, Ack)
         ack = known or await self._telling.tell(running, crawl, message.crawler_id, message.fetches, at)
         if known is None:
-            await self._remember(crawl, "tell", message.report_id, digest, ack, at + REPORT_KEPT_S)
+            await self._remember(crawl, "tell", message.report_id, body, ack, at + REPORT_KEPT_S)
             self._telemetry.count("tells")
             counting.told(self._telemetry, message.fetches, ack)
             await self._sample(crawl, ack.accepted)
@@ -105,7 +108,7 @@ class LocalGuide:
         seeds = []
         for number, item in enumerate(message.urls):
             try:
-                seeds.append(intake.seed(item))
+                seeds.append(seed_of(item))
             except UrlError as wrong:
                 where = f"urls[{number}]"
                 raise MalformedRequest(f"{where}: {wrong.message}", field=where) from None

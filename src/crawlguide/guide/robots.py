@@ -18,7 +18,8 @@ from crawlguide.core import urls
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.events import WARNING, happened
 from crawlguide.core.types import Crawl, Seed
-from crawlguide.guide import intake, mapped
+from crawlguide.guide import mapped
+from crawlguide.guide.intake.seeds import seeded
 from crawlguide.policy.robots.copies import Copies, Copy, File, address, is_file, origin_of
 from crawlguide.policy.robots.reading import MAX_BYTES
 
@@ -138,7 +139,7 @@ class Keeper:
         await self._store.schedule(ask.crawl, ids[states == "done"], np.full(int((states == "done").sum()), ask.at))
         if low.any():  # nobody knew it, or it was found as a link like any other
             seeds = [Seed(url) for url, state in zip(files, states.tolist(), strict=True) if state == "new"]
-            await self._store.discover(ask.crawl, intake.seeded(seeds, running.rules), None, ask.at)
+            await self._store.discover(ask.crawl, seeded(seeds, running.rules), None, ask.at)
             first = np.full(int(low.sum()), FIRST_OF_ALL)
             await self._store.give(ask.crawl, ids[low], first)
             await self._store.rank(ask.crawl, ids[low], first)

@@ -16,7 +16,8 @@ from crawlguide.features.relevance import Judge
 from crawlguide.features.rewards import Rewards
 from crawlguide.features.stated import Stated
 from crawlguide.guide import composition, robots_meta
-from crawlguide.guide.intake import NAN, Rules
+from crawlguide.guide.intake.fetches import NAN
+from crawlguide.guide.intake.rules import Rules
 from crawlguide.guide.rules import Weighing, weighing
 from crawlguide.policy import banned, crawlers, scope, wanted
 from crawlguide.policy.domains import Domains

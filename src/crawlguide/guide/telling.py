@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.messages import Ack, ItemResult
-from crawlguide.guide import intake
+from crawlguide.guide.intake.reports import reported
+from crawlguide.guide.intake.seeds import seeded
 from crawlguide.guide.lessons import NOTHING, lesson, seed_lesson, taught
 from crawlguide.guide.locating import located
 from crawlguide.guide.pipeline import resting
@@ -30,7 +31,7 @@ class Telling:
     robots: Keeper
 
     async def tell(self, running: Running, crawl: Crawl, crawler_id: str, fetches: Sequence[Fetch], at: float) -> Ack:
-        report = intake.reported(fetches, crawl, crawler_id, at, running.rules)
+        report = reported(fetches, crawl, crawler_id, at, running.rules)
         policy = running.definition.policy
         recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries)
         await located(self.store, report, recorded, fetches)
@@ -45,7 +46,7 @@ class Telling:
 
     async def seed(self, running: Running, crawl: Crawl, seeds: Sequence[Seed], at: float) -> int:
         """Add seeds; returns how many were new."""
-        links = intake.seeded(seeds, running.rules)
+        links = seeded(seeds, running.rules)
         discovery = await self.store.discover(crawl, links, None, at)
         learned = NOTHING
         if running.learner is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import UrlError
-from crawlguide.guide import intake
+from crawlguide.guide.intake.seeds import seed_of
 
 if TYPE_CHECKING:
     from crawlguide.core.messages import SeedMessage
@@ -27,7 +27,7 @@ class Skipped:
 def usable(seed: SeedMessage, where: str) -> SeedMessage | Skipped:
     """The seed, if the guide would take it; found out here, because only the reader knows where the entry stands."""
     try:
-        intake.seed(seed)
+        seed_of(seed)
     except UrlError as wrong:
         return Skipped(where, wrong.message)
     return seed
