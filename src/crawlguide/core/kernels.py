@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
 
+from crawlguide.core.keeping import guard
 from crawlguide.core.stamps import stamp
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def _compiled(function: Function, *signature: Any, **options: bool) -> Function:
     compiler: Any = numba.njit
     try:
         result = compiler(cache=True, nogil=True, **options)(function)
-        result._cache._cache_file._source_stamp = stamp(function, options)
+        kept = result._cache._cache_file
+        kept._source_stamp = stamp(function, options)
+        guard(kept)
     except RuntimeError:
         result = compiler(nogil=True, **options)(function)
     for only in signature:

@@ -1,0 +1,64 @@
+"""Machine code that several processes keep and take at once is nobody else's."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from numba.core.caching import IndexDataCacheFile
+
+from crawlguide.core.keeping import guard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+WRITERS, KEYS = 4, 25
+
+
+def kept(folder: Path, stamp: str = "one", kind: Any = IndexDataCacheFile) -> Any:
+    """Each has its own, as a process has: what they share is the folder."""
+    file = kind(str(folder), "kernel", stamp)
+    guard(file)
+    return file
+
+
+def at_once(work: Callable[[Any], Any], *tasks: Any) -> list[Any]:
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        return list(pool.map(work, tasks))
+
+
+def test_what_many_keep_at_once_is_all_there_under_its_own_name(tmp_path: Path) -> None:
+    def writes(writer: int) -> None:
+        file = kept(tmp_path)
+        for number in range(KEYS):
+            file.save((writer, number), f"code {writer} {number}")
+
+    at_once(writes, *range(WRITERS))
+    expected = {(writer, number): f"code {writer} {number}" for writer in range(WRITERS) for number in range(KEYS)}
+    assert {key: kept(tmp_path).load(key) for key in expected} == expected
+
+
+def test_old_code_is_never_taken_for_new(tmp_path: Path) -> None:
+    kept(tmp_path, "old").save("key", "old code")
+    named = Event()
+
+    class Slow(IndexDataCacheFile):
+        def _save_data(self, name: str, data: object) -> None:
+            named.set()
+            time.sleep(0.1)  # the code is named by now, and not yet written
+            super()._save_data(name, data)  # type: ignore[no-untyped-call]
+
+    def work(what: str) -> Any:
+        if what == "write":
+            return kept(tmp_path, "new", Slow).save("key", "new code")
+        named.wait()
+        return kept(tmp_path, "new").load("key")
+
+    assert at_once(work, "write", "read") == [None, "new code"]
+
+
+def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
+    assert kept(tmp_path / "none").load("key") is None
