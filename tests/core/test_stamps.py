@@ -49,6 +49,7 @@ def test_a_kernel_is_compiled_anew_when_a_part_or_a_number_in_another_file_has_c
 
 def test_how_it_is_compiled_counts() -> None:
     assert stamp(ran, {}) == stamp(ran, {}) != stamp(ran, {"nogil": True})
+    assert stamp(ran, {"fastmath": {"reassoc"}}) != stamp(ran, {})
 
 
 def test_a_part_that_returns_arrays_is_refused() -> None:

@@ -61,7 +61,19 @@ def part(function: Function) -> Function:
     took most of the time of a kernel. Neither `np.empty` nor `sort` nor a slice that is set to a slice will do here,
     and it returns no array: nobody would have counted it.
     """
-    result: Any = _compiled(function, _nrt=False)
+    return _part(function)
+
+
+def summing_part(function: Function) -> Function:
+    """A part that adds up many numbers, in whatever order is fastest: else each step waits for the one before.
+
+    The order is the same at every call, but on another kind of processor it may be another, and the last bit with it.
+    """
+    return _part(function, fastmath={"reassoc"})
+
+
+def _part(function: Function, **options: Any) -> Function:
+    result: Any = _compiled(function, _nrt=False, **options)
     compiled = result.compile
 
     def checked(signature: Any) -> Any:
@@ -81,7 +93,7 @@ def allocating_part(function: Function) -> Function:
     return _compiled(function, _nrt=True)
 
 
-def _compiled(function: Function, *signature: Any, **options: bool) -> Function:
+def _compiled(function: Function, *signature: Any, **options: Any) -> Function:
     """Where nothing may be written, neither beside the source nor in the user's cache, it compiles at every start."""
     compiler: Any = numba.njit
     try:

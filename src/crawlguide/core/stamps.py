@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _KNOWN: dict[FunctionType, str] = {}
 
 
-def stamp(function: Any, options: Mapping[str, bool]) -> str:
+def stamp(function: Any, options: Mapping[str, Any]) -> str:
     """The same as long as a function, all parts and numbers it uses, and how it is compiled are the same."""
     made_of = blake2b(repr(sorted(options.items())).encode(), digest_size=16)
     for piece in _pieces(function.__code__, function.__globals__):

@@ -6,8 +6,8 @@ column is the same online, in a replay and in an explanation.
 
 import numpy as np
 
-from crawlguide.core.kernels import part
-from crawlguide.predictors.layered.records import COLUMNS, DONE, FAILED, PARENTS
+from crawlguide.core.kernels import part, summing_part
+from crawlguide.predictors.layered.records import COLUMNS, DONE, FAILED, MEANING, PARENTS
 
 FEW_NEIGHBOURS = 1.0
 ANCHOR, ADDRESS, TITLE = 0, 1, 2
@@ -131,11 +131,18 @@ def title_likeness(link, pages, crawl):  # type: ignore[no-untyped-def]
 @part
 def liking(link, taste, crawl):  # type: ignore[no-untyped-def]
     """How alike the link is to pages of worth, less how alike to the others."""
-    total, size = 0.0, 1e-9
-    for at in range(len(taste)):
+    total, size = alike(link, taste)
+    return 4.0 * total / np.sqrt(size + 1e-9) * min(1.0, crawl.hits / CREDULOUS)
+
+
+@summing_part
+def alike(link, taste):  # type: ignore[no-untyped-def]
+    """The product of a link's meaning and the taste, and of the meaning and itself."""
+    total, size = 0.0, 0
+    for at in range(MEANING):
         total += link.meaning[at] * taste[at]
         size += link.meaning[at] * link.meaning[at]
-    return 4.0 * total / np.sqrt(size) * min(1.0, crawl.hits / CREDULOUS)
+    return total, size
 
 
 @part

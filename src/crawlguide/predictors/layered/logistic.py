@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_i64, part, records
+from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_i64, part, records, summing_part
 from crawlguide.predictors.chance import uniform
 from crawlguide.predictors.layered.columns import describe, odds, rate
 from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, arrive
@@ -36,8 +36,15 @@ def score(link, columns, base, dense, words, places):  # type: ignore[no-untyped
     total += spoken * word_scale(link)
     for level in range(link.levels):
         total += places[link.places[level]].weight
+    return total + meant(link, dense) / 127.0
+
+
+@summing_part
+def meant(link, dense):  # type: ignore[no-untyped-def]
+    """What the meaning says, of which 127 is the most."""
+    total = 0.0
     for number in range(MEANING):
-        total += dense[MEANINGS + number].weight * link.meaning[number] / 127.0
+        total += dense[MEANINGS + number].weight * link.meaning[number]
     return total
 
 
