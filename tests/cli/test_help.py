@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.text import Text
 
 from crawlguide.cli.common import ORDER
 from tests.cli.conftest import Ended, commands, done
@@ -48,6 +49,13 @@ def test_every_command_says_what_it_does_and_gives_an_example(name: str) -> None
     lines = commands()[name].help.splitlines()
     assert lines[0].endswith(".")
     assert f"Example: crawlguide {name}" in commands()[name].help
+
+
+@pytest.mark.parametrize("name", commands())
+def test_nothing_in_brackets_is_lost_from_a_help(name: str) -> None:
+    for option in commands()[name].params:
+        words = getattr(option, "help", None) or ""
+        assert Text.from_markup(words).plain == words.replace("\\[", "[")
 
 
 def test_the_order_of_commands_names_those_that_are_there(here: Callable[..., Ended]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.lab.results import Run
+    from crawlguide.lab.run import Settings
     from crawlguide.lab.runs import Job
 
 QUICK_TASKS, QUICK_REPEATS = 4, 1
@@ -25,38 +26,47 @@ PLACES = ("--json", "--html", "--resume")
 app.add_typer(webs, name="lab", help="Prove which order of fetching finds more, on recorded and made-up webs.")
 
 
+TasksOption = Annotated[str, typer.Option(help="all, or names with commas between them.")]
+PoliciesOption = Annotated[
+    str, typer.Option(help=r"all, or names with commas between them, such as layered\[without=draws].")
+]
+SeedsOption = Annotated[
+    Literal["auto", "portal", "near", "far"], typer.Option(help="Where a crawl begins; auto: portal, else far.")
+]
+FeedbackOption = Annotated[
+    Literal["label", "text"], typer.Option(help="label: crawlers tell the truth; text: the guide judges texts.")
+]
+ViaOption = Annotated[str | None, typer.Option(metavar="URL", help="Ask the guide that is served there.")]
+JsonFile = Annotated[Path | None, typer.Option(metavar="OUT", help="Write every fetch of every run.")]
+HtmlFile = Annotated[Path | None, typer.Option(metavar="OUT", help="Write a page with curves and comparisons.")]
+ResumeFolder = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Keep finished runs there; by default beside --json.")
+]
+
+
 @webs.command()
 def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
     web: WebOption = "synthetic",
-    tasks: Annotated[str, typer.Option(help="all, or names with commas between them.")] = "all",
-    policies: Annotated[
-        str, typer.Option(help="all, or names with commas between them, such as layered[without=draws].")
-    ] = "all",
-    seeds_from: Annotated[
-        Literal["auto", "portal", "near", "far"], typer.Option(help="Where a crawl begins; auto: portal, else far.")
-    ] = "auto",
+    tasks: TasksOption = "all",
+    policies: PoliciesOption = "all",
+    seeds_from: SeedsOption = "auto",
     budget: Annotated[int, typer.Option(min=1, help="Fetches of a run; every request counts.")] = 2_000,
     batch: Annotated[int, typer.Option(min=1, max=10_000, help="URLs in an answer.")] = 10,
     crawlers: Annotated[int, typer.Option(min=1, max=1_000, help="Crawlers that fetch side by side.")] = 1,
-    feedback: Annotated[
-        Literal["label", "text"], typer.Option(help="label: crawlers tell the truth; text: the guide judges texts.")
-    ] = "label",
+    feedback: FeedbackOption = "label",
     repeat: Annotated[int, typer.Option(min=1, max=1_000, help="Each run so often, with another seed.")] = 3,
     seed: Annotated[int, typer.Option(min=0, help="What chance is drawn from.")] = 0,
     cap_per_host: Annotated[int, typer.Option(min=0, help="Pages of one site at most; 0: no limit.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Four tasks, once.")] = False,
-    via: Annotated[str | None, typer.Option(metavar="URL", help="Ask the guide that is served there.")] = None,
-    json: Annotated[Path | None, typer.Option(metavar="OUT", help="Write every fetch of every run.")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="OUT", help="Write a page with curves and comparisons.")] = None,
-    resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep finished runs there; by default beside --json.")
-    ] = None,
+    via: ViaOption = None,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+    resume: ResumeFolder = None,
 ) -> None:
     """Crawl a web again and again, each time in another order, and see which finds more.
 
     Example: crawlguide lab run --web synthetic --policies random,keyword,layered,oracle --quick --html lab.html
     """
-    from crawlguide.lab import naming, report, results, runs  # noqa: PLC0415
     from crawlguide.lab.run import Settings  # noqa: PLC0415
 
     settings = Settings(
@@ -65,23 +75,35 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
     )  # fmt: skip
     kept = resume or (json and json.with_name(json.name + ".runs"))
     _check_places(json, html, kept)
-    chosen = naming.chosen(_names(policies))
-    where = _place(web)
-    named = runs.named_tasks(runs.opened(where), _names(tasks))
-    if quick:
-        named, repeat = named[:QUICK_TASKS], QUICK_REPEATS
-    todo = runs.jobs(where, named, chosen, repeat, settings)
-    command = ["crawlguide", *_without_places(sys.argv[1:])]
-    found = results.Results(command=command, versions=runs.versions(), runs=_made(todo, kept))
+    todo = _jobs(_place(web), _names(policies), _names(tasks), QUICK_REPEATS if quick else repeat, quick, settings)
+    _say(_made(todo, kept), json, html)
+    if json is not None and resume is None and kept is not None:
+        shutil.rmtree(kept, ignore_errors=True)  # the document holds it all
+
+
+def _jobs(
+    web: str, policies: Sequence[str], tasks: Sequence[str], repeats: int, quick: bool, settings: Settings
+) -> list[Job]:
+    from crawlguide.lab import naming, runs  # noqa: PLC0415
+
+    chosen = naming.chosen(policies)
+    named = runs.named_tasks(runs.opened(web), tasks)
+    return runs.jobs(web, named[:QUICK_TASKS] if quick else named, chosen, repeats, settings)
+
+
+def _say(made: list[Run], json: Path | None, html: Path | None) -> None:
+    """What came out: as a table, and in the files that were asked for."""
     from rich.console import Console  # noqa: PLC0415
 
+    from crawlguide.lab import report, results, runs  # noqa: PLC0415
+
+    command = ["crawlguide", *_without_places(sys.argv[1:])]
+    found = results.Results(command=command, versions=runs.versions(), runs=made)
     Console().print(report.table(found))
     if html is not None:
         report.write_html(found, html)
     if json is not None:
         results.write_json(found, json)
-        if resume is None and kept is not None:
-            shutil.rmtree(kept, ignore_errors=True)  # the document holds it all
 
 
 def _made(todo: Sequence[Job], kept: Path | None) -> list[Run]:

@@ -79,24 +79,26 @@ def rules(  # noqa: PLR0913, PLR0917 - the options of a command
     from crawlguide.cli.answering import answering  # noqa: PLC0415
     from crawlguide.gateway.places import crawl_name  # noqa: PLC0415
 
-    said = {
-        "ban": _given(urls=ban_url, hosts=ban_host, patterns=ban_pattern),
-        "unban": _given(urls=unban_url, hosts=unban_host, patterns=unban_pattern),
-        "priority": {
-            kind: dict(map(_pair, pairs))
-            for kind, pairs in _given(urls=url_priority, hosts=host_factor, patterns=pattern_factor).items()
-        },
-    }
-    wanted = {kind: edits for kind, edits in said.items() if edits}
-    if edit is not None:
-        wanted = _read(edit, wanted)
-    name = crawl_name(crawl)
+    ban = _given(urls=ban_url, hosts=ban_host, patterns=ban_pattern)
+    unban = _given(urls=unban_url, hosts=unban_host, patterns=unban_pattern)
+    weighed = _given(urls=url_priority, hosts=host_factor, patterns=pattern_factor)
+    wanted, name = _edits(ban, unban, weighed, edit), crawl_name(crawl)
     with answering(url, data, config) as guide:
         found = guide.edit_rules(name, wanted) if wanted else guide.rules(name)
     (say_json if json else _show)(found)
 
 
+def _edits(
+    ban: Mapping[str, Any], unban: Mapping[str, Any], weighed: Mapping[str, Any], edit: str | None
+) -> dict[str, Any]:
+    """All that is to change, from the options or from the standard input."""
+    priority = {kind: dict(map(_pair, pairs)) for kind, pairs in weighed.items()}
+    wanted = _given(ban=ban, unban=unban, priority=priority)
+    return wanted if edit is None else _read(edit, wanted)
+
+
 def _given(**lists: Any) -> dict[str, Any]:
+    """Those that say something."""
     return {kind: items for kind, items in lists.items() if items}
 
 
