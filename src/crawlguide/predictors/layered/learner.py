@@ -25,7 +25,7 @@ from crawlguide.predictors.layered import (
 )
 from crawlguide.predictors.layered.goal import Aim
 from crawlguide.predictors.layered.memory import FIRST, TRANSFERABLE, Memory
-from crawlguide.predictors.layered.records import COLUMNS, DONE, LEVELS, VISITED, WAITING
+from crawlguide.predictors.layered.records import COLUMNS, DONE, JUDGED, LEVELS, VISITED, WAITING
 from crawlguide.predictors.layered.told import Told
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 AROUND = 24  # links of the same page that are judged anew, on either side
 MOST_COMPARED = 100  # links of a page that was drawn
 FIRST_OF_ALL = 2.0  # more than any wish
+JUDGEMENTS = 1 << 11  # that are remembered until something is learned
 LATE = -1
 NOTHING: U64 = np.zeros(0, np.uint64)
 
@@ -67,32 +68,42 @@ class Layered:
         self._pages_drawn: list[int] = []
         self._chosen = NOTHING
         self._wanted = 0
-        self._last: tuple[U64, Judged] | None = None
+        self._last: tuple[U64, I64, Judged] | None = None
+        self._judgements = np.zeros(JUDGEMENTS, JUDGED)
+        self._taste = hearing.taste(self.memory)
 
     # judging
 
     def predict(self, batch: Batch) -> F64:
-        return self._looked(batch).value
+        return self._looked(batch)[1].value
 
     def explore(self, batch: Batch) -> F64:
-        judged = self._looked(batch)
+        judged = self._looked(batch)[1]
         return judged.wish - judged.value
 
-    def _looked(self, batch: Batch) -> Judged:
-        """The same rows are asked for several times on their way; nothing is learned in between."""
+    def _looked(self, batch: Batch) -> tuple[I64, Judged]:
+        """The records of a batch, and what is said of them.
+
+        The same rows are asked for several times on their way; nothing is learned in between.
+        """
         if self._last is None or self._last[0] is not batch.id:
             rows = self.memory.find(batch.id)
             self.told.look(batch, rows)
-            self._last = batch.id, self._judged(rows)
-        return self._last[1]
+            self._last = batch.id, rows, self._judged(rows)
+        return self._last[1:]
+
+    def _turn(self) -> None:
+        """Something is learned: what was said so far does not hold any more."""
+        self._last = None
+        self.memory.turn += 1
 
     def _judged(self, rows: I64) -> Judged:
         memory, judged = self.memory, Judged(*np.empty((3, len(rows))))
         self.told.weigh(rows)
         logistic.judge(
-            rows, hearing.taste(memory), self.tuning, memory.links.rows, memory.links.used, memory.pages.rows,
+            rows, self._taste, self.tuning, memory.links.rows, memory.links.used, memory.pages.rows,
             memory.places.rows, memory.crawl.rows, memory.dense.rows, memory.words.rows, memory.hub.rows,
-            memory.hub_words.rows, *judged,
+            memory.hub_words.rows, memory.turn, self._judgements, *judged,
         )  # fmt: skip
         return judged
 
@@ -135,7 +146,7 @@ class Layered:
     def drawn(self, batch: Batch) -> F64:
         """More for the best row of each arm that was drawn, less where another row of the answer says as much."""
         mark, less = np.zeros((2, len(batch)))
-        rows, links, judged = self.memory.find(batch.id), self.memory.links.rows, self._looked(batch)
+        (rows, judged), links = self._looked(batch), self.memory.links.rows
         hopes.spread(rows, judged.wish, judged.hope, links, self.memory.places.rows, self._wanted, less)
         if not (self._hosts_drawn or self._pages_drawn):
             return less
@@ -152,7 +163,8 @@ class Layered:
 
     def given(self, batch: Batch) -> None:
         memory, rows = self.memory, self.memory.find(batch.id)
-        self._last, chosen = None, among(batch.id, self._chosen)
+        self._turn()
+        chosen = among(batch.id, self._chosen)
         rows, chosen = rows[rows >= 0], chosen[rows >= 0]
         memory.links.rows["chosen"][rows] = chosen
         evidence.give(rows, memory.links.rows, memory.pages.rows, memory.places.rows)
@@ -174,7 +186,7 @@ class Layered:
             return ["nothing was learned of it yet"]
         found, memory = np.zeros(COLUMNS, np.float32), self.memory
         logistic.look(
-            row, hearing.taste(memory), self.tuning, memory.links.rows, memory.links.used, memory.pages.rows,
+            row, self._taste, self.tuning, memory.links.rows, memory.links.used, memory.pages.rows,
             memory.places.rows, memory.crawl.rows, found,
         )  # fmt: skip
         return words.said(memory, row, found)
@@ -182,7 +194,8 @@ class Layered:
     # learning
 
     def learn(self, lesson: Lesson) -> U64 | None:
-        told, memory, self._last = lesson.fetches, self.memory, None
+        told, memory = lesson.fetches, self.memory
+        self._turn()
         fetched = self._known(told.id)
         back = np.array(told.error == RELEASED, np.bool_)
         late = told.status == LATE
@@ -223,9 +236,10 @@ class Layered:
         self.told.weigh(rows)
         titles, texts = lesson.title[used].tolist(), lesson.text[used].tolist()
         title = hearing.read_pages(memory, self.aim, titles, texts, label, failed)
+        self._taste = hearing.taste(memory)
         replayed = np.full(len(rows) * int(self.tuning["replays"][0]), -1, np.int64)
         logistic.learn(
-            self.seed, rows, label, relevant, (~failed).astype(np.int64), title, page, hearing.taste(memory),
+            self.seed, rows, label, relevant, (~failed).astype(np.int64), title, page, self._taste,
             self.tuning, memory.links.rows, memory.links.used, memory.pages.rows, memory.places.rows,
             memory.crawl.rows, memory.examples.rows, memory.dense.rows, memory.words.rows, replayed,
         )  # fmt: skip

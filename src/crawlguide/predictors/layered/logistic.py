@@ -8,9 +8,9 @@ from crawlguide.predictors.layered.columns import describe, odds, rate
 from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, arrive
 from crawlguide.predictors.layered.hopes import hope_for, left
 from crawlguide.predictors.layered.hubs import TUNINGS, WEIGHTS, hub_score, nudge
-from crawlguide.predictors.layered.records import COLUMNS, DONE, EXAMPLE, MEANING
+from crawlguide.predictors.layered.records import COLUMNS, DONE, EXAMPLE, JUDGED, MEANING
 
-EXAMPLES = records(EXAMPLE)
+EXAMPLES, JUDGEMENTS = records(EXAMPLE), records(JUDGED)
 MEANINGS = COLUMNS  # weights of meanings lie behind those of columns
 
 
@@ -134,31 +134,47 @@ def learn(  # type: ignore[no-untyped-def]
         arrive(row, page[number], label[number], answered[number], title[number], links, pages, places, crawl, tuning)
 
 
+@part
+def judge_one(row, base, taste, tuning, links, used, pages, places, crawl, dense, words, hub, hub_words, columns, said):  # type: ignore[no-untyped-def]
+    """The chance of a link, what it is worth with the bonus for what is little known, and the hope in that."""
+    link = links[row]
+    describe(row, links, used, pages, places, crawl, taste, tuning, columns)
+    logit = score(link, columns, base, dense, words, places)
+    said.value = honest(logit, crawl)
+    if link.finder < 0 and link.count == 0.0:  # somebody vouches for it, and it makes a host known
+        said.wish, said.hope = tuning.seed + (1.0 - tuning.seed) * said.value, 0.0
+        return
+    opening = hub_score(link, places, crawl, hub, hub_words)
+    little_known = tuning.little_known * columns[26] * opening
+    said.hope = hope_for(link, columns, places, crawl, tuning)
+    said.wish = honest(logit + tuning.new_place * columns[14] + little_known, crawl)
+    said.wish += left(said.hope, places[link.places[0]], 0.0)
+
+
 @kernel(nothing(
-    I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, WEIGHTS, WEIGHTS, WEIGHTS, WEIGHTS, F64, F64, F64,
+    I64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, WEIGHTS, WEIGHTS, WEIGHTS, WEIGHTS, one_i64, JUDGEMENTS,
+    F64, F64, F64,
 ))  # fmt: skip
-def judge(rows, taste, tunings, links, used, pages, places, crawls, dense, words, hub, hub_words, value, wish, hope):  # type: ignore[no-untyped-def]
-    """The chance of each link, what it is worth with the bonus for what is little known, and the hope in that."""
-    crawl, tuning = crawls[0], tunings[0]
+def judge(  # type: ignore[no-untyped-def]
+    rows, taste, tunings, links, used, pages, places, crawls, dense, words, hub, hub_words, turn, judged, value, wish,
+    hope,
+):  # fmt: skip
+    """What each link is worth. In one `turn` nothing is learned: what was `judged` in it is not judged again."""
+    crawl, tuning, columns = crawls[0], tunings[0], np.zeros(COLUMNS, np.float32)
     base = odds(rate(crawl))
-    columns = np.zeros(COLUMNS, np.float32)
     for number in range(len(rows)):
         row = rows[number]
         if row < 0:
             value[number] = wish[number] = rate(crawl)
             hope[number] = 0.0
             continue
-        describe(row, links, used, pages, places, crawl, taste, tuning, columns)
-        logit = score(links[row], columns, base, dense, words, places)
-        value[number] = honest(logit, crawl)
-        opening = hub_score(links[row], places, crawl, hub, hub_words)
-        little_known = tuning.little_known * columns[26] * opening
-        wish[number] = honest(logit + tuning.new_place * columns[14] + little_known, crawl)
-        hope[number] = hope_for(links[row], columns, places, crawl, tuning)
-        wish[number] += left(hope[number], places[links[row].places[0]], 0.0)
-        if links[row].finder < 0 and links[row].count == 0.0:  # somebody vouches for it, and it makes a host known
-            wish[number] = tuning.seed + (1.0 - tuning.seed) * value[number]
-            hope[number] = 0.0
+        said = judged[row & (len(judged) - 1)]
+        if said.row != row or said.turn != turn:
+            said.row, said.turn = row, turn
+            judge_one(
+                row, base, taste, tuning, links, used, pages, places, crawl, dense, words, hub, hub_words, columns, said
+            )
+        value[number], wish[number], hope[number] = said.value, said.wish, said.hope
 
 
 @kernel(nothing(one_i64, F32, TUNINGS, LINKS, one_i64, PAGES, PLACES, CRAWLS, F32))

@@ -42,6 +42,7 @@ FIRST = np.zeros(1, np.int64)
 class Memory:
     def __init__(self, notebook: Notebook, prior: F32, most: int) -> None:
         self.most = most
+        self.turn = 1  # goes on when something is learned
         self._open(notebook)
         if self._torn():
             for name in TIED:

@@ -95,6 +95,17 @@ EXAMPLE = np.dtype(
 
 WEIGHT = np.dtype([("weight", np.float32), ("square", np.float32)], align=True)
 
+JUDGED = np.dtype(  # what was said of a link, as long as nothing was learned since; never written down
+    [
+        ("row", np.int64),
+        ("turn", np.int64),
+        ("value", np.float64),
+        ("wish", np.float64),
+        ("hope", np.float64),
+    ],
+    align=True,
+)
+
 TASTE = np.dtype([("count", np.float32), ("sum", np.float32, MEANING)], align=True)  # pages of worth, and the others
 
 TUNING = np.dtype(

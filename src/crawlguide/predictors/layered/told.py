@@ -83,7 +83,9 @@ class Told:
             links = self._memory.links
             before = links.rows["outside"][rows]
             signals.weigh(rows, places, self._urls.rows, self._signals.records, links.rows)
-            links.changed(rows[links.rows["outside"][rows] != before])
+            other = rows[links.rows["outside"][rows] != before]
+            links.changed(other)
+            self._memory.turn += len(other) > 0
 
     def learn(self, rows: I64, label: F32) -> None:
         """These links turned out to be worth so much: so numbers weigh more or less."""
@@ -122,6 +124,7 @@ class Told:
         other = places.rows["history"][hosts] != stands
         places.rows["history"][hosts[other]] = stands[other]
         places.changed(hosts[other])
+        self._memory.turn += len(hosts[other]) > 0
 
     def _standing(self, said: I64) -> F32:
         """What a domain yielded, as a difference of log-odds to what all did of which something was said."""
