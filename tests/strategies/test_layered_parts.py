@@ -159,6 +159,7 @@ def test_chances_move_towards_what_came_of_them(worth: float) -> None:
     assert (crawl["offset"] > 0) == (worth > 0.5)
     promised = float(found.predict(batch(many[95:96]))[0])
     crawl["offset"], crawl["steepness"] = 0.0, 1.0
+    found.memory.turn += 1  # so that it is judged anew
     raw = float(found.predict(batch(many[95:96]))[0])
     assert abs(promised - worth) < abs(raw - worth)
 
