@@ -10,11 +10,19 @@ import pytest
 from tests.browsing import CHROMIUM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from playwright.sync_api import Browser
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs behind a shell is deaf to Ctrl-C
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What a test logged may hold what is no UTF-8, and goes as UTF-8 to the process that collects all reports."""
+    report = yield
+    report.sections = [(name, said.encode(errors="backslashreplace").decode()) for name, said in report.sections]
+    return report
 
 
 @pytest.fixture(scope="module")
