@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawlguide.store.embedded import EmbeddedStore
-from crawlguide.store.frontier import Quota
 from crawlguide.store.memory import MemoryStore
+from crawlguide.store.quota import Quota
 
 from .builders import CRAWL
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crawlguide.core.protocols import Store
     from crawlguide.core.tables import U64
     from crawlguide.core.types import Crawl
-    from crawlguide.store.frontier import Quota
+    from crawlguide.store.quota import Quota
 
 ALL = 1_000
 

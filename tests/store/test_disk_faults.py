@@ -22,8 +22,8 @@ from crawlguide.core.messages import SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import backup
 from crawlguide.store.embedded import EmbeddedStore, ledger
-from crawlguide.store.frontier import Quota
 from crawlguide.store.memory import MemoryStore
+from crawlguide.store.quota import Quota
 
 from . import telling_child
 from .builders import ids

@@ -8,8 +8,9 @@ from crawlguide.core.tables import Fact
 from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts
 from crawlguide.store import views
 from crawlguide.store.changes import Unwatched
-from crawlguide.store.frontier import Frontier, Quota
+from crawlguide.store.frontier import Frontier
 from crawlguide.store.pace import Pace
+from crawlguide.store.quota import Quota
 from crawlguide.store.rows import HOST, PACE, ROW
 from crawlguide.store.shelves import MemoryShelf, in_memory
 

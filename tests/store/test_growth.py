@@ -15,7 +15,7 @@ from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, 
 from crawlguide.core.types import Crawl
 from crawlguide.guide.local import LocalGuide
 from crawlguide.store.embedded import EmbeddedStore, ledger
-from crawlguide.store.frontier import Quota
+from crawlguide.store.quota import Quota
 
 from .builders import CRAWL, fetches, ids, links
 from .conftest import KINDS, opened

@@ -11,8 +11,8 @@ from crawlguide.core import plugs
 from crawlguide.core.clock import ManualClock
 from crawlguide.guide import strategies
 from crawlguide.store.embedded import EmbeddedStore
-from crawlguide.store.frontier import Quota
 from crawlguide.store.memory import MemoryStore
+from crawlguide.store.quota import Quota
 
 from . import files
 from .crawling import DEFINITION, MAIN, Crawler

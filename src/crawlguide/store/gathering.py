@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core.columns import among
 from crawlguide.store.rows import QUEUED
+from crawlguide.store.withholding import withheld
 
 if TYPE_CHECKING:
-    from crawlguide.core.tables import I64, U64
+    from crawlguide.core.tables import I64, U64, Mask
     from crawlguide.core.types import Ask
     from crawlguide.store.frontier import Frontier
 
@@ -19,14 +21,18 @@ FOCUS_PER_HOST = 10
 
 def gathered(frontier: Frontier, ask: Ask, limit: int, until: float, per_host: int, also: U64 | None = None) -> I64:
     """The focus first, then the best, then those named in `also`; each once, of hosts that open by `until`."""
-    rows = frontier.best(limit, per_host, until)
+    rows = _best(frontier, limit, per_host, until)
     focus = _focus(frontier, ask, until)
     if len(focus):
-        rows = np.concatenate([focus, rows[~np.isin(rows, focus)]])
+        rows = np.concatenate([focus, rows[~_among(rows, focus)]])
     if also is not None and len(also):
         more = _waiting(frontier, also, until)
-        rows = np.concatenate([rows, more[~np.isin(more, rows)]])
+        rows = np.concatenate([rows, more[~_among(more, rows)]])
     return rows
+
+
+def _among(rows: I64, others: I64) -> Mask:
+    return among(rows.astype(np.uint64), others.astype(np.uint64))
 
 
 def _waiting(frontier: Frontier, ids: U64, until: float) -> I64:
@@ -50,5 +56,16 @@ def _focus(frontier: Frontier, ask: Ask, until: float) -> I64:
 
 
 def _opens(frontier: Frontier, host: int) -> float:
-    withheld = float(frontier.hosts.rows["withheld"][host])
-    return max(withheld, float(frontier.pace.opens[frontier.hosts.pace_row[host]]))
+    held = float(frontier.hosts.rows["withheld"][host])
+    return max(held, float(frontier.pace.opens[frontier.hosts.pace_row[host]]))
+
+
+def _best(frontier: Frontier, limit: int, per_host: int, until: float) -> I64:
+    """The best waiting rows of hosts that open by `until` and are not withheld longer, best first."""
+    while True:
+        found = frontier.queues.best(limit, per_host, until, frontier.pace.opens, frontier.hosts.pace_row)
+        rows = found.astype(np.int64)
+        held = withheld(frontier, rows, until) if frontier.any_withheld else np.zeros(0, np.int32)
+        if not len(held):
+            return rows
+        frontier.queues.shut(held, frontier.hosts.rows["withheld"][held])

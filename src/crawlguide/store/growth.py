@@ -1,4 +1,4 @@
-"""What a crawl that runs for months forgets: pages that were fetched or dropped long ago, or are too many."""
+"""What a crawl forgets: what it is told to, and pages that were fetched or dropped long ago, or are too many."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.store.rows import DONE, DROPPED
+from crawlguide.store import views
+from crawlguide.store.rows import DONE, DROPPED, LEASED
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I64
@@ -28,6 +29,15 @@ def sweep(frontier: Frontier, at: float) -> int:
         frontier.counts["forgotten"] += int(gone.sum())
         frontier.forget(rows[gone])
     return int(gone.sum())
+
+
+def purge(frontier: Frontier, state: str | None, host: str | None, start: int) -> int:
+    """Forget the matching rows among the next few, except leased ones; returns how many."""
+    rows = views.matching(frontier, state, host, start, start + views.SCANNED_AT_ONCE)
+    rows = rows[frontier.table["state"][rows] != LEASED]
+    if len(rows):
+        frontier.forget(rows)
+    return len(rows)
 
 
 def _past(frontier: Frontier, start: int) -> tuple[I64, F64]:

@@ -6,14 +6,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from crawlguide.core.errors import MalformedRequest, NotFound
+from crawlguide.core.errors import NotFound
 from crawlguide.core.telemetry import SILENT
-from crawlguide.store import discovery, gathering, growth, pacing, transfer, views
+from crawlguide.store import discovery, gathering, growth, leasing, pacing, ranking, transfer, views, withholding
 from crawlguide.store.links import joined
 from crawlguide.store.outcomes import Outcomes
-from crawlguide.store.rows import DONE, DROPPED, LEASED, QUEUED, STATES
+from crawlguide.store.rows import DONE, DROPPED, QUEUED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,10 +38,10 @@ if TYPE_CHECKING:
         UrlRecord,
     )
     from crawlguide.store.book import Book
-    from crawlguide.store.frontier import Frontier, Quota
+    from crawlguide.store.frontier import Frontier
     from crawlguide.store.pace import Pace
+    from crawlguide.store.quota import Quota
 
-COUNTED = ("asks", "assigned", "fetches", "failed", "relevant", "discovered", "evicted", "forgotten")
 CLEARED_AT_ONCE = 4  # ended answers, for each that is looked up: so they never pile up
 
 
@@ -86,6 +84,12 @@ class LocalStore:
     def _frontier(self, crawl: Crawl) -> Frontier:
         return self._book(crawl).frontier
 
+    def _known(self, crawl: Crawl, ids: U64) -> tuple[Frontier, I64]:
+        """The crawl's frontier, and the rows of those ids that it knows."""
+        frontier = self._frontier(crawl)
+        rows = frontier.index.find(ids)
+        return frontier, rows[rows >= 0]
+
     def _frontiers(self) -> list[Frontier]:
         return [book.frontier for book in self._books.values()]
 
@@ -108,7 +112,7 @@ class LocalStore:
         book = self._books.pop(crawl, None)
         if book is None:
             return False
-        book.frontier.end_leases(list(book.frontier.leases.by_row))
+        leasing.end(book.frontier, list(book.frontier.leases.by_row))
         book.frontier.hosts.leave()
         return True
 
@@ -122,18 +126,17 @@ class LocalStore:
         self, crawl: Crawl, ask: Ask, limit: int, horizon_s: float, per_host: int, also: U64 | None = None
     ) -> Batch:
         frontier = self._frontier(crawl)
-        frontier.wake(ask.at)
+        leasing.wake(frontier, ask.at)
         return views.batch(frontier, gathering.gathered(frontier, ask, limit, ask.at + horizon_s, per_host, also))
 
     async def open_hosts(
         self, crawl: Crawl, domain: str | None, until: float, limit: int, cursor: int
     ) -> tuple[list[str], int | None]:
-        frontier = self._frontier(crawl)
-        return views.open_hosts(frontier, domain, until, limit, cursor)
+        return views.open_hosts(self._frontier(crawl), domain, until, limit, cursor)
 
     async def reserve(self, crawl: Crawl, batch: Batch, terms: LeaseTerms) -> Grants:
         self._changing(terms.at)
-        return self._frontier(crawl).reserve(batch.id, terms)
+        return leasing.reserve(self._frontier(crawl), batch.id, terms)
 
     async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int) -> Recorded:
         self._changing(at)
@@ -143,7 +146,7 @@ class LocalStore:
 
     async def rank(self, crawl: Crawl, ids: U64, priority: F64) -> None:
         frontier = self._frontier(crawl)
-        frontier.rank(frontier.index.find(ids), priority)
+        ranking.rank(frontier, frontier.index.find(ids), priority)
 
     async def give(self, crawl: Crawl, ids: U64, given: F64) -> None:
         frontier = self._frontier(crawl)
@@ -151,36 +154,21 @@ class LocalStore:
         frontier.give(rows[rows >= 0], given[rows >= 0])
 
     async def look(self, crawl: Crawl, ids: U64) -> Batch:
-        frontier = self._frontier(crawl)
-        rows = frontier.index.find(ids)
-        return views.batch(frontier, rows[rows >= 0])
+        return views.batch(*self._known(crawl, ids))
 
     async def parents(self, crawl: Crawl, ids: U64) -> Paths:
-        frontier = self._frontier(crawl)
-        rows = frontier.index.find(ids)
-        return joined([frontier.parents(row) for row in rows[rows >= 0].tolist()])
+        frontier, rows = self._known(crawl, ids)
+        return joined([frontier.parents(row) for row in rows.tolist()])
 
     async def children(self, crawl: Crawl, ids: U64) -> Paths:
-        frontier = self._frontier(crawl)
-        rows = frontier.index.find(ids)
-        return joined([frontier.links.children(frontier.id_of(row)) for row in rows[rows >= 0].tolist()])
+        frontier, rows = self._known(crawl, ids)
+        return joined([frontier.links.children(frontier.id_of(row)) for row in rows.tolist()])
 
     async def withhold(self, crawl: Crawl, hosts: Sequence[str], until: F64) -> None:
-        frontier = self._frontier(crawl)
-        rows = frontier.hosts.rows_of(hosts)
-        frontier.queues.fit(0, len(frontier.hosts.rows))
-        frontier.hosts.rows["withheld"][rows] = until
-        frontier.any_withheld = True
-        frontier.queues.open(rows)
-        frontier.changes.hosts(rows)
+        withholding.withhold(self._frontier(crawl), hosts, until)
 
     async def admit(self, crawl: Crawl) -> None:
-        frontier = self._frontier(crawl)
-        held = np.flatnonzero(frontier.hosts.rows["withheld"][: frontier.hosts.end] > -np.inf).astype(np.int32)
-        frontier.hosts.rows["withheld"][held] = -np.inf
-        frontier.any_withheld = False
-        frontier.queues.open(held)
-        frontier.changes.hosts(held)
+        withholding.admit(self._frontier(crawl))
 
     async def schedule(self, crawl: Crawl, ids: U64, due: F64) -> None:
         frontier = self._frontier(crawl)
@@ -189,27 +177,25 @@ class LocalStore:
         frontier.postpone(rows[done], due[done])
 
     async def drop(self, crawl: Crawl, ids: U64, reason: str) -> None:
-        frontier = self._frontier(crawl)
-        rows = frontier.index.find(ids)
-        frontier.drop(rows[(rows >= 0) & (frontier.table["state"][rows] == QUEUED)], reason)
+        frontier, rows = self._known(crawl, ids)
+        frontier.drop(rows[frontier.table["state"][rows] == QUEUED], reason)
 
     async def revive(self, crawl: Crawl, ids: U64, deepest: int = -1) -> None:
-        frontier = self._frontier(crawl)
-        rows = frontier.index.find(ids)
-        frontier.revive(rows[(rows >= 0) & (frontier.table["state"][rows] == DROPPED)], deepest)
+        frontier, rows = self._known(crawl, ids)
+        frontier.revive(rows[frontier.table["state"][rows] == DROPPED], deepest)
 
     async def release(self, crawl: Crawl, crawler_id: str) -> int:
-        return self._frontier(crawl).release(crawler_id)
+        return leasing.release(self._frontier(crawl), crawler_id)
 
     async def held(self, crawl: Crawl, crawler_id: str, at: float) -> int:
         frontier = self._frontier(crawl)
-        frontier.wake(at)
+        leasing.wake(frontier, at)
         return frontier.leases.count(crawler_id)
 
     async def expire(self, crawl: Crawl, at: float) -> int:
         book = self._book(crawl)
         before = len(book.frontier.leases)
-        book.frontier.wake(at)
+        leasing.wake(book.frontier, at)
         book.answers.expire(at)
         book.told.expire(at)
         return before - len(book.frontier.leases)
@@ -225,15 +211,10 @@ class LocalStore:
         self._book(crawl).answers.put(key, answer, expires)
 
     async def state_get(self, crawl: Crawl, name: str) -> tuple[bytes, int] | None:
-        kept = self._book(crawl).states.get(name.encode())
-        return None if kept is None else (kept[8:], int.from_bytes(kept[:8], "big"))
+        return self._book(crawl).state(name)
 
     async def state_put(self, crawl: Crawl, name: str, state: bytes, version: int) -> bool:
-        known = await self.state_get(crawl, name)
-        if known is not None and known[1] >= version:
-            return False
-        self._book(crawl).states.put(name.encode(), version.to_bytes(8, "big") + state)
-        return True
+        return self._book(crawl).keep_state(name, state, version)
 
     async def count(self, crawl: Crawl, numbers: Mapping[str, int]) -> None:
         counts = self._frontier(crawl).counts
@@ -265,8 +246,7 @@ class LocalStore:
     async def scan(
         self, crawl: Crawl, state: str | None, host: str | None, limit: int, cursor: str | None
     ) -> tuple[list[UrlRecord], str | None]:
-        records, end = views.scan(self._frontier(crawl), state, host, limit, _start(cursor))
-        return records, None if end is None else str(end)
+        return views.scan(self._frontier(crawl), state, host, limit, cursor)
 
     async def count_above(self, crawl: Crawl, priority: float, cursor: int) -> tuple[int, int | None]:
         return views.count_above(self._frontier(crawl), priority, cursor)
@@ -291,13 +271,8 @@ class LocalStore:
     async def purge(self, crawl: Crawl, state: str | None, host: str | None) -> int:
         gone = 0
         for start in range(0, self._frontier(crawl).index.rows, views.SCANNED_AT_ONCE):
-            frontier = self._frontier(crawl)  # which may be deleted between the pieces
-            rows = views.matching(frontier, state, host, start, start + views.SCANNED_AT_ONCE)
-            rows = rows[frontier.table["state"][rows] != LEASED]
-            if len(rows):
-                frontier.forget(rows)
-                gone += len(rows)
-            await asyncio.sleep(0)  # others are served between the pieces of a long purge
+            gone += growth.purge(self._frontier(crawl), state, host, start)
+            await asyncio.sleep(0)  # others are served between the pieces of a long purge, and the crawl may be deleted
         return gone
 
     async def control(
@@ -314,27 +289,10 @@ class LocalStore:
         pacing.located(self._pace, self._frontiers(), host, address)
 
     async def wait(self, crawl: Crawl, at: float) -> float | None:
-        """The first of: a host opens, a row's hour comes, a lease ends."""
-        frontier = self._frontier(crawl)
-        if frontier.queues.any_open():
-            return 0.0
-        ends = (frontier.queues.next_opening(), frontier.queues.next_due(), frontier.leases.next_end())
-        instants = [end for end in ends if end is not None and end < np.inf]
-        return max(min(instants) - at, 0.0) if instants else None
+        return views.wait(self._frontier(crawl), at)
 
     async def stats(self, crawl: Crawl) -> Mapping[str, Any]:
-        frontier = self._frontier(crawl)
-        numbers = dict(zip(STATES[:3], frontier.states.tolist(), strict=False))
-        dropped = {reason: count for reason, count in frontier.dropped.items() if count}
-        return {**numbers, "dropped": dropped, "hosts": len(frontier.hosts)} | {k: frontier.counts[k] for k in COUNTED}
+        return views.stats(self._frontier(crawl))
 
     async def close(self) -> None:
         self._books.clear()
-
-
-def _start(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not cursor.isdecimal() or len(cursor) > 18:
-        raise MalformedRequest(f"cursor: expected one that an earlier page gave, got {cursor[:40]!r}", field="cursor")
-    return int(cursor)

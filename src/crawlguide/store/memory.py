@@ -9,9 +9,10 @@ from crawlguide.store import groups
 from crawlguide.store.book import Book
 from crawlguide.store.changes import Unwatched
 from crawlguide.store.expiring import Expiring
-from crawlguide.store.frontier import Frontier, Quota
+from crawlguide.store.frontier import Frontier
 from crawlguide.store.local import LocalStore
 from crawlguide.store.pace import Pace
+from crawlguide.store.quota import Quota
 from crawlguide.store.shelves import MemoryShelf, in_memory
 
 if TYPE_CHECKING:

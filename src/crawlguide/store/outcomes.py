@@ -9,6 +9,7 @@ import numpy as np
 
 from crawlguide.core.columns import texts
 from crawlguide.core.types import Recorded
+from crawlguide.store import leasing
 from crawlguide.store.kernels import told as kernels
 from crawlguide.store.kernels.evidence import UNKNOWN_RELEVANCE
 from crawlguide.store.rows import DONE, DROPPED, QUEUED
@@ -67,7 +68,7 @@ class Outcomes:
         if one.status < 0 and not one.error:
             return self._late(row, one.reward)
         if one.error == "released":
-            return None if self.frontier.give_back(row, self.crawler_id) else "not_leased"
+            return None if leasing.give_back(self.frontier, row, self.crawler_id) else "not_leased"
         if self._told_before(one):
             return "duplicate"
         self._fetched(one, row if row >= 0 else self._claim(one.id, one.url, one.host))
@@ -98,7 +99,7 @@ class Outcomes:
         self.frontier.counts["failed"] += failed
         if failed and _is_passing(one.status, one.error) and self._stays(row):
             return
-        self.frontier.finish(row)
+        leasing.finish(self.frontier, row)
         self.frontier.table["tries"][row] = 0
         self._judged(self._target(row, one), 0.0 if failed else one.relevance)
 
@@ -121,7 +122,7 @@ class Outcomes:
         table["depth"][target] = table["depth"][row] if new else min(table["depth"][row], table["depth"][target])
         table["max_depth"][target] = table["max_depth"][row] if new else table["max_depth"][target]
         self._note(target, one.status)
-        self.frontier.finish(target)
+        leasing.finish(self.frontier, target)
         self.frontier.pace.ended(int(self.frontier.hosts.pace_row[table["host"][target]]), self.at)
         return target
 
@@ -144,7 +145,7 @@ class Outcomes:
         table["tries"][row] += 1
         wait = min(FIRST_RETRY_S * 2.0 ** (int(table["tries"][row]) - 1), LONGEST_RETRY_S)
         here = np.array([row])
-        frontier.end_leases([row])
+        leasing.end(frontier, [row])
         frontier.queues.remove(here.astype(np.int32))
         frontier.move(here, QUEUED)
         frontier.postpone(here, np.array([self.at + wait]))

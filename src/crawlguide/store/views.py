@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlguide.core import urls
+from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.tables import Lookup
 from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts, UrlRecord
 from crawlguide.store.kernels.join import join
 from crawlguide.store.rows import DROPPED, FREE, LEASED, QUEUED, STATES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crawlguide.core.tables import F64, I64, Mask
     from crawlguide.store.frontier import Frontier
 
 SCANNED_AT_ONCE = 100_000
 HOSTS_AT_ONCE = 10_000
+COUNTED = ("asks", "assigned", "fetches", "failed", "relevant", "discovered", "evicted", "forgotten")
 
 
 def batch(frontier: Frontier, rows: I64) -> Batch:
@@ -60,15 +64,24 @@ def matching(frontier: Frontier, state: str | None, host: str | None, start: int
 
 
 def scan(
-    frontier: Frontier, state: str | None, host: str | None, limit: int, start: int
-) -> tuple[list[UrlRecord], int | None]:
-    """Up to `limit` matching rows from `start` on, looking at a bounded number; where to go on, None at the end."""
+    frontier: Frontier, state: str | None, host: str | None, limit: int, cursor: str | None
+) -> tuple[list[UrlRecord], str | None]:
+    """Up to `limit` matching rows from a cursor on, looking at a bounded number; where to go on, None at the end."""
+    start = _start(cursor)
     end = min(start + SCANNED_AT_ONCE, frontier.index.rows)
     rows = matching(frontier, state, host, start, end)
     if len(rows) > limit:
         rows, end = rows[:limit], int(rows[limit])
     records = [record(frontier, row) for row in rows.tolist()]
-    return records, end if end < frontier.index.rows else None
+    return records, str(end) if end < frontier.index.rows else None
+
+
+def _start(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or len(cursor) > 18:
+        raise MalformedRequest(f"cursor: expected one that an earlier page gave, got {cursor[:40]!r}", field="cursor")
+    return int(cursor)
 
 
 def count_above(frontier: Frontier, priority: float, start: int) -> tuple[int, int | None]:
@@ -77,6 +90,22 @@ def count_above(frontier: Frontier, priority: float, start: int) -> tuple[int, i
     table = frontier.table[start:end]
     above = int(np.count_nonzero((table["state"] == QUEUED) & (table["priority"] > priority)))
     return above, end if end < frontier.index.rows else None
+
+
+def stats(frontier: Frontier) -> Mapping[str, Any]:
+    """How many rows are in each state, and what was counted."""
+    numbers = dict(zip(STATES[:3], frontier.states.tolist(), strict=False))
+    dropped = {reason: count for reason, count in frontier.dropped.items() if count}
+    return {**numbers, "dropped": dropped, "hosts": len(frontier.hosts)} | {k: frontier.counts[k] for k in COUNTED}
+
+
+def wait(frontier: Frontier, at: float) -> float | None:
+    """Seconds until the first of: a host opens, a row's hour comes, a lease ends."""
+    if frontier.queues.any_open():
+        return 0.0
+    ends = (frontier.queues.next_opening(), frontier.queues.next_due(), frontier.leases.next_end())
+    instants = [end for end in ends if end is not None and end < np.inf]
+    return max(min(instants) - at, 0.0) if instants else None
 
 
 def hosts(frontier: Frontier, limit: int) -> tuple[Hosts, I64, F64]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from crawlguide.store import groups
 from crawlguide.store.embedded.store import EmbeddedStore
-from crawlguide.store.frontier import Quota
+from crawlguide.store.quota import Quota
 
 __all__ = ["EmbeddedStore", "build"]
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from crawlguide.core.tables import I64
     from crawlguide.store.embedded.format import Reader
-    from crawlguide.store.frontier import Quota
     from crawlguide.store.groups import Sharing
+    from crawlguide.store.quota import Quota
 
 FORMAT, NEXT_OWNER = b"format", b"next_owner"
 
