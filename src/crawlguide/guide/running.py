@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from crawlguide.guide.composition import Assembled
     from crawlguide.policy.profile import Profile
     from crawlguide.policy.rules.engine import Engine
+
+
+Kind = TypeVar("Kind")
 
 
 class Record(msgspec.Struct):
@@ -96,10 +99,7 @@ def running(
 ) -> Running:
     """Build everything else that a definition asks for; raises `MalformedRequest` for what cannot be built."""
     definition, whole = record.definition, strategy.whole
-    bans, weights, policy = banned.build(definition), weighing(definition), definition.policy
-    rules = _filters(filters, definition, copies or Copies(), engine)
-    inside = next((rule for rule in rules if isinstance(rule, scope.Scope)), None) or scope.build(definition)
-    robots = next((rule for rule in rules if isinstance(rule, Robots)), None)
+    weights, rules = weighing(definition), _filters(filters, definition, copies or Copies(), engine)
     judge = Judge(definition.goal) if definition.goal else None
     learner = whole if whole.learns else None
     return Running(
@@ -112,26 +112,37 @@ def running(
         filters=rules,
         filters_applied=[f"{rule.name}_ok" for rule in rules],
         forbidding=tuple(rule.name for rule in rules if rule.refusal in ("forbid", "either")),
-        rules=Rules(
-            judge=lambda fetch: judged(fetch, judge),
-            verdict=lambda host: None if inside.covers(host) else inside.name,
-            max_depth=definition.limits.max_depth or -1,
-            bans=bans.rule if bans else None,
-            priorities=weights.urls,
-            follows=lambda fetch, url: wanted.follows(policy, fetch) and robots_meta.follows(robots, fetch, url),
-            keeps=lambda fetch, url: robots_meta.keeps(robots, fetch, url),
-            seers=tuple(rule for rule in rules if isinstance(rule, Sees)),
-            seeded=inside.homes.add,
-        ),
+        rules=_intake(definition, rules, judge, weights),
         hearing=tuple(rule for rule in rules if isinstance(rule, Hears)),
         until=instant(definition.limits.until),
         weighing=weights,
         crawlers=crawlers.build(definition),
         rewards=Rewards(definition.goal.reward) if learner is not None else None,
-        robots=robots,
-        domains=next((rule for rule in rules if isinstance(rule, Domains)), None),
-        operator=next((rule for rule in rules if isinstance(rule, OperatorRules)), None),
+        robots=_first(Robots, rules),
+        domains=_first(Domains, rules),
+        operator=_first(OperatorRules, rules),
     )
+
+
+def _intake(definition: Definition, filters: Sequence[Filter], judge: Judge | None, weights: Weighing) -> Rules:
+    """What holds for everything that comes in."""
+    bans, policy, robots = banned.build(definition), definition.policy, _first(Robots, filters)
+    inside = _first(scope.Scope, filters) or scope.build(definition)
+    return Rules(
+        judge=lambda fetch: judged(fetch, judge),
+        verdict=lambda host: None if inside.covers(host) else inside.name,
+        max_depth=definition.limits.max_depth or -1,
+        bans=bans.rule if bans else None,
+        priorities=weights.urls,
+        follows=lambda fetch, url: wanted.follows(policy, fetch) and robots_meta.follows(robots, fetch, url),
+        keeps=lambda fetch, url: robots_meta.keeps(robots, fetch, url),
+        seers=tuple(rule for rule in filters if isinstance(rule, Sees)),
+        seeded=inside.homes.add,
+    )
+
+
+def _first(kind: type[Kind], filters: Sequence[Filter]) -> Kind | None:
+    return next((rule for rule in filters if isinstance(rule, kind)), None)
 
 
 def _filters(names: Sequence[str], definition: Definition, copies: Copies, engine: Engine | None) -> tuple[Filter, ...]:
