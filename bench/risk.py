@@ -1,6 +1,6 @@
 """What the correction of risk by a crawl's own outcomes is worth, on domains that the model never saw.
 
-    python bench/risk.py urls.parquet [--good links.parquet ...]
+    python bench/risk.py --labelled urls.parquet [--good links.parquet ...]
 
 The labelled URLs are judged one after the other, in random order, each by a model that was fitted without its domain.
 What is judged to be less risky than the threshold is fetched, and its outcome is heard before the next is judged: a
@@ -10,15 +10,13 @@ malicious one turns out bad (blocked, gone) with the probability `caught`, a goo
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crawlguide.core import urls as addresses
 from crawlguide.policy.risk.outcomes import Outcomes
-from crawlguide.training.risk import examples, measuring
+from crawlguide.training.risk import measuring, options
 from crawlguide.training.risk.fitting import calibrated
 
 if TYPE_CHECKING:
@@ -30,15 +28,9 @@ CASES = ((1.0, 0.0), (0.5, 0.05), (0.2, 0.1))  # caught, dead
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("labelled", type=Path)
-    parser.add_argument("--good", type=Path, action="append", default=[])
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    given = options.parser(__doc__).parse_args()
     chance = np.random.default_rng(given.seed)
-    known = examples.labelled(given.labelled)
-    for path in given.good:
-        known += examples.good(path, chance)
+    known = options.known(given, chance)
     sums = measuring.unseen_domains(known, given.seed)
     slope, offset = calibrated(sums, known.label)
     odds = slope * sums + offset

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, U64
     from crawlguide.core.types import Batch
 
+TIE = 1e-6  # how much such a number counts where it only says which of equals goes first
+
 
 @dataclass(frozen=True)
 class First:
@@ -45,7 +47,12 @@ class Shuffled:
     version: str = "shuffled-1"
 
     def predict(self, batch: Batch) -> F64:
-        return mixed(batch.id ^ np.uint64(self.seed)) / 2.0**64
+        return drawn_once(batch.id, self.seed)
+
+
+def drawn_once(ids: U64, seed: int) -> F64:
+    """A number in 0…1 for each URL: the same for the same seed."""
+    return mixed(ids ^ np.uint64(seed)) / 2.0**64
 
 
 def mixed(bits: U64) -> U64:

@@ -15,6 +15,7 @@ import numpy as np
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.tables import rows_of
 from crawlguide.predictors.arms.book import Book, Kind
+from crawlguide.predictors.arms.examples import examples
 from crawlguide.predictors.arms.traits import NAMES, traits
 from crawlguide.predictors.draws import gamma
 from crawlguide.predictors.ridge import Ridge
@@ -43,39 +44,29 @@ class Bandit:
 
     def remember(self, notebook: Notebook) -> None:
         self._model = Ridge(notebook, f"{self._kind.prefix}model", [FIRST.get(name, 0.0) for name in NAMES], TRUST)
-        self._book = Book(self._kind, notebook, self._key)
+        self._book = Book(self._kind, notebook, self._key, self._worth)
 
     def predict(self, batch: Batch) -> F64:
-        rows = self._book.rows(batch.id)
-        return self._book.lined_up(self._worth(rows), batch, rows)
+        return self._book.predict(batch)
 
     def given(self, batch: Batch) -> None:
         self._book.given(batch)
 
     def learn(self, lesson: Lesson) -> U64:
-        book = self._book
-        before = book.rows(lesson.fetches.id)
-        x = self._traits(before)  # as they were when it was decided, or little later
-        heard = book.hear(lesson)
-        used = (before >= 0) & ~np.isnan(heard.reward) & ~heard.late
-        self._model.learn(x[used], heard.reward[used])
-        book.crawl["updates"] += np.count_nonzero(used)
-        tried = np.unique(np.concatenate([book.urls["arm"][before[used]], self._round()]))
+        book, told = self._book, examples(self._book, lesson)
+        self._model.learn(told.x, told.reward)
+        book.crawl["updates"] += len(told.reward)
+        tried = np.unique(np.concatenate([told.tried, self._round()]))
         stirred = tried[self._drawn(tried)]
-        arms = np.union1d(heard.arms, tried)
+        arms = np.union1d(told.arms, tried)
         return book.settled(arms, np.isin(arms, stirred))
 
     def stats(self) -> Mapping[str, float]:
         return {"arms": self._book.many, "updates": int(self._book.crawl["updates"])}
 
-    def _traits(self, rows: I64) -> F64:
-        return traits(self._book, np.maximum(rows, 0)) if self._book.many else np.zeros((len(rows), len(NAMES)))
-
     def _worth(self, rows: I64) -> F64:
         """Of rows that are known; of the others it does not matter."""
-        if not self._book.many:
-            return np.zeros(len(rows))
-        x = self._traits(rows)
+        x = traits(self._book, rows)
         if self._linucb:
             value = self._model.mean(x) + self._exploration * self._model.width(x)
         else:
@@ -84,7 +75,7 @@ class Bandit:
         return positive(value)
 
     def _key(self, rows: I64) -> F64:
-        return positive(self._model.mean(self._traits(rows)))
+        return positive(self._model.mean(traits(self._book, rows)))
 
     def _round(self) -> I64:
         """The arms whose turn it is to be drawn anew, whether anything was learned of them or not."""

@@ -52,15 +52,14 @@ class Groups:
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
-        self._book = Book(self._kind, notebook, self._key)
+        self._book = Book(self._kind, notebook, self._key, self._worth)
         self._table = Table(notebook.sheet(f"{self._kind.prefix}q", CELL), self._kind.memory)
         self._hosts = Known(notebook.sheet(f"{self._kind.prefix}hosts", HOST))
         if self._book.blank:
             self._book.crawl["epsilon"] = self._chances.epsilon
 
     def predict(self, batch: Batch) -> F64:
-        rows = self._book.rows(batch.id)
-        return self._book.lined_up(self._worth(rows), batch, rows)
+        return self._book.predict(batch)
 
     def given(self, batch: Batch) -> None:
         self._book.given(batch)
@@ -98,8 +97,6 @@ class Groups:
 
     def _worth(self, rows: I64) -> F64:
         """Of rows that are known; of the others it does not matter."""
-        if not self._book.many:
-            return np.zeros(len(rows))
         urls = self._book.urls
         value: F64 = (self._quality(urls["arm"][rows]) + urls["key"][rows]) / 3.0
         return value

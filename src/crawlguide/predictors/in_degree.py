@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from crawlguide.predictors.arrival import mixed
+from crawlguide.predictors.arrival import TIE, drawn_once
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64
     from crawlguide.core.types import Batch
-
-TIE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -22,6 +18,6 @@ class InDegree:
     version: str = "in-degree-1"
 
     def predict(self, batch: Batch) -> F64:
-        tie = mixed(batch.id ^ np.uint64(self.seed)) / 2.0**64
+        tie = drawn_once(batch.id, self.seed)
         value: F64 = (batch.parents + TIE * tie) / (batch.parents + 10.0)
         return value

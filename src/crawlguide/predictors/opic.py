@@ -11,7 +11,7 @@ import numpy as np
 
 from crawlguide.core.kernels import I64, kernel, nothing, records
 from crawlguide.core.notebook import Notebook
-from crawlguide.predictors.arrival import mixed
+from crawlguide.predictors.arrival import TIE, drawn_once
 from crawlguide.predictors.known import Known
 
 if TYPE_CHECKING:
@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 ACCOUNT = np.dtype([("id", np.uint64), ("cash", np.float64)])
 ACCOUNTS = records(ACCOUNT)
 HALF = 1e-4  # the cash of a URL whose value is 1/2
-TIE = 1e-6
 
 
 class Opic:
     version = "opic-1"
 
     def __init__(self, seed: int) -> None:
-        self._seed = np.uint64(seed)
+        self._seed = seed
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
@@ -41,7 +40,7 @@ class Opic:
         rows = self._known.find(batch.id)
         cash = np.zeros(len(batch))
         cash[rows >= 0] = self._known.records["cash"][rows[rows >= 0]]
-        tie = TIE * (mixed(batch.id ^ self._seed) / 2.0**64)
+        tie = TIE * drawn_once(batch.id, self._seed)
         value: F64 = cash / (cash + HALF) * (1.0 - TIE) + tie * np.minimum(cash / HALF, 1.0)
         return value
 

@@ -17,7 +17,7 @@ import numpy as np
 from crawlguide.core.kernels import I32, kernel, nothing, one_i64, part, records
 from crawlguide.core.kernels import I64 as NUMBERS
 from crawlguide.core.notebook import Notebook
-from crawlguide.predictors.arrival import mixed
+from crawlguide.predictors.arrival import TIE, drawn_once
 from crawlguide.predictors.known import Known
 
 if TYPE_CHECKING:
@@ -46,14 +46,13 @@ MOST_LINKS = 10_000  # of a page
 VISITED = 4_096  # pages looked at for that
 LITTLE = 0.05  # of its rank: a page that owes no more waits until it does
 MOVED = 1.05  # times the rank it had before: then a URL is ranked anew
-TIE = 1e-6
 
 
 class PageRank:
     version = "pagerank-1"
 
     def __init__(self, seed: int) -> None:
-        self._seed = np.uint64(seed)
+        self._seed = seed
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
@@ -68,7 +67,7 @@ class PageRank:
         rows = self._known.find(batch.id)
         rank = np.full(len(batch), 1.0 - FOLLOWED)
         rank[rows >= 0] = self._known.records["rank"][rows[rows >= 0]]
-        rank *= 1.0 + TIE * (mixed(batch.id ^ self._seed) / 2.0**64)
+        rank *= 1.0 + TIE * drawn_once(batch.id, self._seed)
         value: F64 = rank / (rank + 1.0)
         return value
 

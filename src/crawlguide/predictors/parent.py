@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.predictors.arrival import mixed
+from crawlguide.predictors.arrival import TIE, drawn_once
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64
     from crawlguide.core.types import Batch
-
-TIE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,6 @@ class Mean:
     version: str = "parent-mean-1"
 
     def predict(self, batch: Batch) -> F64:
-        tie = mixed(batch.id ^ np.uint64(self.seed)) / 2.0**64
+        tie = drawn_once(batch.id, self.seed)
         value: F64 = batch.parent_sum / np.maximum(batch.parents, 1.0) * (1.0 - TIE) + TIE * tie
         return value

@@ -16,6 +16,7 @@ from crawlguide.core.kernels import F64 as FLOATS
 from crawlguide.core.kernels import kernel, matrix, nothing, one_f64
 from crawlguide.core.notebook import Notebook
 from crawlguide.predictors.arms.book import Book, Kind
+from crawlguide.predictors.arms.examples import examples
 from crawlguide.predictors.arms.traits import NAMES, traits
 
 if TYPE_CHECKING:
@@ -39,35 +40,26 @@ class Scorer:
     def remember(self, notebook: Notebook) -> None:
         self._model = notebook.sheet(f"{self._kind.prefix}model", WEIGHTS)
         self._model.fit(1)
-        self._book = Book(self._kind, notebook, self._worth)
+        self._book = Book(self._kind, notebook, self._worth, self._worth)
 
     def predict(self, batch: Batch) -> F64:
-        rows = self._book.rows(batch.id)
-        return self._book.lined_up(self._worth(rows), batch, rows)
+        return self._book.predict(batch)
 
     def given(self, batch: Batch) -> None:
         self._book.given(batch)
 
     def learn(self, lesson: Lesson) -> U64:
-        book, model = self._book, self._model.rows[0]
-        before = book.rows(lesson.fetches.id)
-        x = self._traits(before)  # as they were when it was decided, or little later
-        heard = book.hear(lesson)
-        used = (before >= 0) & ~np.isnan(heard.reward) & ~heard.late
-        step(model["weights"], x[used], heard.reward[used], self._learning_rate, self._decay)
-        model["examples"] += np.count_nonzero(used)
+        told, model = examples(self._book, lesson), self._model.rows[0]
+        step(model["weights"], told.x, told.reward, self._learning_rate, self._decay)
+        model["examples"] += len(told.reward)
         self._model.changed(np.zeros(1, np.int64))
-        fetched = np.unique(book.urls["arm"][before[used]])
-        return book.settled(heard.arms, np.isin(heard.arms, fetched))
+        return self._book.settled(told.arms, np.isin(told.arms, told.tried))
 
     def stats(self) -> Mapping[str, float]:
         return {"arms": self._book.many, "updates": int(self._model.rows["examples"][0])}
 
-    def _traits(self, rows: I64) -> F64:
-        return traits(self._book, np.maximum(rows, 0)) if self._book.many else np.zeros((len(rows), len(NAMES)))
-
     def _worth(self, rows: I64) -> F64:
-        x, model = self._traits(rows), self._model.rows[0]
+        x, model = traits(self._book, rows), self._model.rows[0]
         seen = 1.0 / (1.0 + np.exp(-(x @ model["weights"]))) if model["examples"] >= ENOUGH else 0.5
         value: F64 = (1.0 - PARENT) * seen + PARENT * x[:, NAMES.index("best_page")]
         return value

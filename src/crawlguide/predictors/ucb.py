@@ -38,11 +38,10 @@ class Ucb:
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
-        self._book = Book(self._kind, notebook, self._key)
+        self._book = Book(self._kind, notebook, self._key, self._worth)
 
     def predict(self, batch: Batch) -> F64:
-        rows = self._book.rows(batch.id)
-        return self._book.lined_up(self._worth(rows), batch, rows)
+        return self._book.predict(batch)
 
     def given(self, batch: Batch) -> None:
         self._book.given(batch)
@@ -59,8 +58,6 @@ class Ucb:
         return {"arms": self._book.many, "updates": int(self._book.crawl["plays"])}
 
     def _worth(self, rows: I64) -> F64:
-        if not self._book.many:
-            return np.zeros(len(rows))
         urls = self._book.urls
         index: F64 = self._index(rows_of(self._book.arms, urls["arm"][rows])) + urls["key"][rows]
         value: F64 = index / (1.0 + index)

@@ -15,6 +15,7 @@ import numpy as np
 from crawlguide.core import urls as addresses
 from crawlguide.core.events import happened
 from crawlguide.core.recall import Recall
+from crawlguide.policy.off import Off
 from crawlguide.policy.risk.model import Model, shipped
 from crawlguide.policy.risk.outcomes import SHEETS, Outcomes
 from crawlguide.policy.risk.recalling import recall
@@ -31,20 +32,6 @@ if TYPE_CHECKING:
 def score(urls: Sequence[str]) -> F32:
     """How likely each URL is malicious, from 0 to 1, by what it looks like."""
     return shipped().probabilities([addresses.canonical(url) for url in urls])
-
-
-@dataclass(frozen=True)
-class Off:
-    """`policy.risk_threshold` is 1."""
-
-    name: str = "risk"
-    refusal: str = "pass"
-
-    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
-        return np.ones(len(batch), np.bool_)
-
-    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
-        return "policy.risk_threshold is 1"
 
 
 @dataclass
@@ -129,4 +116,4 @@ def _leaves(to: str, page: str) -> bool:
 
 def build(definition: Definition) -> Risk | Off:
     threshold = definition.policy.risk_threshold
-    return Risk(threshold, shipped()) if threshold < 1 else Off()
+    return Risk(threshold, shipped()) if threshold < 1 else Off("risk", "policy.risk_threshold is 1")

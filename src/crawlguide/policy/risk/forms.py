@@ -11,6 +11,7 @@ from crawlguide.core import urls as addresses
 from crawlguide.core.kernels import I64 as NUMBERS
 from crawlguide.core.kernels import U8 as OUT
 from crawlguide.core.kernels import Bytes, kernel, matrix_i64, nothing, part
+from crawlguide.core.letters import find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,14 +38,6 @@ def formed(urls: Sequence[str]) -> tuple[U8, I64]:
 def _domain_size(authority: str) -> int:
     """Letters of the registrable domain."""
     return len(addresses.domain_of(addresses.queue(f"http://{authority}/")))
-
-
-@part
-def find(text, start, end, byte):  # type: ignore[no-untyped-def]
-    """Where a byte stands first; `end`: nowhere."""
-    while start < end and text[start] != byte:
-        start += 1
-    return start
 
 
 @part

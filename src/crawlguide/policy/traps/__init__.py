@@ -15,6 +15,7 @@ import numpy as np
 from crawlguide.core import urls as addresses
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.recall import Recall
+from crawlguide.policy.off import Off
 from crawlguide.policy.traps import kernels, lessons
 from crawlguide.policy.traps.novelty import Novelty
 from crawlguide.policy.traps.reading import Reading, read
@@ -114,20 +115,6 @@ class Memory:
         return datetime.fromtimestamp(self.at, UTC).year if self.at > FIRST_CREDIBLE else None
 
 
-@dataclass(frozen=True)
-class Off:
-    """The crawl does not want it."""
-
-    name: str = lessons.NAME
-    refusal: str = "pass"
-
-    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
-        return np.ones(len(batch), np.bool_)
-
-    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
-        return "policy.traps is off"
-
-
 @dataclass
 class Traps:
     patterns: Patterns
@@ -210,4 +197,4 @@ class Traps:
 def build(definition: Definition) -> Traps | Off:
     policy = definition.policy
     patterns = Patterns(policy.trap_patterns, "policy.trap_patterns")  # wrong ones are refused in any case
-    return Traps(patterns) if policy.traps else Off()
+    return Traps(patterns) if policy.traps else Off(lessons.NAME, "policy.traps is off")

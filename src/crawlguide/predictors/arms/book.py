@@ -59,10 +59,13 @@ class Heard:
 
 
 class Book:
-    """Goes on from what lies in a notebook, and writes into it. `key` says where URLs stand in their arm, from 0."""
+    """Goes on from what lies in a notebook, and writes into it.
 
-    def __init__(self, kind: Kind, notebook: Notebook, key: Callable[[I64], F64]) -> None:
-        self._kind, self._key = kind, key
+    `key` says where URLs stand in their arm, from 0; `worth` what they are worth among those of all arms.
+    """
+
+    def __init__(self, kind: Kind, notebook: Notebook, key: Callable[[I64], F64], worth: Callable[[I64], F64]) -> None:
+        self._kind, self._key, self._worth = kind, key, worth
         self._urls = Known(notebook.sheet(f"{kind.prefix}urls", URL))
         self._arms = Known(notebook.sheet(f"{kind.prefix}arms", ARM))
         self._crawl = notebook.sheet(f"{kind.prefix}all", CRAWL)
@@ -155,12 +158,13 @@ class Book:
             rows[self.urls["arm"][rows] < 0] = -1  # of an unknown URL that is some record or other, and no matter
         return rows
 
-    def lined_up(self, worth: F64, batch: Batch, rows: I64) -> F64:
-        """The value of each row of a batch, given what it is worth: in line, at the front, or behind all others."""
+    def predict(self, batch: Batch) -> F64:
+        """The value of each row of a batch: what it is worth in line, at the front, or behind all others."""
         stranger: F64 = STRANGER * (batch.parent_sum + 0.5) / (batch.parents + 2.0)
         if not self.many:
             return stranger
-        urls = rows_of(self.urls, rows)
+        rows = self.rows(batch.id)
+        worth, urls = self._worth(rows), rows_of(self.urls, rows)
         lying = (urls["state"] == WAITING) & (urls["key"] < self.arms["floor"][urls["arm"]])
         value = np.where(lying, LYING * np.minimum(urls["key"], 1.0), worth)
         value = np.where(urls["front"] == 1, 1.0 - LYING * (1.0 - worth), value)

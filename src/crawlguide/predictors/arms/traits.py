@@ -32,9 +32,10 @@ NAMES = (
 
 
 def traits(book: Book, rows: I64) -> F64:
-    """A row of traits for each row of the book."""
-    found = np.empty((len(rows), len(NAMES)))
-    describe(book.urls, book.arms, rows, found)
+    """A row of traits for each row of the book; of -1 they are somebody else's, and do not matter."""
+    found = np.zeros((len(rows), len(NAMES)))
+    if book.many:
+        describe(book.urls, book.arms, np.maximum(rows, 0), found)
     return found
 
 

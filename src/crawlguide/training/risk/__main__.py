@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -10,23 +9,15 @@ import numpy as np
 
 from crawlguide.core.errors import ConfigError
 from crawlguide.policy.risk.model import SHIPPED
-from crawlguide.training.risk import examples, exporting, measuring
+from crawlguide.training.risk import exporting, measuring, options
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m crawlguide.training.risk", description=__doc__)
-    parser.add_argument("--labelled", type=Path, required=True, help="Parquet: url, label (1: malicious), source")
-    parser.add_argument(
-        "--good", type=Path, action="append", default=[], help="more good URLs: .txt, or Parquet with url"
-    )
+    parser = options.parser(__doc__, "python -m crawlguide.training.risk")
     parser.add_argument("--out", type=Path, default=SHIPPED, help="where the model goes")
     parser.add_argument("--onnx", type=Path, help="where it goes as an ONNX file as well")
-    parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    chance = np.random.default_rng(given.seed)
-    known = examples.labelled(given.labelled)
-    for path in given.good:
-        known += examples.good(path, chance)
+    known = options.known(given, np.random.default_rng(given.seed))
     collections = np.unique(known.source[known.label == 0]).tolist()
     for source in collections if len(collections) > 1 else ():
         label, sums = measuring.unseen_source(known, source, given.seed)
