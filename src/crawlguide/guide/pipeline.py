@@ -95,7 +95,7 @@ class Pipeline:
         ids = None
         if running.explorer is not None:
             ids, hosts = running.explorer.also(ask, ask.budget.max_urls)
-            ask = replace(ask, focus=ask.focus | hosts)
+            ask = replace(ask, focus=ask.focus | hosts) if hosts else ask
         for _ in range(LOOKS):
             batch = await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, ids)
             if running.learner is None or len(batch) < limit:  # priorities do not move, or this is all there is
@@ -217,11 +217,12 @@ class Worth(NamedTuple):
 def weighed(running: Running, batch: Batch, opinion: Opinion) -> Worth:
     """What the predictors say, weighed by the rules; except where a person set the priority by hand."""
     weighing, free = running.weighing, np.isnan(batch.given)
-    value = np.where(free, weighing.weighed(opinion.value, batch), batch.given)
-    hope = np.zeros(len(batch))
-    if opinion.hope is not None:
-        hope = np.where(free, weighing.weighed(opinion.hope, batch), 0.0)
-    waits = value if opinion.waits is None else np.where(free, weighing.weighed(opinion.waits, batch), batch.given)
+    value = weighing.weighed(opinion.value, batch)
+    hope = np.zeros(len(batch)) if opinion.hope is None else weighing.weighed(opinion.hope, batch)
+    waits = value if opinion.waits is None else weighing.weighed(opinion.waits, batch)
+    if not free.all():
+        value, waits = np.where(free, value, batch.given), np.where(free, waits, batch.given)
+        hope = np.where(free, hope, 0.0)
     return Worth(value, hope, waits if opinion.hope is None else waits + hope)
 
 

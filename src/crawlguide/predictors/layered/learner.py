@@ -119,7 +119,7 @@ class Layered:
                 self._draw(*found)
             memory.crawl.changed(FIRST)
         names, rows = found
-        return Also(np.concatenate([memory.links.rows["id"][rows] if rows else NOTHING, said]), frozenset(names))
+        return Also(np.concatenate([memory.links.rows["id"][rows], said]) if rows else said, frozenset(names))
 
     def _draw(self, names: list[str], rows: list[int]) -> None:
         """A host or a page, in turn as chance has it; a host where no page has links that wait."""
@@ -168,7 +168,7 @@ class Layered:
         rows, chosen = rows[rows >= 0], chosen[rows >= 0]
         memory.links.rows["chosen"][rows] = chosen
         evidence.give(rows, memory.links.rows, memory.pages.rows, memory.places.rows)
-        memory.told(rows, rows[:0], rows[:0])
+        memory.told_around(rows)
 
     def stats(self) -> Mapping[str, float]:
         """What `/v1/stats` shows."""

@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawlguide.predictors.layered import settling
+from crawlguide.predictors.layered import changes, settling
 from crawlguide.predictors.layered.records import (
     COLUMNS,
     CRAWL,
     EXAMPLE,
     GIVEN,
     HOST,
+    LEVELS,
     LINK,
     MEANING,
     PAGE,
+    PARENTS,
     PLACE,
     TASTE,
     VOCABULARY,
     WEIGHT,
+    WORDS,
 )
 from crawlguide.store.index import Index
 
@@ -136,25 +139,27 @@ class Memory:
 
     def told(self, links: I64, pages: I64, taught: I64) -> None:
         """Of these links something was learned, `taught` are those whose words and places were."""
-        rows, used = self.links.rows, self.pages.used
-        self.links.changed(links)
-        parents = rows["parents"][links].ravel().astype(np.int64)
-        around = np.concatenate([pages, parents, rows["finder"][links].astype(np.int64)])
-        self.pages.changed(around[(around >= 0) & (around < used)])
-        self.told_places(np.concatenate([links, taught]))
-        said = np.arange(rows["words"].shape[1]) < rows["spoken"][taught][:, None]
-        words = rows["words"][taught][said].astype(np.int64)
+        self.told_around(links)
+        self.pages.changed(pages[pages >= 0])
+        self.told_places(taught)
+        words = np.empty(WORDS * len(taught), np.int64)
+        words = words[: changes.words_of(taught, self.links.rows, words)]
         self.words.changed(words)
         self.hub_words.changed(words)
-        self.dense.changed(np.arange(self.dense.used))
-        self.hub.changed(np.arange(self.hub.used))
-        self.taste.changed(np.arange(self.taste.used))
+        for sheet in (self.dense, self.hub, self.taste):
+            sheet.changed(np.arange(sheet.used))
         self.crawl.changed(FIRST)
 
+    def told_around(self, links: I64) -> None:
+        """What is known of these links has changed, with the pages that lead to them and the places they lie in."""
+        pages = np.empty((PARENTS + 1) * len(links), np.int64)
+        self.links.changed(links)
+        self.pages.changed(pages[: changes.pages_of(links, self.links.rows, self.pages.used, pages)])
+        self.told_places(links)
+
     def told_places(self, links: I64) -> None:
-        rows = self.links.rows
-        inside = np.arange(rows["places"].shape[1]) < rows["levels"][links][:, None]
-        self.places.changed(rows["places"][links][inside].astype(np.int64))
+        places = np.empty(LEVELS * len(links), np.int64)
+        self.places.changed(places[: changes.places_of(links, self.links.rows, LEVELS, places)])
 
     def told_examples(self, before: int) -> None:
         after = int(self.crawl.rows["examples"][0])
