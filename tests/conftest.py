@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import signal
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from crawlguide.cli import main
 from tests.browsing import CHROMIUM
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from playwright.sync_api import Browser
 
@@ -23,6 +26,27 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     report = yield
     report.sections = [(name, said.encode(errors="backslashreplace").decode()) for name, said in report.sections]
     return report
+
+
+@pytest.fixture
+def here(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a command to its end, in this process: one of its own would only cost the time to load.
+
+    `stdin` is what it reads.
+    """
+
+    def run(*words: object, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr("sys.argv", ["crawlguide", *map(str, words)])
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin.encode()))))
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = int(ended.value.code or 0)
+        return subprocess.CompletedProcess(list(map(str, words)), code, *capfd.readouterr())
+
+    return run
 
 
 @pytest.fixture(scope="module")

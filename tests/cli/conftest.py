@@ -1,8 +1,7 @@
-"""The command line in this process, where a process of its own would only cost the time to load; and a real server."""
+"""Commands on plain ground, and a real server."""
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 from functools import cache
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawlguide.cli import app, main
+from crawlguide.cli import app
 from tests.gateway.conftest import Served, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 Ended = subprocess.CompletedProcess[str]
 NAMES = count()
@@ -31,21 +30,6 @@ def plain_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    """Run a command to its end; `stdin` is what it reads."""
-
-    def run(*words: object, stdin: str = "") -> Ended:
-        monkeypatch.setattr("sys.argv", ["crawlguide", *map(str, words)])
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin.encode()))))
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Ended(list(map(str, words)), int(ended.value.code or 0), *capfd.readouterr())
-
-    return run
 
 
 @pytest.fixture(scope="session")

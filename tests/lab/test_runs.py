@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,14 +31,20 @@ WHERE = "synthetic:seed=3,pages=300,hosts=6,topics=4"
 WEB: Web = synthetic.parsed(WHERE)
 TASK = WEB.tasks()[0]
 SHORT = Settings(budget=100)
-LAB = [sys.executable, "-m", "crawlguide", "lab", "run", "--web", WHERE, "--budget", "60", "--quick"]
+LAB = ["lab", "run", "--web", WHERE, "--budget", "60", "--quick"]
+Lab = Callable[..., str]
 
 
-def lab(*words: str, ends: int = 0) -> str:
+@pytest.fixture
+def lab(here: Callable[..., subprocess.CompletedProcess[str]]) -> Lab:
     """What the command prints."""
-    done = subprocess.run([*LAB, *words], capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == ends, done.stderr
-    return done.stdout + done.stderr
+
+    def run(*words: str, ends: int = 0) -> str:
+        done = here(*LAB, *words)
+        assert done.returncode == ends, done.stderr
+        return done.stdout + done.stderr
+
+    return run
 
 
 def test_a_run_leaves_one_place_for_every_fetch() -> None:
@@ -164,7 +171,7 @@ def test_tasks_that_the_web_does_not_have_are_refused() -> None:
         runs.named_tasks(WEB, ["nothing"])
 
 
-def test_the_command_prints_a_table_and_writes_what_it_found(tmp_path: Path) -> None:
+def test_the_command_prints_a_table_and_writes_what_it_found(lab: Lab, tmp_path: Path) -> None:
     out, page = tmp_path / "out.json", tmp_path / "out.html"
     printed = lab("--policies", "random,relational,oracle", "--json", str(out), "--html", str(page))
     assert "relational" in printed
@@ -176,7 +183,7 @@ def test_the_command_prints_a_table_and_writes_what_it_found(tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.html", "out.json"]  # nothing else is left
 
 
-def test_the_command_gives_the_same_document_twice_but_for_times(tmp_path: Path) -> None:
+def test_the_command_gives_the_same_document_twice_but_for_times(lab: Lab, tmp_path: Path) -> None:
     documents = []
     for name in ("one.json", "two.json"):  # wherever they are written
         lab("--policies", "random,keyword", "--json", str(tmp_path / name), f"--html={tmp_path / name}.html")
@@ -196,7 +203,7 @@ def test_the_command_gives_the_same_document_twice_but_for_times(tmp_path: Path)
     ],
 )
 def test_what_cannot_work_is_said_before_anything_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("something")
@@ -206,8 +213,8 @@ def test_what_cannot_work_is_said_before_anything_runs(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_guide_that_does_not_answer_is_named() -> None:
-    said = lab("--policies", "random", "--via", "http://127.0.0.1:9", ends=1)
+def test_a_guide_that_does_not_answer_is_named(lab: Lab) -> None:
+    said = lab("--policies", "random", "--tasks", TASK.name, "--via", "http://127.0.0.1:9", ends=1)
     assert "http://127.0.0.1:9 cannot be reached" in said
     assert "Traceback" not in said
 
@@ -223,13 +230,25 @@ def test_runs_on_another_web_of_the_same_name_are_other_runs(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("words", [["--policies", "nobody"], ["--tasks", "nothing"], ["--seeds-from", "far,near"]])
-def test_wrong_words_are_wrong_usage(words: list[str]) -> None:
-    assert "expected" in lab(*words, ends=2) or "Invalid value" in lab(*words, ends=2)
+def test_wrong_words_are_wrong_usage(lab: Lab, words: list[str]) -> None:
+    said = lab(*words, ends=2)
+    assert "expected" in said or "Invalid value" in said
 
 
 def test_an_interrupted_command_goes_on_where_it_was(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    command = [*LAB[:-3], "--budget", "200", "--policies", "random,tres,ache", "--resume", str(kept)]
+    command = [
+        sys.executable,
+        "-m",
+        "crawlguide",
+        *LAB[:-3],
+        "--budget",
+        "200",
+        "--policies",
+        "random,tres,ache",
+        "--resume",
+        str(kept),
+    ]
     started = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
