@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup demo serve test check docs bench crash faults machine politeness lab walls clean
+.PHONY: help setup demo serve kernels test check style types docs bench crash faults machine politeness lab walls clean
 
 help:  ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -24,20 +24,25 @@ demo: $(READY)  ## the service, two small crawlers over a tiny local web, a summ
 serve: $(READY)  ## the guide on http://127.0.0.1:8080 until Ctrl-C
 	@$(BIN)/crawlguide serve --port 8080
 
-test: $(READY)  ## all tests
+kernels: $(READY)  ## compile all kernels and keep the machine code (two minutes, then at once)
+	$(BIN)/python scripts/kernels.py
+
+test: $(READY) kernels  ## all tests, in as many processes as there are cores
 	@sh scripts/debian-packages.sh strace "command -v strace"
 	@sh scripts/debian-packages.sh iproute2 "command -v ip || test -x /sbin/ip"
 	@sh scripts/debian-packages.sh chromium "command -v chromium"
-	$(BIN)/python -m pytest tests
-
-check: $(READY)  ## style, types, room order, examples and keys of the documentation
 	@sh scripts/debian-packages.sh curl "command -v curl"
+	$(BIN)/python -m pytest tests --numprocesses auto --dist worksteal
+
+check: style types docs  ## style, room order, types, links of the documentation; whether it is true the tests say
+
+style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest tests/docs
-	@$(MAKE) --no-print-directory docs
+
+types: $(READY)
+	$(BIN)/mypy --num-workers auto
 
 docs: $(VENV)/.docs  ## the documentation as pages in site/; a link that leads nowhere is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

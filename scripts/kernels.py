@@ -1,0 +1,22 @@
+"""Compile every kernel and keep the machine code, so that nothing that has to be in time waits for a compiler.
+
+.venv/bin/python scripts/kernels.py
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+
+
+def modules() -> list[str]:
+    """Those in which kernels stand; to import them compiles them."""
+    files = [path for path in sorted(SOURCE.rglob("*.py")) if "\n@kernel(" in path.read_text()]
+    return [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in files]
+
+
+if __name__ == "__main__":
+    for name in modules():
+        import_module(name)
