@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlguide.core.columns import among, first_of_each, rank_within, texts
+from crawlguide.core.columns import among, first_of_each, numbered, rank_within, texts
 from crawlguide.core.tables import BESIDE, F64, I64, Fact, Table, Text, rows_of
 
 RECORD = np.dtype([("small", np.uint8), ("wide", np.float64), ("whole", np.int32)])
@@ -116,6 +116,15 @@ def test_ranks_are_those_of_a_plain_count(groups: list[int]) -> None:
     column = np.array(groups, np.int64)
     wanted = [int(np.count_nonzero(column[:row] == column[row])) for row in range(len(column))]
     assert rank_within(column).tolist() == wanted
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**64 - 1)), max_size=200))
+def test_equal_ids_get_one_number_in_the_order_in_which_they_come(ids: list[int]) -> None:
+    numbers, first = numbered(np.array(ids, np.uint64))
+    distinct = list(dict.fromkeys(ids))
+    assert numbers.tolist() == [distinct.index(one) for one in ids]
+    assert first.tolist() == [ids.index(one) for one in distinct]
 
 
 @settings(deadline=None)

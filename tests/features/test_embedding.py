@@ -140,8 +140,9 @@ def test_another_file_is_refused_by_name(tmp_path: Path) -> None:
 
 def by_words(embedding: Embedding, addresses: Sequence[str]) -> tuple[F32, F32]:
     """The vectors of URLs read over bytes, and those of the words that `words_of` finds in them."""
-    queues = [urls.queue(address) for address in addresses]
-    fast = embedding.embed_addresses(addresses, queues, coded(addresses))
+    queues = sorted({urls.queue(address) for address in addresses})
+    queue = np.array([queues.index(urls.queue(address)) for address in addresses], np.int64)
+    fast = embedding.embed_addresses(addresses, coded(addresses), queues, queue)
     return fast, embedding.embed([words_of(address) for address in addresses])
 
 

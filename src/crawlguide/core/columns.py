@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crawlguide.core.kernels import I64 as NUMBERS
-from crawlguide.core.kernels import MASK, kernel, nothing
+from crawlguide.core.kernels import MASK, kernel, nothing, one_i64
 from crawlguide.core.kernels import U64 as IDS
 
 if TYPE_CHECKING:
@@ -67,6 +67,13 @@ def first_of_each(ids: U64) -> Mask:
     return first
 
 
+def numbered(ids: U64) -> tuple[I64, I64]:
+    """A number for each id, the same for equal ones, in the order in which they come; and the first row of each."""
+    numbers, first = np.empty(len(ids), np.int64), np.empty(len(ids), np.int64)
+    count = number_each(np.ascontiguousarray(ids), numbers, first)
+    return numbers, first[:count]
+
+
 def among(ids: U64, wanted: U64) -> Mask:
     """True for each id that is one of those wanted. numpy's `isin` sorts: ten times as long for a few."""
     found = np.empty(len(ids), np.bool_)
@@ -108,3 +115,21 @@ def mark_first(ids, first):  # type: ignore[no-untyped-def]
         first[row] = table[at] < 0
         if first[row]:
             table[at] = row
+
+
+@kernel(one_i64(IDS, NUMBERS, NUMBERS))
+def number_each(ids, numbers, first):  # type: ignore[no-untyped-def]
+    """A throw-away hash table, never more than half full; returns how many differ."""
+    room, count = 16, 0
+    while room < 2 * len(ids):
+        room *= 2
+    table = np.full(room, -1, np.int64)
+    for row in range(len(ids)):
+        at = ids[row] & np.uint64(room - 1)
+        while table[at] >= 0 and ids[first[table[at]]] != ids[row]:
+            at = (at + np.uint64(1)) & np.uint64(room - 1)
+        if table[at] < 0:
+            table[at], first[count] = count, row
+            count += 1
+        numbers[row] = table[at]
+    return count

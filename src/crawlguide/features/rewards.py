@@ -76,7 +76,9 @@ class Rewards:
         unknown = ~(failed | met.told) & bool(not weights.relevance and (weights.novelty or weights.change))
         usual = (met.told & (weights.relevance > 0)).astype(np.float64)  # what is new is no surprise
         gain = weights.relevance * relevance + weights.novelty * (met.new - usual) + weights.change * met.changed
-        loss = penalties.error * failed + penalties.duplicate * met.copied + penalties.cost * cost(fetches)
+        loss = penalties.error * failed + penalties.duplicate * met.copied
+        if penalties.cost:
+            loss += penalties.cost * cost(fetches)
         worth = np.clip((gain - loss - worst) / (best - worst), 0.0, 1.0)
         return np.where(unknown, np.nan, worth)
 

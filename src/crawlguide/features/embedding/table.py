@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.columns import Coded
-    from crawlguide.core.tables import I32, U64
+    from crawlguide.core.tables import I32, I64, U64
 
 SHIPPED = Path(__file__).with_name("table.npz")
 ROOM = 1 << 16  # places in the index: about two for each piece
@@ -51,23 +51,22 @@ class Embedding:
 
     def embed(self, texts: Sequence[str]) -> F32:
         """A row of length one for each text; zeros for one without a known word."""
-        return self.embed_coded(coded([text if text.isascii() else plain(text) for text in texts]))
+        return self.embed_coded(coded([plain(text) for text in texts]))
 
     def embed_coded(self, texts: Coded) -> F32:
         """The same of texts that are ASCII and stand ready for a kernel."""
         return one_long(self._added_up(texts))
 
-    def embed_addresses(self, urls: Sequence[str], queues: Sequence[str], form: Coded) -> F32:
+    def embed_addresses(self, urls: Sequence[str], form: Coded, queues: Sequence[str], queue: I64) -> F32:
         """The rows of what `words_of` says of canonical URLs, in a small part of the time.
 
-        Whoever calls knows their queues, and has them in the form for kernels.
+        Whoever calls has the URLs in the form for kernels, and knows their queues: `queue` is the number of each in
+        `queues`.
         """
-        numbers: dict[str, int] = {}
-        name = np.array([numbers.setdefault(queue, len(numbers)) for queue in queues], np.int64)
-        names = self._added_up(coded([plain(name_of(queue)) for queue in numbers]))
+        names = self._added_up(coded([plain(name_of(name)) for name in queues]))
         found, odd = np.empty((len(urls), self.dims), np.float32), np.empty(len(urls), np.uint8)
         tails.add_up(
-            form.letters, form.ends, name, names, SILENT_CODES, np.empty(len(form.letters), np.uint8), self.keys,
+            form.letters, form.ends, queue, names, SILENT_CODES, np.empty(len(form.letters), np.uint8), self.keys,
             self.rows, self.table, self.scale, found, odd,
         )  # fmt: skip
         rest = np.flatnonzero(odd)
@@ -127,4 +126,6 @@ def _load(path: Path) -> Embedding:
 
 def plain(text: str) -> str:
     """ASCII: letters without their accents, a question mark for what has no such form and so ends a word."""
+    if text.isascii():
+        return text
     return MARKS.sub("", unicodedata.normalize("NFKD", text)).encode("ascii", "replace").decode("ascii")

@@ -1,11 +1,11 @@
-"""Which records change with a link: those of pages that lead to it, of its places, of its words.
+"""Which records change with a link: those of pages that lead to it, of its places, of its words, of links beside it.
 
 Links that stand side by side mostly share them: of equals that follow each other one is told.
 """
 
-from crawlguide.core.kernels import I64, kernel, one_i64, part
-from crawlguide.predictors.layered.evidence import LINKS
-from crawlguide.predictors.layered.records import PARENTS
+from crawlguide.core.kernels import I64, U64, kernel, one_i64, part
+from crawlguide.predictors.layered.evidence import LINKS, PAGES
+from crawlguide.predictors.layered.records import PARENTS, WAITING
 
 
 @part
@@ -49,4 +49,19 @@ def words_of(rows, links, found):  # type: ignore[no-untyped-def]
         for number in range(links[row].spoken):
             found[count] = links[row].words[number]
             count += 1
+    return count
+
+
+@kernel(one_i64(I64, LINKS, one_i64, PAGES, one_i64, U64))
+def waiting_beside(rows, links, used, pages, around, ids):  # type: ignore[no-untyped-def]
+    """The ids of links that wait and were found beside these, up to `around` places away; returns how many."""
+    count = 0
+    for row in rows:
+        if links[row].finder < 0:
+            continue
+        page = pages[links[row].finder]
+        for other in range(max(page.first, row - around), min(page.first + page.found, row + around, used)):
+            if links[other].state == WAITING:
+                ids[count] = links[other].id
+                count += 1
     return count

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.columns import coded
+from crawlguide.core.columns import coded, numbered
 from crawlguide.features.embedding import Embedding
 from crawlguide.predictors.layered import evidence, meaning, reading, settling
 from crawlguide.predictors.layered.columns import ADDRESS, ANCHOR, TITLE
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 READ_OF_A_PAGE = 600  # letters of its text
 LONGEST_NAME = 100  # of a host that can be drawn
-LIKED, DISLIKED = 0, 1
+LIKED, DISLIKED, NEITHER = 0, 1, 2
 
 
 def read_links(memory: Memory, aim: Aim, links: Links, new: I64, rows: I64) -> None:
@@ -39,9 +39,10 @@ def read_links(memory: Memory, aim: Aim, links: Links, new: I64, rows: I64) -> N
     settle(memory, rows, keys)
     name_hosts(memory, rows, hosts)
     embedding = Embedding.load()
+    host, first = numbered(keys[::LEVELS])
     mean(
         memory, aim, rows, embedding.embed_coded(said) if said.ascii else embedding.embed(anchors),
-        embedding.embed_addresses(urls, hosts, named),
+        embedding.embed_addresses(urls, named, [hosts[number] for number in first.tolist()], host),
     )  # fmt: skip
 
 
@@ -77,13 +78,12 @@ def mean(memory: Memory, aim: Aim, rows: I64, said: F32, named: F32) -> None:
 
 def read_pages(memory: Memory, aim: Aim, titles: list[str], texts: list[str], label: F32, failed: Mask) -> F32:
     """How alike each title is to the goal; and the taste learns what pages of worth are like."""
-    title = aim.likeness(meanings(titles))
-    evidence.notice(title, TITLE, memory.crawl.rows)
     told = [f"{one} {text[:READ_OF_A_PAGE]}" for one, text in zip(titles, texts, strict=True)]
-    page, taste = meanings(told)[:, :MEANING], memory.taste.rows
-    for kind, mine in ((LIKED, label >= 0.5), (DISLIKED, (label < 0.5) & ~failed)):
-        taste["count"][kind] += mine.sum()
-        taste["sum"][kind] += page[mine].sum(0)
+    vectors = meanings(titles + told)
+    title = aim.likeness(vectors[: len(titles)])
+    evidence.notice(title, TITLE, memory.crawl.rows)
+    kind = np.where(label >= 0.5, LIKED, np.where(failed, NEITHER, DISLIKED))
+    meaning.taste(vectors[len(titles) :], kind, memory.taste.rows[:NEITHER])
     return title
 
 

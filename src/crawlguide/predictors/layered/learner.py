@@ -13,6 +13,7 @@ from crawlguide.features.rewards import RELEASED, failures, refusals
 from crawlguide.predictors.layered import (
     arms,
     authority,
+    changes,
     columns,
     evidence,
     hearing,
@@ -203,7 +204,7 @@ class Layered:
         used = ~back & ~np.isnan(worth) & (~late | (memory.links.rows["page"][fetched] < 0))
         for row in fetched[back].tolist():
             evidence.give_back(row, memory.links.rows, memory.pages.rows, memory.places.rows)
-        evidence.visit(fetched[~back & ~late & ~used], memory.links.rows, memory.pages.rows, memory.places.rows)
+        evidence.visit(fetched[~(back | late | used)], memory.links.rows, memory.pages.rows, memory.places.rows)
         amended = self._amended(fetched, worth, late & ~used)
         page = np.full(len(told), -1, np.int64)
         before = int(memory.crawl.rows["examples"][0])
@@ -228,7 +229,7 @@ class Layered:
 
     def _fetched(self, lesson: Lesson, rows: I64, label: F32, used: Mask) -> tuple[I64, I64]:
         """What was fetched is learned; returns the pages, and the links that taught something."""
-        told, memory = lesson.fetches.take(used), self.memory
+        told, memory = lesson.fetches if used.all() else lesson.fetches.take(used), self.memory
         failed, again = failures(told), rows[lesson.again[used]]
         relevant = np.where(failed, 0.0, np.where(np.isnan(told.relevance), label, told.relevance)).astype(np.float32)
         memory.links.rows["state"][again[memory.links.rows["state"][again] == DONE]] = VISITED  # it may be another page
@@ -277,16 +278,6 @@ class Layered:
 
     def _moved(self, fetched: I64) -> U64:
         """Links that stand beside those that were fetched: what they are worth has changed most."""
-        links, pages = self.memory.links, self.memory.pages.rows
-        found = []
-        for row in fetched.tolist():
-            finder = int(links.rows["finder"][row])
-            if finder >= 0:
-                page = pages[finder]
-                start, end = max(page["first"], row - AROUND), min(page["first"] + page["found"], row + AROUND)
-                found.append(np.arange(start, min(end, links.used)))
-        if not found:
-            return NOTHING
-        rows = np.concatenate(found)
-        ids: U64 = links.rows["id"][rows[links.rows["state"][rows] == WAITING]]
-        return ids
+        links, ids = self.memory.links, np.empty(2 * AROUND * len(fetched), np.uint64)
+        count = changes.waiting_beside(fetched, links.rows, links.used, self.memory.pages.rows, AROUND, ids)
+        return ids[:count]

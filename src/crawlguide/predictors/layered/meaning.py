@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from crawlguide.core.kernels import F32, I64, kernel, matrix_f32, nothing
+from crawlguide.core.kernels import F32, I64, kernel, matrix_f32, nothing, records
 from crawlguide.predictors.layered.evidence import LINKS
-from crawlguide.predictors.layered.records import MEANING
+from crawlguide.predictors.layered.records import MEANING, TASTE
 
 LANES = 8
 LARGEST = np.float32(127.0)
@@ -33,3 +33,20 @@ def mean(rows, said, named, anchor, address, links):  # type: ignore[no-untyped-
         size = max(size, LEAST)
         for at in range(MEANING):
             link.meaning[at] = np.int8(np.rint(LARGEST * both[at] / size))
+
+
+@kernel(nothing(matrix_f32, I64, records(TASTE)))
+def taste(pages, kind, tastes):  # type: ignore[no-untyped-def]
+    """Each page counts for the taste of its kind, and for none if there is no such taste."""
+    total = np.empty(MEANING, np.float32)
+    for mine in range(len(tastes)):
+        count = 0
+        total[:] = np.float32(0.0)
+        for number in range(len(pages)):
+            if kind[number] == mine:
+                count += 1
+                for at in range(MEANING):
+                    total[at] += pages[number, at]
+        tastes[mine].count += count
+        for at in range(MEANING):
+            tastes[mine].sum[at] += total[at]

@@ -132,7 +132,7 @@ class Memory:
         page[new] = made % MOST_PAGES
         self.crawl.rows["pages"] += len(new)
         self.pages.fit(int(page.max(initial=-1)) + 1)
-        self.pages.rows[page[new]] = np.zeros(1, PAGE)
+        self.pages.rows.view(np.uint8).reshape(-1, PAGE.itemsize)[page[new]] = 0
         return page
 
     # what has changed
