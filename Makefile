@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+PROCESSES ?= $(shell expr `nproc` + 1)  # of tests: one more than there are cores, since some wait for disks and servers
 
 .PHONY: help setup demo serve kernels test check style types docs bench crash faults machine politeness lab walls clean
 
@@ -27,12 +28,12 @@ serve: $(READY)  ## the guide on http://127.0.0.1:8080 until Ctrl-C
 kernels: $(READY)  ## compile all kernels and keep the machine code (two minutes, then at once)
 	$(BIN)/python scripts/kernels.py
 
-test: $(READY) kernels  ## all tests, in as many processes as there are cores
+test: $(READY) kernels  ## all tests, side by side
 	@sh scripts/debian-packages.sh strace "command -v strace"
 	@sh scripts/debian-packages.sh iproute2 "command -v ip || test -x /sbin/ip"
 	@sh scripts/debian-packages.sh chromium "command -v chromium"
 	@sh scripts/debian-packages.sh curl "command -v curl"
-	$(BIN)/python -m pytest tests --numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist worksteal
 
 check: style types docs  ## style, room order, types, links of the documentation; whether it is true the tests say
 
