@@ -92,7 +92,7 @@ def test_the_crawler_fetches_what_it_may_and_in_time(guide: Served, site: Site) 
     assert sorted(path for path, _ in site.asked) == sorted(expected)
     at, delay_s = [at for _, at in site.asked], Policy().default_delay_s
     assert (at[-1] - at[0]) / (len(at) - 1) > delay_s - 0.1
-    assert min(later - earlier for earlier, later in pairwise(at)) > delay_s / 2  # one that came late is followed sooner
+    assert min(later - earlier for earlier, later in pairwise(at)) > delay_s / 2  # after a late one
     with Client(guide.url) as client:
         counted = client.stats("example")["crawls"]["example"]
         assert (counted["state"], counted["fetches"], counted["done"], counted["queued"]) == ("exhausted", 7, 7, 0)
