@@ -202,6 +202,9 @@ def test_compiled_loops_need_a_place(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     judged(installed.compiled(), "ok", "kept in")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     judged(installed.compiled(), "ok", "0 kept in")
+    assert not installed.anything_compiled()
+    (tmp_path / "loop.nbi").touch()
+    assert installed.anything_compiled()
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/nothing")
     judged(installed.compiled(), "warn", "every start compiles")
     assert "NUMBA_CACHE_DIR" in installed.compiled().mend

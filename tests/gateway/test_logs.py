@@ -8,6 +8,8 @@ import json
 import logging
 import os
 import re
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -327,6 +329,15 @@ def test_a_server_writes_lines_of_json_and_nothing_else(logged: Served) -> None:
     refused = said[4]
     assert (refused["route"], refused["status"], refused["code"]) == ("/v1/crawls/{crawl_id}", 404, "not_found")
     assert "s3cret" not in logged.said()
+
+
+def test_the_first_start_says_why_it_takes_long(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "crawlguide", "serve", "--data", ":memory:", "--port", "0"]
+    nothing_kept = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    with subprocess.Popen(command, env=nothing_kept, stderr=subprocess.PIPE, text=True) as starting:
+        assert starting.stderr is not None
+        assert "compiling for this machine" in starting.stderr.readline()
+        starting.kill()
 
 
 def test_the_page_names_every_event() -> None:

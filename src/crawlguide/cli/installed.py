@@ -15,6 +15,7 @@ from crawlguide.version import __version__
 
 SHOWN = ("numba", "numpy", "rocksdict", "msgspec", "httpx", "starlette", "uvicorn", "uvloop")
 BEHIND_S = 60.0
+COMPILING = "a minute or two"
 _REQUIRED = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:;.*extra == ['\"](?P<extra>[\w-]+)['\"])?")
 
 
@@ -54,18 +55,27 @@ def clock(folder: Path) -> Finding:
 
 
 def compiled() -> Finding:
-    """Where numba keeps machine code between starts: where it is told, beside the source, or in the user's cache."""
-    beside = Path(crawlguide.__file__).parent
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    places = [Path(named)] if (named := os.environ.get("NUMBA_CACHE_DIR")) else [beside, home / "numba"]
+    places = _places()
     place = next((one for one in places if unwritable(nearest(one)) is None), None)
     if place is None:
         mend = "name a folder that can be written in the environment variable NUMBA_CACHE_DIR"
-        found = f"none of {', '.join(map(str, places))} can be written, so every start compiles for up to a minute"
+        found = f"none of {', '.join(map(str, places))} can be written, so every start compiles for {COMPILING}"
         return Finding("compiled loops", "warn", found, mend)
     count = sum(1 for _ in place.rglob("*.nbi"))
-    later = "" if count else "; the first start compiles for up to a minute"
+    later = "" if count else f"; the first start compiles for {COMPILING}"
     return Finding("compiled loops", "ok", f"{count} kept in {place}{later}")
+
+
+def anything_compiled() -> bool:
+    return any(True for place in _places() for _ in place.rglob("*.nbi"))
+
+
+def _places() -> list[Path]:
+    """Where numba keeps machine code between starts: where it is told, beside the source, or in the user's cache."""
+    if named := os.environ.get("NUMBA_CACHE_DIR"):
+        return [Path(named)]
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return [Path(crawlguide.__file__).parent, home / "numba"]
 
 
 def _last_write(folder: Path) -> float:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from crawlguide.cli.common import ConfigOption, app, run, settings
+from crawlguide.core.events import happened
+
+if TYPE_CHECKING:
+    from crawlguide.core.config import Config
 
 LogFormat = Literal["text", "json"]
 
@@ -31,20 +35,34 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     Example: crawlguide serve --port 8080
     """
     from crawlguide.gateway import logs  # noqa: PLC0415
+
+    flags = {"server.host": host, "server.port": port, "store.data": data, "server.log_format": log_format}
+    options = settings(config, flags)
+    with logs.kept(options.server, sys.stderr):
+        _say_why_it_takes_long()
+        _serve(options, ready_file, seed)
+
+
+def _serve(options: Config, ready_file: Path | None, seed: int) -> None:
     from crawlguide.gateway import serve as door  # noqa: PLC0415
     from crawlguide.gateway.folder import greet  # noqa: PLC0415
     from crawlguide.gateway.library import open_guide  # noqa: PLC0415
 
-    flags = {"server.host": host, "server.port": port, "store.data": data, "server.log_format": log_format}
-    options = settings(config, flags)
-    door.bound(options.server.host, options.server.port).close()  # say that a port is taken before loading anything
+    door.bound(options.server.host, options.server.port).close()  # say that a port is taken before opening anything
     began = time.monotonic()
-    with logs.kept(options.server, sys.stderr):
-        guide = open_guide(options.store.data, options, seed=seed)
-        took_s = time.monotonic() - began
+    guide = open_guide(options.store.data, options, seed=seed)
+    took_s = time.monotonic() - began
 
-        async def answer() -> None:
-            await greet(guide, took_s)
-            await door.serve(guide, options, ready_file)
+    async def answer() -> None:
+        await greet(guide, took_s)
+        await door.serve(guide, options, ready_file)
 
-        run(answer())
+    run(answer())
+
+
+def _say_why_it_takes_long() -> None:
+    """To load the modules is to compile their loops, where nobody has done it before."""
+    from crawlguide.cli.installed import COMPILING, anything_compiled  # noqa: PLC0415
+
+    if not anything_compiled():
+        happened("compiling", "compiling for this machine, {takes}; later starts find it done", takes=COMPILING)

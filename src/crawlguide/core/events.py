@@ -10,7 +10,7 @@ import logging
 from typing import Literal
 
 Event = Literal[
-    "opened", "start", "stopping", "stop",
+    "compiling", "opened", "start", "stopping", "stop",
     "crawl_created", "crawl_changed", "crawl_paused", "crawl_resumed", "crawl_finished", "crawl_deleted",
     "warm_start",
     "request_refused", "request_failed", "request_slow",
