@@ -1,0 +1,140 @@
+"""URLs, hosts and patterns that people ban while a crawl runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawlguide import Guide
+from crawlguide.core.errors import MalformedRequest, NotFound
+from crawlguide.guide import crawls as crawls_module
+from crawlguide.testing import ManualClock
+from tests.life.common import UNPACED, A, B, numbers, policy
+from tests.support import asked, fetched, state_of, tell
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+BANS = [{"urls": [A + "1#part"]}, {"hosts": ["A.org"]}, {"patterns": ["/1$"]}]
+
+
+@pytest.mark.parametrize("ban", BANS)
+def test_what_is_banned_is_dropped_and_comes_back_when_it_is_not(guide: Guide, ban: dict[str, Any]) -> None:
+    guide.seed("default", [A + "1", B + "2"])
+    guide.edit_rules("default", {"ban": ban})
+    assert asked(guide) == [B + "2"]
+    assert numbers(guide)["dropped"] == {"banned": 1}
+    guide.edit_rules("default", {"unban": ban})
+    assert asked(guide) == [A + "1"]
+    assert numbers(guide)["dropped"] == {}
+
+
+@pytest.mark.parametrize("ban", BANS)
+def test_what_is_banned_is_dropped_on_sight(guide: Guide, ban: dict[str, Any]) -> None:
+    guide.edit_rules("default", {"ban": ban})
+    guide.seed("default", [A + "1"])
+    tell(guide, fetched(B, A + "1", "https://a.org:8080/1"))
+    banned_by_host_too = 2 if "urls" not in ban else 1
+    assert numbers(guide)["dropped"] == {"banned": banned_by_host_too}
+
+
+def test_a_host_is_banned_without_its_sub_domains(guide: Guide) -> None:
+    guide.edit_rules("default", {"ban": {"hosts": ["a.org"]}})
+    guide.seed("default", [A, "https://www.a.org/"])
+    assert asked(guide) == ["https://www.a.org/"]
+
+
+def test_what_a_crawler_holds_when_it_is_banned_is_not_given_again(guide: Guide, clock: ManualClock) -> None:
+    guide.seed("default", [A, B])
+    asked(guide, "c-1")
+    guide.edit_rules("default", {"ban": {"hosts": ["a.org"]}})
+    clock.advance(1_000.0)
+    assert asked(guide, "c-2") == [B]
+    assert state_of(guide, A) == "dropped"
+
+
+def test_a_link_to_what_is_no_longer_banned_brings_it_back(guide: Guide, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide.edit_rules("default", {"ban": {"hosts": ["a.org"]}})
+    guide.seed("default", [A])
+    monkeypatch.setattr(crawls_module, "PAGES_AT_ONCE", 0)  # nothing is renewed at once
+    guide.edit_rules("default", {"unban": {"hosts": ["a.org"]}})
+    assert state_of(guide, A) == "dropped"
+    tell(guide, fetched(B, A))
+    assert state_of(guide, A) == "queued"
+
+
+def test_what_is_unbanned_but_out_of_scope_stays_out(guide: Guide) -> None:
+    guide.seed("default", [A])
+    guide.edit_rules("default", {"ban": {"urls": [A]}})
+    policy(guide, deny_domains=["a.org"])
+    assert state_of(guide, A) == "dropped"
+    policy(guide)
+    assert asked(guide) == [A]
+
+
+def test_what_is_banned_and_unbanned_at_once_is_not_banned(guide: Guide) -> None:
+    edit = {"ban": {"hosts": ["a.org", "b.org"]}, "unban": {"hosts": ["a.org"]}}
+    assert guide.edit_rules("default", edit)["ban"]["hosts"] == ["b.org"]
+
+
+def test_explain_names_the_rule_that_bans(guide: Guide) -> None:
+    guide.seed("default", [A + "archive/1"])
+    guide.edit_rules("default", {"ban": {"patterns": ["/archive/"]}})
+    found = guide.explain("default", A + "archive/1")
+    assert (found["state"], found["reason"]) == ("dropped", "banned")
+    assert {"name": "banned", "verdict": "forbid", "why": "rules.ban.patterns holds '/archive/'"} in found["filters"]
+    assert found["needs"] == ["it is unbanned: rules.ban.patterns holds '/archive/'"]
+    with pytest.raises(NotFound, match=r"rules\.ban\.patterns holds"):
+        guide.explain("default", A + "archive/2")
+
+
+@pytest.mark.parametrize(
+    ("edit", "field"),
+    [
+        ({"ban": {"patterns": ["ok", "("]}}, "ban.patterns[1]"),
+        ({"ban": {"patterns": ["(?=x)"]}}, "ban.patterns[0]"),
+        ({"ban": {"patterns": [r"\Qa"]}}, "ban.patterns[0]"),
+        ({"ban": {"patterns": [""]}}, "ban.patterns[0]"),
+        ({"ban": {"patterns": ["x" * 1_001]}}, "ban.patterns[0]"),
+        ({"ban": {"urls": ["ftp://a.org/"]}}, "ban.urls[0]"),
+        ({"unban": {"hosts": ["no host"]}}, "unban.hosts[0]"),
+        ({"priority": {"urls": {A: 2}}}, "priority.urls[...]"),
+        ({"priority": {"hosts": {"a.org": -1}}}, "priority.hosts[...]"),
+        ({"priority": {"patterns": {"[": 1}}}, "priority.patterns"),
+        ({"prioritie": {}}, "prioritie"),
+    ],
+)
+def test_a_wrong_rule_is_refused_by_name_and_changes_nothing(guide: Guide, edit: dict[str, Any], field: str) -> None:
+    before = guide.edit_rules("default", {"ban": {"hosts": ["a.org"]}})
+    with pytest.raises(MalformedRequest) as wrong:
+        guide.edit_rules("default", edit)
+    assert wrong.value.field == field
+    assert guide.rules("default") == before
+
+
+def test_rules_of_a_crawl_that_is_not_there_are_not_found(guide: Guide) -> None:
+    with pytest.raises(NotFound):
+        guide.rules("nobody")
+    with pytest.raises(NotFound):
+        guide.edit_rules("nobody", {})
+
+
+def test_a_new_definition_replaces_the_rules_with_all_the_rest(guide: Guide) -> None:
+    guide.edit_rules("default", {"ban": {"hosts": ["a.org"]}, "priority": {"urls": {A: 0.5}}})
+    guide.define("default", {"policy": UNPACED})
+    assert guide.rules("default") == {
+        "ban": {"urls": [], "hosts": [], "patterns": []},
+        "priority": {"urls": {}, "hosts": {}, "patterns": {}},
+    }
+
+
+def test_rules_survive_a_restart(tmp_path: Path, clock: ManualClock) -> None:
+    with Guide.open(tmp_path / "data", clock=clock) as guide:
+        policy(guide)
+        guide.seed("default", [A, B])
+        rules = guide.edit_rules("default", {"ban": {"hosts": ["a.org"]}, "priority": {"patterns": {"x": 2}}})
+    with Guide.open(tmp_path / "data", clock=clock) as guide:
+        assert guide.rules("default") == rules
+        assert asked(guide) == [B]
