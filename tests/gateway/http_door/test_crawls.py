@@ -1,0 +1,76 @@
+"""/v1/crawls: definitions, seeds, pause and resume."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+from tests.gateway.http_door.common import (
+    DEFINITION,
+    ask,
+    done,
+    refused,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+def test_a_new_crawl_is_created(client: httpx.Client, crawl: str) -> None:
+    answer = done(client.put(f"/v1/crawls/{crawl}", json=DEFINITION), 201)
+    assert answer["crawl_id"] == crawl
+
+
+def test_a_known_crawl_is_replaced(client: httpx.Client, seeded: str) -> None:
+    answer = done(client.put(f"/v1/crawls/{seeded}", json={"goal": {"topic": "sql"}}), 200)
+    assert answer["definition"]["goal"]["topic"] == "sql"
+
+
+def test_what_a_replacement_leaves_out_returns_to_its_default(client: httpx.Client, seeded: str) -> None:
+    answer = done(client.put(f"/v1/crawls/{seeded}", json={}))
+    assert answer["definition"]["policy"]["default_delay_s"] == 1.0
+
+
+def test_a_definition_comes_back_as_it_was_given(client: httpx.Client, crawl: str) -> None:
+    done(client.put(f"/v1/crawls/{crawl}", json=DEFINITION), 201)
+    definition = done(client.get(f"/v1/crawls/{crawl}"))["definition"]
+    shown = {part: {name: definition[part][name] for name in fields} for part, fields in DEFINITION.items()}
+    assert shown == DEFINITION
+
+
+def test_a_deleted_crawl_is_gone(client: httpx.Client, seeded: str) -> None:
+    done(client.delete(f"/v1/crawls/{seeded}"))
+    refused(client.get(f"/v1/crawls/{seeded}"), 404, "not_found")
+
+
+def test_all_crawls_are_listed(client: httpx.Client, seeded: str) -> None:
+    names = [one["crawl_id"] for one in done(client.get("/v1/crawls"))["crawls"]]
+    assert names.count(seeded) == 1
+
+
+def test_seeds_known_before_are_not_discovered_again(client: httpx.Client, seeded: str) -> None:
+    urls = [f"HTTPS://ONE.{seeded}.example:443/0#top", {"url": f"https://one.{seeded}.example/new", "priority": 0.9}]
+    assert done(client.post(f"/v1/crawls/{seeded}/seeds", json={"urls": urls}))["discovered"] == 1
+
+
+def test_a_seed_carries_its_metadata_to_the_crawler(client: httpx.Client, crawl: str) -> None:
+    seed = {"url": f"https://{crawl}.example/", "priority": 0.9, "max_depth": 3, "metadata": {"label": "home"}}
+    done(client.post(f"/v1/crawls/{crawl}/seeds", json={"urls": [seed]}))
+    (given,) = done(client.post("/v1/next", json=ask(crawl)))["assigned_urls"]
+    assert given["metadata"] == {"label": "home"}
+
+
+def test_a_paused_crawl_says_so(client: httpx.Client, seeded: str) -> None:
+    assert done(client.post(f"/v1/crawls/{seeded}/pause"))["state"] == "paused"
+
+
+def test_a_paused_crawl_gives_nothing(client: httpx.Client, seeded: str) -> None:
+    client.post(f"/v1/crawls/{seeded}/pause")
+    answer = done(client.post("/v1/next", json=ask(seeded)))
+    assert (answer["assigned_urls"], answer["metadata"]["crawl_state"]) == ([], "paused")
+
+
+def test_a_resumed_crawl_gives_again(client: httpx.Client, seeded: str) -> None:
+    client.post(f"/v1/crawls/{seeded}/pause")
+    assert done(client.post(f"/v1/crawls/{seeded}/resume"))["state"] == "running"
+    assert done(client.post("/v1/next", json=ask(seeded)))["assigned_urls"]
