@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlguide.core.columns import among, first_of_each, numbered, rank_within, texts
+from crawlguide.core.columns import among, changed, first_of_each, numbered, rank_within, texts
 from crawlguide.core.tables import BESIDE, F64, I64, Fact, Table, Text, rows_of
 
 RECORD = np.dtype([("small", np.uint8), ("wide", np.float64), ("whole", np.int32)])
@@ -144,6 +144,12 @@ def test_the_first_of_each_is_where_numpy_finds_it(ids: list[int]) -> None:
 def test_ids_are_among_others_where_numpy_says_so(ids: list[int], wanted: list[int]) -> None:
     column, few = np.array(ids, np.uint64), np.array(wanted, np.uint64)
     assert among(column, few).tolist() == np.isin(column, few).tolist()
+
+
+def test_numbers_have_changed_from_a_share_of_themselves_on() -> None:
+    ids, before = np.arange(5, dtype=np.uint64), np.array([1.0, 1.0, 1.0, 0.0, 0.0])
+    found, now = changed(ids, np.array([1.0, 1.2, 0.8, 0.01, 0.0]), before, 0.1)
+    assert (found.tolist(), now.tolist()) == ([2, 3], [0.8, 0.01])
 
 
 def test_ids_that_meet_in_one_slot_of_a_table_are_still_told_apart() -> None:

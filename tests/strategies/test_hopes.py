@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crawlguide.guide.pipeline import stands
+from crawlguide.guide.worth import stands
 from crawlguide.predictors.layered import hopes
 from crawlguide.predictors.layered.records import LINK, PLACE
 from tests.strategies.site import opened

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from crawlguide.core.kernels import F64 as AMOUNTS
 from crawlguide.core.kernels import I64 as NUMBERS
-from crawlguide.core.kernels import MASK, kernel, nothing, one_i64
+from crawlguide.core.kernels import MASK, kernel, nothing, one_f64, one_i64
 from crawlguide.core.kernels import U64 as IDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from crawlguide.core.tables import I64, U8, U64, Mask, Text
+    from crawlguide.core.tables import F64, I64, U8, U64, Mask, Text
 
 
 def texts(values: Iterable[Any]) -> Text:
@@ -72,6 +73,13 @@ def numbered(ids: U64) -> tuple[I64, I64]:
     numbers, first = np.empty(len(ids), np.int64), np.empty(len(ids), np.int64)
     count = number_each(np.ascontiguousarray(ids), numbers, first)
     return numbers, first[:count]
+
+
+def changed(ids: U64, now: F64, before: F64, share: float) -> tuple[U64, F64]:
+    """The ids whose number has changed by more than this share of what it is and was together; and what it is now."""
+    found, numbers = np.empty(len(ids), np.uint64), np.empty(len(ids))
+    count = pick_changed(ids, now, before, share, found, numbers)
+    return found[:count], numbers[:count]
 
 
 def among(ids: U64, wanted: U64) -> Mask:
@@ -132,4 +140,15 @@ def number_each(ids, numbers, first):  # type: ignore[no-untyped-def]
             table[at], first[count] = count, row
             count += 1
         numbers[row] = table[at]
+    return count
+
+
+@kernel(one_i64(IDS, AMOUNTS, AMOUNTS, one_f64, IDS, AMOUNTS))
+def pick_changed(ids, now, before, share, found, numbers):  # type: ignore[no-untyped-def]
+    """Returns how many they are."""
+    count = 0
+    for row in range(len(ids)):
+        if abs(now[row] - before[row]) > share * (now[row] + before[row]):
+            found[count], numbers[count] = ids[row], now[row]
+            count += 1
     return count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from crawlguide.core.crawls import AUTO
 from crawlguide.core.protocols import Rests
 from crawlguide.core.types import LEASED, LeaseTerms
 from crawlguide.guide import seeking
+from crawlguide.guide.worth import moved, resting, stands, weighed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,14 +25,13 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Batch
     from crawlguide.guide.robots import Keeper
     from crawlguide.guide.running import Running
-    from crawlguide.predictors.composed.opinion import Opinion
+    from crawlguide.guide.worth import Worth
 
 LEASE_GRACE = 1.25
 LAST = -1.0  # the priority of what is looked at when there is nothing else
 WIDER = (1, 4, 16)
 CANDIDATES_PER_HOST = 3
 LOOKS = 10  # at most, while all that is found has lost the worth by which it waited
-MOVED = 0.05  # by so much of itself a priority has to change to be written again
 
 
 @dataclass(frozen=True)
@@ -204,46 +204,6 @@ def _soonest(batch: Batch, gone: Mask, wait: F64) -> F64:
     np.minimum.at(soonest, batch.host[gone], wait)
     soonest[batch.host[~gone]] = np.nan
     return np.where(np.isinf(soonest), np.nan, soonest)
-
-
-class Worth(NamedTuple):
-    """What each row is worth, what is hoped to be learned from it, and with which priority it waits."""
-
-    value: F64
-    hope: F64
-    waits: F64
-
-
-def weighed(running: Running, batch: Batch, opinion: Opinion) -> Worth:
-    """What the predictors say, weighed by the rules; except where a person set the priority by hand."""
-    weighing, free = running.weighing, np.isnan(batch.given)
-    value = weighing.weighed(opinion.value, batch)
-    hope = np.zeros(len(batch)) if opinion.hope is None else weighing.weighed(opinion.hope, batch)
-    waits = value if opinion.waits is None else weighing.weighed(opinion.waits, batch)
-    if not free.all():
-        value, waits = np.where(free, value, batch.given), np.where(free, waits, batch.given)
-        hope = np.where(free, hope, 0.0)
-    return Worth(value, hope, waits if opinion.hope is None else waits + hope)
-
-
-def resting(running: Running, batch: Batch) -> F64:
-    """The priority with which a URL waits."""
-    return weighed(running, batch, running.strategy.whole.rest(batch)).waits
-
-
-def moved(batch: Batch, worth: F64) -> tuple[U64, F64]:
-    """What was looked at waits from now on by what it is worth now: what sank makes room for others."""
-    some = np.flatnonzero(np.abs(worth - batch.priority) > MOVED * (worth + batch.priority))
-    return batch.id[some], worth[some]
-
-
-def stands(worth: F64, priority: F64, wanted: int) -> bool:
-    """Whether the best of these are still worth as much as what waits behind them was thought to be.
-
-    Some rows were not gathered for their priority, so the lowest say nothing.
-    """
-    last, behind = max(len(worth) - wanted, 0), len(priority) // 5
-    return bool(np.partition(worth, last)[last] >= np.partition(priority, behind)[behind])
 
 
 def lease_s(ask: Ask) -> float:

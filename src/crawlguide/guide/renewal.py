@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlguide.core import urls
-from crawlguide.guide.pipeline import resting
+from crawlguide.guide.worth import resting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,7 +12,7 @@ from crawlguide.guide.intake.reports import reported
 from crawlguide.guide.intake.seeds import seeded
 from crawlguide.guide.lessons import NOTHING, lesson, seed_lesson, taught
 from crawlguide.guide.locating import located
-from crawlguide.guide.pipeline import resting
+from crawlguide.guide.worth import resting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -226,7 +226,7 @@ class Part:
 
 
 def _column(call: Callable[[Batch], Any], batch: Batch) -> F64:
-    return np.asarray(call(batch), np.float64)
+    return np.asarray(call(batch), np.float64, order="C")
 
 
 def _wanted(explorer: Explores, ask: Ask, wanted: int) -> Also:

@@ -63,7 +63,7 @@ def neighbours(row, links, used, usual):  # type: ignore[no-untyped-def]
             if 0 <= other < used and links[other].finder == finder and links[other].state in (DONE, FAILED):
                 good += links[other].label / step
                 weight += 1.0 / step
-    return odds(good / weight) - odds(usual)
+    return odds(good / weight) - odds(usual) if weight > FEW_NEIGHBOURS else 0.0
 
 
 @part

@@ -198,14 +198,11 @@ class Layered:
         told, memory = lesson.fetches, self.memory
         self._turn()
         fetched = self._known(told.id)
-        back = np.array(told.error == RELEASED, np.bool_)
-        late = told.status == LATE
-        worth = lesson.worth
-        used = ~back & ~np.isnan(worth) & (~late | (memory.links.rows["page"][fetched] < 0))
-        for row in fetched[back].tolist():
-            evidence.give_back(row, memory.links.rows, memory.pages.rows, memory.places.rows)
-        evidence.visit(fetched[~(back | late | used)], memory.links.rows, memory.pages.rows, memory.places.rows)
-        amended = self._amended(fetched, worth, late & ~used)
+        back, late, worth = np.array(told.error == RELEASED, np.bool_), told.status == LATE, lesson.worth
+        used = ~(back | np.isnan(worth))
+        if late.any():
+            used &= ~late | (memory.links.rows["page"][fetched] < 0)
+        amended = fetched[:0] if used.all() else self._unused(fetched, worth, used, back, late)
         page = np.full(len(told), -1, np.int64)
         before = int(memory.crawl.rows["examples"][0])
         page[used], taught = self._fetched(lesson, fetched[used], worth[used].astype(np.float32), used)
@@ -232,7 +229,8 @@ class Layered:
         told, memory = lesson.fetches if used.all() else lesson.fetches.take(used), self.memory
         failed, again = failures(told), rows[lesson.again[used]]
         relevant = np.where(failed, 0.0, np.where(np.isnan(told.relevance), label, told.relevance)).astype(np.float32)
-        memory.links.rows["state"][again[memory.links.rows["state"][again] == DONE]] = VISITED  # it may be another page
+        if len(again):  # each may be another page now
+            memory.links.rows["state"][again[memory.links.rows["state"][again] == DONE]] = VISITED
         page = memory.claim_pages(rows)
         self.told.weigh(rows)
         titles, texts = lesson.title[used].tolist(), lesson.text[used].tolist()
@@ -249,6 +247,14 @@ class Layered:
             rows, refusals(told), memory.links.rows, memory.places.rows, self.tuning["memory"].astype(np.float32)
         )
         return page, np.concatenate([rows, replayed[replayed >= 0]])
+
+    def _unused(self, fetched: I64, worth: F64, used: Mask, back: Mask, late: Mask) -> I64:
+        """Fetches that teach nothing by themselves; returns the links whose evidence changed with them."""
+        memory = self.memory
+        for row in fetched[back].tolist():
+            evidence.give_back(row, memory.links.rows, memory.pages.rows, memory.places.rows)
+        evidence.visit(fetched[~(back | late | used)], memory.links.rows, memory.pages.rows, memory.places.rows)
+        return self._amended(fetched, worth, late & ~used)
 
     def _amended(self, fetched: I64, worth: F64, late: Mask) -> I64:
         """Late rewards of pages already judged; returns the links whose evidence changed with them."""

@@ -54,11 +54,14 @@ def inside(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
 @part
 def alike(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
     """The same word, or one that begins like the other."""
-    short, long = min(end - start, last - first), max(end - start, last - first)
-    common = 0
-    while common < short and lower(text[start + common]) == goal[first + common]:
-        common += 1
-    return common == long or common >= max(4.0, ALIKE * long) or inside(text, start, end, goal, first, last)
+    if lower(text[start]) == goal[first]:
+        short, long = min(end - start, last - first), max(end - start, last - first)
+        common = 1
+        while common < short and lower(text[start + common]) == goal[first + common]:
+            common += 1
+        if common == long or common >= max(4.0, ALIKE * long):
+            return True
+    return inside(text, start, end, goal, first, last)
 
 
 @part
@@ -91,7 +94,8 @@ def read_words(text, start, end, kind, most, link, goal, goal_ends, met):  # typ
         if stop - start > 1:
             if link.spoken < last:
                 add_word(text, start, stop, kind, link)
-            meet(text, start, stop, goal, goal_ends, met)
+            if not digit(text[start]):  # a goal has no numbers
+                meet(text, start, stop, goal, goal_ends, met)
         start = max(stop, start + 1)
 
 
