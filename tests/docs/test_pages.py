@@ -35,7 +35,7 @@ ELSEWHERE = {
     ("docs/lab-webs.md", "text"): "tests/lab/test_webs_page.py",
     ("docs/rules.md", "rego"): "tests/policy/test_rules.py",
     ("docs/steering.md", "python"): "tests/docs/test_steering.py",
-    ("docs/websocket.md", "text"): "tests/gateway/test_websocket.py",
+    ("docs/websocket.md", "text"): "tests/gateway/socket_door/test_page.py",
     ("docs/logs.md", "text"): "lines with the time of the day in them; tests/gateway/test_logs.py checks their form",
     ("docs/metrics.md", "yaml"): "settings of Prometheus; there is none here to read them",
 }
