@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from bench.walls.redis_functions import source
 from bench.walls.redis_prototype import TOUCHED, RedisPrototype
 from bench.walls.redis_server import PROGRAM, serving
 from redis.asyncio import Redis
@@ -78,6 +80,11 @@ WITH_FAILURES = (
 # Rows of more than TOUCHED partitions in one exact order: possible only while there are no more partitions than that.
 EXACT_ORDER = "test_the_order_holds_against_a_plain_sort_for_thousands_of_urls"
 MANY = 256
+
+
+def test_the_functions_fit_the_records_of_the_store() -> None:
+    """Also where no Redis is: records change, and this is the only one to notice."""
+    assert not re.search(r"@[A-Z]+@", source())
 
 
 @pytest.fixture(scope="module")
