@@ -4,7 +4,7 @@ import numpy as np
 
 from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_i64, part, records, summing_part
 from crawlguide.predictors.chance import uniform
-from crawlguide.predictors.layered.columns import describe, odds, rate
+from crawlguide.predictors.layered.columns import REACH, describe, odds, rate
 from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, arrive
 from crawlguide.predictors.layered.hopes import hope_for, left
 from crawlguide.predictors.layered.hubs import TUNINGS, WEIGHTS, hub_score, nudge
@@ -135,6 +135,21 @@ def learn(  # type: ignore[no-untyped-def]
 
 
 @part
+def touched(rows, links, used):  # type: ignore[no-untyped-def]
+    """Look at all records that will be read, so that the processor waits for many of them at once.
+
+    They lie anywhere in much memory; else it would wait for one after the other. Returns no number of any meaning.
+    """
+    seen = 0
+    for row in rows:
+        if row >= 0:
+            seen += (links[row].count > 0.0) + links[row].words[0] + (links[row].meaning[0] > 0)
+            for other in range(max(row - REACH, 0), min(row + REACH + 1, used)):
+                seen += links[other].state
+    return seen
+
+
+@part
 def judge_one(row, base, taste, tuning, links, used, pages, places, crawl, dense, words, hub, hub_words, columns, said):  # type: ignore[no-untyped-def]
     """The chance of a link, what it is worth with the bonus for what is little known, and the hope in that."""
     link = links[row]
@@ -160,6 +175,8 @@ def judge(  # type: ignore[no-untyped-def]
     hope,
 ):  # fmt: skip
     """What each link is worth. In one `turn` nothing is learned: what was `judged` in it is not judged again."""
+    if touched(rows, links, used) < 0:
+        return  # never; but so the looks are not left out as of no use
     crawl, tuning, columns = crawls[0], tunings[0], np.zeros(COLUMNS, np.float32)
     base = odds(rate(crawl))
     for number in range(len(rows)):
