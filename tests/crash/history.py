@@ -69,6 +69,7 @@ class History:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.answers = 0  # so far
         self._file = path.open("ab")
         self._ahead = time.time() - time.monotonic()
 
@@ -76,6 +77,7 @@ class History:
         return self._ahead + time.monotonic()
 
     def write(self, event: Event) -> None:
+        self.answers += isinstance(event, Ok)
         self._file.write(msgspec.json.encode(event) + b"\n")
 
     def note(self, what: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 VERSION = "2025-11"
 AGAIN_AFTER_S = 0.05
-PATIENCE_S = 60.0
+PATIENCE_S = 200.0  # through all restarts, on a busy machine
 KEPT = ("url", "not_before_ms", "lease_expires")
 
 

@@ -314,7 +314,7 @@ class Histories(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-@pytest.mark.timeout(0 if EXAMPLES else 120)
+@pytest.mark.timeout(0 if EXAMPLES else 600)
 def test_a_folder_that_is_stopped_and_started_knows_what_memory_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "LOG_AT_LEAST", 2_000)  # so snapshots are begun and ended all the time
     monkeypatch.setattr(ledger, "SNAPSHOT_PACE", 2)
