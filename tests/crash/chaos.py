@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING
 
-from tests.crash.server import LOOKED_EVERY_S, ServerEnded
+from tests.crash.server import ServerEnded
 from tests.crash.violation import Violation
 
 if TYPE_CHECKING:
@@ -31,19 +31,13 @@ def kills(count: int) -> Callable[[Trial, Server], Awaitable[None]]:
         await trial.start(server)
         await trial.fleet.prepared.wait()  # also, on a fresh machine: until the strategies' kernels are compiled
         for _ in range(count):
-            known = trial.history.answers + chance.randint(FEW_ANSWERS, MANY_ANSWERS)
+            known = trial.history.answers
             await asyncio.sleep(chance.uniform(EARLIEST_S, LATEST_S))
-            await _answered(trial, known)
+            await trial.history.reaches(known + chance.randint(FEW_ANSWERS, MANY_ANSWERS))
             await trial.kill(server)
             await trial.start(server)
 
     return chaos
-
-
-async def _answered(trial: Trial, many: int) -> None:
-    """On a busy machine a moment is too short to promise anything that could be broken."""
-    while trial.history.answers < many:  # noqa: ASYNC110 - the history is all there is to look at
-        await asyncio.sleep(LOOKED_EVERY_S)
 
 
 def points(names: Sequence[str]) -> Callable[[Trial, Server], Awaitable[None]]:

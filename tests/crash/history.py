@@ -5,6 +5,7 @@ The checker believes this file and not the server. Instants are seconds since 19
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, field
 from math import inf
@@ -16,6 +17,8 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
+
+LOOKED_EVERY_S = 0.01
 
 
 class Invoke(Struct, frozen=True, tag_field="type", tag="invoke"):
@@ -79,6 +82,11 @@ class History:
     def write(self, event: Event) -> None:
         self.answers += isinstance(event, Ok)
         self._file.write(msgspec.json.encode(event) + b"\n")
+
+    async def reaches(self, answers: int) -> None:
+        """On a busy machine a moment is too short to promise anything that could be broken."""
+        while self.answers < answers:  # noqa: ASYNC110 - there is nothing to wait for but a count
+            await asyncio.sleep(LOOKED_EVERY_S)
 
     def note(self, what: str) -> None:
         self.write(Note(self.now(), what))

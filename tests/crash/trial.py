@@ -42,6 +42,9 @@ class Summary:
         )
 
 
+ENOUGH_ANSWERS = 100  # after the last kill, to see that work goes on
+
+
 @dataclass
 class Trial:
     """`seed` decides what crawlers do; `heal_s` is how long they go on after the last kill."""
@@ -89,7 +92,9 @@ class Trial:
             await chaos(self, server)
             await self.fleet.prepared.wait()
             self.history.note(checker.HEALED)
+            known = self.history.answers
             await asyncio.sleep(self.heal_s)
+            await self.history.reaches(known + ENOUGH_ANSWERS)
             self.fleet.stop.set()
         async with fleet.connection(server.port) as http:
             return await final.of_server(http)
