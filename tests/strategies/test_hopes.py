@@ -9,8 +9,10 @@ import numpy as np
 from crawlguide.guide.worth import stands
 from crawlguide.predictors.layered import hopes
 from crawlguide.predictors.layered.records import LINK, PLACE
+from tests.strategies.alone import learner
+from tests.strategies.lessons import told
 from tests.strategies.site import opened
-from tests.support import ask, fetched, tell
+from tests.support import ask, batch, fetched, tell
 
 spread: Any = hopes.spread  # kernels have no annotations
 DIGGING, OTHER = "https://dig.example/", "https://other.example/"
@@ -69,6 +71,27 @@ def dug(without: list[str]) -> list[str]:
 def test_a_host_that_began_badly_is_tried_again_when_the_best_one_is_dry() -> None:
     hoping, hopeless = dug([]), dug(["hopes"])
     assert sum(url.startswith(OTHER) for url in hoping) > sum(url.startswith(OTHER) for url in hopeless)
+
+
+def wished(urls: list[str], dry: int, *without: str) -> list[float]:
+    """What is added to the chance of links, in a crawl that paid and then did not for a while."""
+    found = learner("", "draws", "bonus", "leads", *without)
+    good, bad = [f"{DIGGING}a/{n}" for n in range(60)], [f"{DIGGING}b/{n}" for n in range(dry)]
+    found.learn(told(fetched(DIGGING, *good, *bad, *urls, relevance=1.0)))
+    found.learn(told(*(fetched(url, relevance=1.0) for url in good)))
+    found.learn(told(*(fetched(url, relevance=0.0) for url in bad)))
+    return [float(one) for one in found.explore(batch(urls))]
+
+
+def test_more_is_hoped_for_when_the_crawl_pays_less_than_at_its_best() -> None:
+    new = [f"{OTHER}new"]
+    assert wished(new, 100)[0] > 1.2 * wished(new, 0)[0] > 0.0
+    assert wished(new, 100, "losses")[0] < wished(new, 0, "losses")[0]
+
+
+def test_more_is_hoped_of_a_folder_where_nothing_was_fetched() -> None:
+    tried, other = wished([f"{DIGGING}b/x", f"{DIGGING}c/x"], 20)
+    assert other > 5 * tried > 0.0
 
 
 def test_what_is_found_stands_only_if_the_best_are_worth_what_waits_behind() -> None:

@@ -191,6 +191,25 @@ def test_hubs_are_learned_by_place() -> None:
     assert without.explore(batch(rich[:2])).tolist() == [0.0, 0.0]
 
 
+def leading(hits: int, *without: str) -> float:
+    """How much more a folder is wished for than a page, where folders lead on and pages do not."""
+    found, started = learner("", "draws", "bonus", "hopes", *without), "https://start.org/"
+    folders, pages = [[f"https://{kind}{n}.org/{kind}{end}" for n in range(9)] for kind, end in (("f", "/"), ("p", ""))]
+    good = [f"{started}{number}" for number in range(hits)]
+    found.learn(told(fetched(started, *folders, *pages, *good, relevance=0.0)))
+    found.learn(told(*(fetched(url, relevance=1.0) for url in good)))
+    for number in range(8):
+        links = [f"https://h{number}.org/{link}" for link in range(50)]
+        found.learn(told(fetched(folders[number], *links, relevance=0.0), fetched(pages[number], relevance=0.0)))
+    folder, page = found.explore(batch([folders[8], pages[8]]))
+    return float(folder - page)
+
+
+def test_pages_that_lead_on_are_worth_something_until_something_else_is() -> None:
+    assert leading(0) > 5 * leading(10) > 0.0
+    assert leading(0, "leads") == 0.0
+
+
 def test_a_link_nobody_heard_of_has_the_chance_of_any_page() -> None:
     found = learner()
     assert found.predict(batch([A])) == pytest.approx([0.05])

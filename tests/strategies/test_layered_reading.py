@@ -56,6 +56,20 @@ def test_links_share_the_places_that_they_share() -> None:
     assert place(found, first, 2)["waiting"] == 2
 
 
+def test_folders_deep_in_a_host_are_told_apart() -> None:
+    deep = "https://b.org/en/docs/v2/manual/"
+    first, second, other = deep + "parts/one/x", deep + "parts/one/y", deep + "tunes/two/x"
+    found = read((first, ""), (second, ""), (other, ""))
+    mine = [link(found, url)["places"][:4].tolist() for url in (first, second, other)]
+    assert mine[0] == mine[1]
+    assert [here == there for here, there in zip(mine[0], mine[2], strict=True)] == [True, True, False, False]
+
+
+def test_an_address_that_ends_in_a_folder_is_known_by_it() -> None:
+    found = read((A + "x/", ""), (A + "x/?q=1", ""), (A + "x", ""))
+    assert [int(link(found, url)["folder"]) for url in (A + "x/", A + "x/?q=1", A + "x")] == [1, 1, 0]
+
+
 def test_path_and_query_are_read() -> None:
     found = read(("https://b.org/x/y/z?q=1", ""), ("https://b.org/z", ""))
     assert (link(found, "https://b.org/x/y/z?q=1")["path"], link(found, "https://b.org/x/y/z?q=1")["query"]) == (2, 1)

@@ -11,7 +11,9 @@ from crawlguide.core import urls
 from crawlguide.core.crawls import Goal
 from crawlguide.core.notebook import Notebook
 from crawlguide.predictors.layered.columns import NAMES
+from crawlguide.predictors.layered.hubs import TRAITS
 from crawlguide.predictors.layered.learner import Layered
+from crawlguide.predictors.layered.records import WEIGHT
 from crawlguide.predictors.layered.told import MOST_SIGNALS
 from tests.strategies import lessons
 from tests.strategies.site import POLICY, opened
@@ -151,6 +153,14 @@ def test_records_of_another_version_are_forgotten_together_and_weights_stay(shee
         learner.also(question(), 10)
         learner.given(found)
         learner.learn(lessons.told({"url": f"{HOSTS[0]}1", "status": 200, "relevance": 0.0}))
+
+
+def test_of_hubs_another_version_knew_less() -> None:
+    notebook, learner = Notebook(), Layered(Goal(), 1)
+    notebook.sheet("hub", WEIGHT).fit(2)
+    learner.remember(notebook)
+    assert learner.memory.hub.used == TRAITS
+    assert (learner.memory.hub.rows["square"][:TRAITS] == 1.0).all()
 
 
 def test_a_column_that_is_new_to_a_crawl_begins_with_its_first_weight() -> None:

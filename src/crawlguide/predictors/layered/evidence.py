@@ -16,6 +16,7 @@ from crawlguide.predictors.layered.records import (
 
 FAR = 250
 LUCK_STEP = 0.02
+FEW_PAGES = 6.0
 LINKS, PAGES, PLACES, CRAWLS = records(LINK), records(PAGE), records(PLACE), records(CRAWL)
 
 
@@ -125,16 +126,23 @@ def visit(rows, links, pages, places):  # type: ignore[no-untyped-def]
 
 
 @part
+def of_late(crawl):  # type: ignore[no-untyped-def]
+    """What pages of late were worth; of a few nothing can be said."""
+    return crawl.good / (crawl.tried + FEW_PAGES)
+
+
+@part
 def pay_crawl(link, places, label, answered, crawl, tuning):  # type: ignore[no-untyped-def]
     """What the crawl as a whole learns: what pages pay, what new hosts do, how well it chooses."""
     if places[link.places[0]].fetched == 0:
-        crawl.first_good = tuning.memory * crawl.first_good + label
-        crawl.first_tried = tuning.memory * crawl.first_tried + 1.0
-        crawl.first_failed = tuning.memory * crawl.first_failed + (0.0 if answered else 1.0)
+        crawl.first_good += label
+        crawl.first_tried += 1.0
+        crawl.first_failed += 0.0 if answered else 1.0
     if link.chosen == 0:
         crawl.luck += LUCK_STEP * (label - crawl.luck)
     crawl.good = tuning.crawl_memory * crawl.good + label
     crawl.tried = tuning.crawl_memory * crawl.tried + 1.0
+    crawl.best = max(crawl.best, of_late(crawl))
     crawl.hits += label
     crawl.fetched += 1
 

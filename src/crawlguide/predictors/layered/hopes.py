@@ -2,17 +2,20 @@
 
 A hope is added to the chance itself, not to its log-odds: a few failures speak at once as bad parents, bad words and a
 bad place, and in log-odds nothing would bring such a host back. It is measured by what the crawl has paid so far, and
-it shrinks with each fetch of the host and of the place, so it goes on to the next, also within one answer.
+more by what it pays less than at its best: where all that is known runs dry, what is unknown is worth looking for. It
+shrinks with each fetch of the host, the folder and the place, so it goes on to the next, also within one answer.
 """
 
 import numpy as np
 
 from crawlguide.core.kernels import F64, I64, kernel, nothing, one_i64, part
 from crawlguide.predictors.layered.columns import NAMES
-from crawlguide.predictors.layered.evidence import LINKS, PLACES
+from crawlguide.predictors.layered.evidence import LINKS, PLACES, of_late
 
 BEST_MEANING, ANSWERS = NAMES.index("best meaning"), NAMES.index("answers")
 NEAREST = 4.0  # the most that a likeness stands out
+AS_GOOD = 0.85  # of its best: so much less is no loss
+FOLDER = 2.0  # so many fetches of a folder halve what is hoped for there
 
 
 @part
@@ -22,12 +25,26 @@ def known(place):  # type: ignore[no-untyped-def]
 
 
 @part
+def lost(crawl):  # type: ignore[no-untyped-def]
+    """What the crawl pays less, of late, than at its best."""
+    return max(AS_GOOD * crawl.best - of_late(crawl), 0.0)
+
+
+@part
+def unseen(link, places):  # type: ignore[no-untyped-def]
+    """1 for a place where nothing was fetched, in a folder where nothing was; less with every fetch in either."""
+    share = 1.0 / np.sqrt(known(places[link.places[link.levels - 1]]))
+    if link.levels > 2:
+        share *= FOLDER / (FOLDER - 1.0 + known(places[link.places[link.levels - 2]]))
+    return share
+
+
+@part
 def hope_for(link, columns, places, crawl, tuning):  # type: ignore[no-untyped-def]
     """For a link to a host where nothing was fetched: more where its words are near to the goal."""
-    paid = (crawl.hits + 0.5) / (crawl.fetched + 5.0)
+    paid = (crawl.hits + 0.5) / (crawl.fetched + 5.0) + tuning.lost_hope * lost(crawl)
     words = tuning.hope + tuning.near_hope * max(columns[BEST_MEANING], 0.0) / NEAREST
-    place = places[link.places[link.levels - 1]]
-    return paid * words * np.exp(columns[ANSWERS]) / np.sqrt(known(place))
+    return paid * words * np.exp(columns[ANSWERS]) * unseen(link, places)
 
 
 @part

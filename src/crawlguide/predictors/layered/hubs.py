@@ -1,6 +1,7 @@
-"""Pages that lead on: how many new links to hope for, learned by place and by word.
+"""Pages that lead on: how many new links to hope for, learned by place, by the shape of an address and by word.
 
-Of a host that is little known such pages say more than others.
+Of a host that is little known such pages say more than others; and before anything of worth was found, the more links
+are known the better is the best of them.
 """
 
 import numpy as np
@@ -11,6 +12,8 @@ from crawlguide.predictors.layered.records import TUNING, WEIGHT
 
 WEIGHTS, TUNINGS = records(WEIGHT), records(TUNING)
 FEW, HOPED = 3.0, 0.3  # so many pages are as good as none; what is hoped for before any was opened
+TRAITS = 6  # of a link, by which it is known to lead on
+FIRST_HITS, PATIENCE = 0.5, 500.0  # pages of worth, and pages of any kind, until leading on is worth half as much
 
 
 @part
@@ -37,9 +40,31 @@ def expected_newness(link, places, crawl):  # type: ignore[no-untyped-def]
 
 
 @part
+def traits(link, places, crawl):  # type: ignore[no-untyped-def]
+    """By its places, and by the shape of its address."""
+    return (
+        1.0,
+        expected_newness(link, places, crawl),
+        np.float64(link.folder),
+        min(link.path, 10) / 10.0,
+        np.float64(link.query),
+        np.float64(link.abroad),
+    )
+
+
+@part
+def lead(opening, crawl, tuning):  # type: ignore[no-untyped-def]
+    """What it is worth to see more links, until something of worth is found, or until that was tried for long."""
+    cold = FIRST_HITS / (FIRST_HITS + crawl.hits) * PATIENCE / (PATIENCE + crawl.fetched)
+    return tuning.lead * opening * cold
+
+
+@part
 def hub_score(link, places, crawl, hub, hub_words):  # type: ignore[no-untyped-def]
     """How many new links to hope for."""
-    total = hub[0].weight + hub[1].weight * expected_newness(link, places, crawl)
+    total, mine = 0.0, traits(link, places, crawl)
+    for number in range(TRAITS):
+        total += hub[number].weight * mine[number]
     spoken = 0.0
     for at in range(link.spoken):
         spoken += hub_words[link.words[at]].weight
@@ -48,7 +73,7 @@ def hub_score(link, places, crawl, hub, hub_words):  # type: ignore[no-untyped-d
 
 @kernel(nothing(I64, LINKS, PAGES, PLACES, CRAWLS, WEIGHTS, WEIGHTS, TUNINGS))
 def open_pages(opened, links, pages, places, crawls, hub, hub_words, tunings):  # type: ignore[no-untyped-def]
-    """The links of these pages are known now: how many of them were new is learned by place and by word."""
+    """The links of these pages are known now: how many of them were new is learned."""
     crawl, tuning = crawls[0], tunings[0]
     for number in opened:
         if number < 0:
@@ -56,8 +81,9 @@ def open_pages(opened, links, pages, places, crawls, hub, hub_words, tunings):  
         page = pages[number]
         link, new = links[page.link], newness(page.found)
         wrong = hub_score(link, places, crawl, hub, hub_words) - new
-        nudge(hub[0], wrong, tuning.hub_step)
-        nudge(hub[1], wrong * expected_newness(link, places, crawl), tuning.hub_step)
+        mine = traits(link, places, crawl)
+        for at in range(TRAITS):
+            nudge(hub[at], wrong * mine[at], tuning.hub_step)
         for at in range(link.spoken):
             nudge(hub_words[link.words[at]], wrong / np.sqrt(link.spoken), tuning.hub_step)
         for level in range(link.levels):

@@ -53,7 +53,7 @@ class Judged(NamedTuple):
 
 
 class Layered:
-    version = "layered-2"
+    version = "layered-3"
     transferable = TRANSFERABLE
 
     def __init__(self, goal: Goal, seed: int, without: Sequence[str] = (), most: int = 1_000_000) -> None:

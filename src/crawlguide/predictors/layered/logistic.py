@@ -6,8 +6,8 @@ from crawlguide.core.kernels import F32, F64, I64, kernel, nothing, one_i64, par
 from crawlguide.predictors.chance import uniform
 from crawlguide.predictors.layered.columns import REACH, describe, odds, rate
 from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, arrive
-from crawlguide.predictors.layered.hopes import hope_for, left
-from crawlguide.predictors.layered.hubs import TUNINGS, WEIGHTS, hub_score, nudge
+from crawlguide.predictors.layered.hopes import ANSWERS, hope_for, left
+from crawlguide.predictors.layered.hubs import TUNINGS, WEIGHTS, hub_score, lead, nudge
 from crawlguide.predictors.layered.records import COLUMNS, DONE, EXAMPLE, JUDGED, MEANING
 
 EXAMPLES, JUDGEMENTS = records(EXAMPLE), records(JUDGED)
@@ -164,6 +164,7 @@ def judge_one(row, base, taste, tuning, links, used, pages, places, crawl, dense
     said.hope = hope_for(link, columns, places, crawl, tuning)
     said.wish = honest(logit + tuning.new_place * columns[14] + little_known, crawl)
     said.wish += left(said.hope, places[link.places[0]], 0.0)
+    said.wish += lead(opening, crawl, tuning) * np.exp(columns[ANSWERS])
 
 
 @kernel(nothing(

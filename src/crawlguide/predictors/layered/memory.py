@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlguide.predictors.layered import changes, settling
+from crawlguide.predictors.layered.hubs import TRAITS
 from crawlguide.predictors.layered.records import (
     COLUMNS,
     CRAWL,
@@ -82,8 +83,8 @@ class Memory:
             fresh(self.dense, COLUMNS + MEANING, square=1.0)
         if not self.words.used:
             fresh(self.words, VOCABULARY, square=0.01)
-        if not self.hub.used:
-            fresh(self.hub, 2, square=1.0)
+        if self.hub.used != TRAITS:
+            fresh(self.hub, TRAITS, square=1.0)
             self.hub.rows["weight"][1] = 1.0
         if not self.hub_words.used:
             fresh(self.hub_words, VOCABULARY, square=0.1)

@@ -110,15 +110,22 @@ def share(met):  # type: ignore[no-untyped-def]
 
 @part
 def read_places(text, start, end, key, keys):  # type: ignore[no-untyped-def]
-    """The host, up to three folders, and how the last name begins; 0 where there is none. Returns folders, query."""
+    """The host, the three innermost folders, and how the last name begins; 0 where there is none.
+
+    Addresses of one host may begin alike for many folders and say nothing by it. Returns how many folders there are,
+    whether there is a query, and whether the address ends in a folder.
+    """
     stop = find(text, start, end, QUESTION)
     code, level, depth, last = key, 1, 0, start + 1
+    outer = -FOLDERS
+    for at in range(start + 1, stop):
+        outer += text[at] == SLASH
     for at in range(start, stop):
         code = stepped(code, text[at])
         if text[at] == SLASH and at > start:
             depth += 1
             last = at + 1
-            if level <= FOLDERS:
+            if depth > outer:
                 keys[level] = joined(code, EMPTY)
                 level += 1
     head = keys[level - 1]
@@ -128,7 +135,7 @@ def read_places(text, start, end, key, keys):  # type: ignore[no-untyped-def]
         at += 1
     if at > last:
         keys[level] = joined(head, IN_ANCHOR)
-    return depth, stop < end
+    return depth, stop < end, last == stop
 
 
 @kernel(nothing(Bytes, I64, Bytes, I64, Bytes, I64, U8, I64, records(LINK), U64))
@@ -145,8 +152,8 @@ def read(urls, url_ends, anchors, anchor_ends, goal, goal_ends, met, rows, links
         for at in range(host, path):
             code = stepped(code, urls[at])
         mine[0] = joined(code, EMPTY)
-        depth, query = read_places(urls, path, end, code, mine)
-        link.path, link.query, link.spoken = min(depth, 255), query, 0
+        depth, query, folder = read_places(urls, path, end, code, mine)
+        link.path, link.query, link.folder, link.spoken = min(depth, 255), query, folder, 0
         read_words(anchors, anchor, anchor_ends[number], IN_ANCHOR, ANCHOR_WORDS, link, goal, goal_ends, met)
         link.said = share(met)
         read_words(urls, path, end, IN_ADDRESS, WORDS, link, goal, goal_ends, met)

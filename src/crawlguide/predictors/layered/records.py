@@ -9,7 +9,7 @@ ANCHOR_WORDS = 10
 VOCABULARY = 1 << 16
 MEANING = 64  # leading dimensions of the embedding of a link
 PARENTS = 4  # pages that link here and are remembered one by one
-LEVELS = 5  # of places: the host, three folders, and how the last name begins
+LEVELS = 5  # of places: the host, the three innermost folders, and how the last name begins
 COLUMNS = 32  # room for dense features
 UNKNOWN = -1
 
@@ -40,6 +40,7 @@ LINK = np.dtype(
         ("depth", np.uint8),  # links from a seed
         ("path", np.uint8),  # folders in its address
         ("query", np.uint8),
+        ("folder", np.uint8),  # its address ends in a folder
         ("distance", np.uint8),  # links from the last page of worth
         ("state", np.uint8),
         ("abroad", np.uint8),  # on another host than the page it was found on
@@ -122,6 +123,8 @@ TUNING = np.dtype(
         ("little_known", np.float64),  # and for a host that answers and is little known
         ("hope", np.float64),  # for a host that is new, as a share of what the crawl has paid
         ("near_hope", np.float64),  # and for one whose words are near to the goal
+        ("lost_hope", np.float64),  # and how much more for what the crawl pays less than at its best
+        ("lead", np.float64),  # what a page that leads on is worth before anything else was
         ("seed", np.float64),  # what a seed is worth at least
         ("memory", np.float64),  # what a place or page paid counts so much less with each newer fetch there
         ("crawl_memory", np.float64),
@@ -148,6 +151,7 @@ CRAWL = np.dtype(
         ("luck", np.float64),  # share of worth among what was given out as the best, of late
         ("fresh", np.float64),  # new links of pages, of late
         ("opened", np.float64),
+        ("best", np.float64),  # the most that pages of late were worth at any time
         ("first_good", np.float64),  # worth of the first page of a host
         ("first_tried", np.float64),
         ("first_failed", np.float64),

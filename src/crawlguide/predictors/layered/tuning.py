@@ -27,6 +27,8 @@ CHOSEN = {
     "little_known": 4.0,
     "hope": 0.25,
     "near_hope": 1.25,
+    "lost_hope": 3.0,
+    "lead": 0.02,
     "seed": 0.9,
     "memory": 0.97,
     "crawl_memory": 0.99,
@@ -40,6 +42,7 @@ CHOSEN = {
 MEANINGS = ("anchor meaning", "address meaning", "best meaning", "title meaning", "liking")
 NO_BONUS = {"new_place": 0.0, "little_known": 0.0}
 NO_HOPES = {"hope": 0.0, "near_hope": 0.0}
+NO_LEADS = {"lead": 0.0}
 NO_DRAWS = {"least_draws": 0.0, "most_draws": 0.0}
 PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {  # columns and numbers that make up a part
     "parents": (("parents", "good parents", "bad parents", "parents and yield", "near worth"), {}),
@@ -49,9 +52,11 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {  # columns and nu
     "meaning": (MEANINGS, {"meaning_step": 0.0}),
     "places": (("host", "place"), {"place_step": 0.0}),
     "told": (("told", "history"), {}),
-    "exploration": ((), {**NO_BONUS, **NO_HOPES, **NO_DRAWS, "seed": 0.0}),
+    "exploration": ((), {**NO_BONUS, **NO_HOPES, **NO_LEADS, **NO_DRAWS, "seed": 0.0}),
     "bonus": ((), NO_BONUS),
     "hopes": ((), NO_HOPES),
+    "losses": ((), {"lost_hope": 0.0}),
+    "leads": ((), NO_LEADS),
     "seeds": ((), {"seed": 0.0}),
     "draws": ((), NO_DRAWS),
     "hubs": ((), {"hub_step": 0.0}),
