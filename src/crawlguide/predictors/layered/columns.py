@@ -97,7 +97,7 @@ def place_rates(link, places, usual, tuning):  # type: ignore[no-untyped-def]
 @part
 def failing(host, crawl):  # type: ignore[no-untyped-def]
     """How likely a host fails: by itself, and as hosts do that are new."""
-    usual = (crawl.first_failed + 0.1) / (crawl.first_tried + 1.0)
+    usual = (crawl.first_failed + 0.3) / (crawl.first_tried + 1.0)
     return (host.failed + usual) / (host.tried + 1.0)
 
 
