@@ -13,7 +13,7 @@ from crawlguide.predictors.layered.records import TUNING, WEIGHT
 WEIGHTS, TUNINGS = records(WEIGHT), records(TUNING)
 FEW, HOPED = 3.0, 0.3  # so many pages are as good as none; what is hoped for before any was opened
 TRAITS = 6  # of a link, by which it is known to lead on
-FIRST_HITS, PATIENCE = 0.5, 500.0  # pages of worth, and pages of any kind, until leading on is worth half as much
+FIRST_HITS, PATIENCE = 0.5, 200.0  # pages of worth, and pages of any kind, until leading on is worth half as much
 
 
 @part

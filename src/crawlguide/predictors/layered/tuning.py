@@ -28,7 +28,7 @@ CHOSEN = {
     "hope": 0.25,
     "near_hope": 1.25,
     "lost_hope": 3.0,
-    "lead": 0.02,
+    "lead": 0.01,
     "seed": 0.9,
     "memory": 0.97,
     "crawl_memory": 0.99,
