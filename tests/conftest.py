@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from crawlguide import Guide
 from crawlguide.cli import main
+from crawlguide.testing import ManualClock
 from tests.browsing import CHROMIUM
 
 if TYPE_CHECKING:
@@ -47,6 +49,18 @@ def here(
         return subprocess.CompletedProcess(list(map(str, words)), code, *capfd.readouterr())
 
     return run
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """One that we move."""
+    return ManualClock()
+
+
+@pytest.fixture
+def guide(clock: ManualClock) -> Iterator[Guide]:
+    with Guide.open(":memory:", clock=clock) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ from crawlguide.testing import ManualClock
 from tests.support import ask, asked, fetched, state_of, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 DEFAULT = Crawl("default", "default")
@@ -39,17 +38,6 @@ class Web:
     async def get(self, url: str, agent: str, most_bytes: int) -> Answer:  # noqa: ARG002 - as a fetcher is called
         self.asked.append((url, agent))
         return self.files.get(url, Answer(problem="nobody answers"))
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def guide(clock: ManualClock) -> Iterator[Guide]:
-    with Guide.open(":memory:", clock=clock) as opened:
-        yield opened
 
 
 def crawler_mode(guide: Guide, **policy: Any) -> None:

@@ -52,11 +52,6 @@ def _well_behaved() -> Iterator[None]:
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
 def guide(clock: ManualClock) -> Iterator[Guide]:
     with opened(clock=clock) as found:
         yield found

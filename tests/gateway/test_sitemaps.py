@@ -53,11 +53,6 @@ def index(*locations: str) -> bytes:
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
 def web(clock: ManualClock) -> Web:
     found = Web(clock)
     found.files["https://a.org/robots.txt"] = Answer(200, f"Sitemap: {MAP}\nUser-agent: *\nDisallow: /private".encode())

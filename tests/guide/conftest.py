@@ -1,28 +1,11 @@
-"""A guide over the memory store, and a clock we move."""
+"""A guide that hurries."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import pytest
 
 from crawlguide import Guide
-from crawlguide.testing import ManualClock
 from tests.guide.common import UNPACED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def guide(clock: ManualClock) -> Iterator[Guide]:
-    with Guide.open(":memory:", clock=clock) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from crawlguide import Guide
+from tests.guide.common import UNPACED
 
-UNPACED = {"default_delay_s": 0, "max_per_host": 0}
 A, B = "https://a.org/", "https://b.org/"
 
 

@@ -10,7 +10,8 @@ from crawlguide import Guide
 from crawlguide.core.errors import MalformedRequest, NotFound
 from crawlguide.guide import crawls as crawls_module
 from crawlguide.testing import ManualClock
-from tests.life.common import UNPACED, A, B, numbers, policy
+from tests.guide.common import UNPACED
+from tests.life.common import A, B, numbers, policy
 from tests.support import asked, fetched, state_of, tell
 
 if TYPE_CHECKING:

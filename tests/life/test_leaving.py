@@ -9,7 +9,8 @@ import pytest
 from crawlguide import Guide
 from crawlguide.core.errors import MalformedRequest, NotFound
 from crawlguide.testing import ManualClock
-from tests.life.common import UNPACED, numbers, pages
+from tests.guide.common import UNPACED
+from tests.life.common import numbers, pages
 from tests.support import asked, state_of
 
 if TYPE_CHECKING:

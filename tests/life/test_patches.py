@@ -8,7 +8,8 @@ import pytest
 
 from crawlguide import Guide
 from crawlguide.core.errors import MalformedRequest, NotFound
-from tests.life.common import UNPACED, A, B
+from tests.guide.common import UNPACED
+from tests.life.common import A, B
 from tests.support import asked
 
 

@@ -7,7 +7,6 @@ import re
 import socket
 import ssl
 import time
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -32,9 +31,6 @@ from crawlguide.core import errors
 from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, UnavailableError
 from crawlguide.gateway.client_http import heard
 from crawlguide.gateway.http import STATUS
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.mark.parametrize("code", sorted(STATUS))

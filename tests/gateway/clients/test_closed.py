@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.gateway.clients.answering import (
@@ -18,9 +17,6 @@ from tests.gateway.conftest import Served
 
 from crawlguide import AsyncClient, Client
 from crawlguide.core.errors import UnavailableError
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_a_closed_client_says_so(served: Served) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from email.utils import formatdate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +13,6 @@ from crawlguide.core import errors
 from crawlguide.core.errors import CrawlGuideError, RateLimited, UnavailableError
 from crawlguide.gateway import client_calls as calls
 from crawlguide.gateway.client_tries import Patience, Tries
-
-if TYPE_CHECKING:
-    pass
 
 
 class Clock:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
-
-if TYPE_CHECKING:
-    pass
 
 VERSION = "2025-11"
 MOST_BYTES = 4 * 1024 * 1024

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import httpx
 import pytest
 from tests.gateway.http_door.common import (
     FREE,
     done,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.fixture

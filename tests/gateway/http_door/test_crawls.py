@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import httpx
 from tests.gateway.http_door.common import (
     DEFINITION,
@@ -11,9 +9,6 @@ from tests.gateway.http_door.common import (
     done,
     refused,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_a_new_crawl_is_created(client: httpx.Client, crawl: str) -> None:

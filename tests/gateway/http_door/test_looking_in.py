@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import httpx
 import pytest
 from tests.gateway.http_door.common import (
     ask,
     done,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_stats_have_the_shape_of_the_protocol(client: httpx.Client, seeded: str) -> None:

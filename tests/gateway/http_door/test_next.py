@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import httpx
@@ -17,9 +16,6 @@ from tests.gateway.http_door.common import (
     refused,
     tell,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_an_answer_has_the_shape_of_the_protocol(client: httpx.Client, seeded: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
@@ -12,9 +12,6 @@ from tests.gateway.http_door.common import (
     refused,
     tell,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_the_example_error_of_the_protocol_word_for_word(client: httpx.Client, crawl: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
@@ -13,9 +13,6 @@ from tests.gateway.http_door.common import (
     refused,
     tell,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_an_acknowledgement_has_the_shape_of_the_protocol(client: httpx.Client, crawl: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.gateway.conftest import Served
@@ -15,9 +14,6 @@ from tests.gateway.socket_door.common import (
     tuned,
     urls_of,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.mark.parametrize("name", [1, -7, 2**63 - 1, "a", 'ü"\\\n\u2028', "x" * 200])

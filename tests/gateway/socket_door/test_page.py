@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
 
 from tests.gateway.conftest import Served
 from tests.gateway.socket_door.common import (
     PAGE,
     opened,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 async def test_the_conversation_in_the_documentation_is_true(own_server: Served) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.gateway.conftest import Served, serving
 from tests.gateway.socket_door.common import (
@@ -19,10 +19,6 @@ from tests.gateway.socket_door.common import (
 
 from crawlguide import Guide
 from crawlguide.core.errors import CrawlGuideError
-
-if TYPE_CHECKING:
-    pass
-
 
 STORY: list[tuple[str, Message]] = [
     ("next", ask("books", 3, context={"seed_urls": ["https://a.example/"]})),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.gateway.socket_door.common import (
     get,
@@ -16,9 +15,6 @@ from tests.gateway.socket_door.common import (
     urls_of,
     wish,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 async def test_a_server_that_ends_answers_what_it_has_begun_and_says_goodbye(tmp_path: Path) -> None:

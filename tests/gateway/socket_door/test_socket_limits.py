@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.gateway.conftest import Served
 from tests.gateway.socket_door.common import (
@@ -21,9 +20,6 @@ from tests.gateway.socket_door.common import (
     wish,
 )
 from websockets.asyncio.client import connect
-
-if TYPE_CHECKING:
-    pass
 
 
 async def test_a_message_that_is_too_large_closes_with_1009(tmp_path: Path) -> None:

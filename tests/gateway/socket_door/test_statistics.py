@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tests.gateway.conftest import Served
 from tests.gateway.socket_door.common import (
     opened,
     prepare,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 async def test_statistics_come_now_and_then_until_unsubscribed(served: Served, crawl: str) -> None:

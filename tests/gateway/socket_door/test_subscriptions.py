@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from tests.gateway.conftest import Served
 from tests.gateway.socket_door.common import (
@@ -18,9 +17,6 @@ from tests.gateway.socket_door.common import (
     urls_of,
     wish,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 async def test_a_subscription_fills_its_places_and_a_report_frees_them(served: Served, crawl: str) -> None:

@@ -7,7 +7,6 @@ import json
 import re
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.gateway.conftest import Served
@@ -18,9 +17,6 @@ from tests.gateway.socket_door.common import (
 )
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1", "null", "https://[", ""])
