@@ -31,7 +31,6 @@ LEASE_GRACE = 1.25
 LAST = -1.0  # the priority of what is looked at when there is nothing else
 WIDER = (1, 4, 16)
 CANDIDATES_PER_HOST = 3
-LOOKS = 10  # at most, while all that is found has lost the worth by which it waited
 
 
 @dataclass(frozen=True)
@@ -96,15 +95,19 @@ class Pipeline:
         if running.explorer is not None:
             ids, hosts = running.explorer.also(ask, ask.budget.max_urls)
             ask = replace(ask, focus=ask.focus | hosts) if hosts else ask
-        for _ in range(LOOKS):
+        looks, most = 0, running.looks.left if running.learner is not None else 1
+        while True:
             batch = await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, ids)
-            if running.learner is None or len(batch) < limit:  # priorities do not move, or this is all there is
+            looks += 1
+            if looks >= most or len(batch) < limit:  # or this is all there is
                 break
             worth = resting(running, batch)
             sunk = moved(batch, worth)
             if stands(worth, batch.priority, ask.budget.max_urls) or not len(sunk[0]):
                 break
             await self.store.rank(ask.crawl, *sunk)
+        if running.learner is not None:
+            running.looks.spend(looks)
         return batch
 
     async def _judged(self, running: Running, ask: Ask, batch: Batch, limit: int, forbidden: Counter[str]) -> Walked:

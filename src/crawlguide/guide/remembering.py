@@ -64,7 +64,7 @@ async def _begin_warm(store: Store, crawl: Crawl, found: Running, notebook: Note
 
 def _parts(found: Running) -> list[Remembers]:
     """The strategy with all that is in it; some filters learn too."""
-    learners = (found.strategy.whole, found.judge, found.rewards, found.stated, *found.hearing)
+    learners = (found.strategy.whole, found.judge, found.rewards, found.stated, found.looks, *found.hearing)
     parts = {id(part): part for part in learners}
     return [part for part in parts.values() if isinstance(part, Remembers)]
 

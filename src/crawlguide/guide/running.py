@@ -18,6 +18,7 @@ from crawlguide.features.stated import Stated
 from crawlguide.guide import composition, robots_meta
 from crawlguide.guide.intake.fetches import NAN
 from crawlguide.guide.intake.rules import Rules
+from crawlguide.guide.looking import Looks
 from crawlguide.guide.rules import Weighing, weighing
 from crawlguide.policy import banned, crawlers, scope, wanted
 from crawlguide.policy.domains import Domains
@@ -67,6 +68,7 @@ class Running:
     operator: OperatorRules | None = None  # None: the operator has no rules
     domains: Domains | None = None
     stated: Stated = field(default_factory=Stated)  # what sitemaps say of pages
+    looks: Looks = field(default_factory=Looks)  # that asks may spend
     renewed_to: str | None = None  # how far the first of `record.renew` has come
     sought: dict[scope.Scope, tuple[int, int]] = field(default_factory=dict)  # where to look on for a scope's hosts
 
@@ -164,6 +166,7 @@ def _filters(names: Sequence[str], definition: Definition, copies: Copies, engin
 def inherit(new: Running, old: Running) -> None:
     """What filters have learned stays when a crawl is defined anew, and what is known of contents."""
     new.stated.inherit(old.stated)
+    new.looks.inherit(old.looks)
     if new.rewards is not None and old.rewards is not None:
         new.rewards.inherit(old.rewards)
     known = {rule.name: rule for rule in old.hearing}
