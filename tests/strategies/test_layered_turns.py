@@ -51,6 +51,17 @@ def changed(found: Layered) -> bool:
     return not np.array_equal(before, after)
 
 
+def test_the_first_of_what_was_looked_at_is_not_looked_at_again_until_something_is_learned() -> None:
+    found = begun()
+    first = said(found, *PAGES)
+    found._judgements[:] = 0
+    found.memory.dense.rows["weight"] += 1.0  # nobody told
+    assert np.array_equal(found.predict(rows(*PAGES[:5])), first[:5])
+    assert not np.array_equal(found.predict(rows(*PAGES[1:5])), first[1:5])
+    found.memory.turn += 1
+    assert not np.array_equal(found.predict(rows(*PAGES[1:3])), first[1:3])
+
+
 def test_links_are_not_judged_twice_while_nothing_is_learned() -> None:
     found = begun()
     first = said(found, *PAGES)

@@ -82,11 +82,24 @@ def changed(ids: U64, now: F64, before: F64, share: float) -> tuple[U64, F64]:
     return found[:count], numbers[:count]
 
 
+def within(rows: I64, count: int) -> bool:
+    """Whether all of these are numbers of the first `count` rows."""
+    return not count_outside(np.ascontiguousarray(rows, np.int64), count)
+
+
 def among(ids: U64, wanted: U64) -> Mask:
     """True for each id that is one of those wanted. numpy's `isin` sorts: ten times as long for a few."""
     found = np.empty(len(ids), np.bool_)
     mark_among(ids, wanted, found)
     return found
+
+
+@kernel(one_i64(NUMBERS, one_i64))
+def count_outside(rows, count):  # type: ignore[no-untyped-def]
+    outside = 0
+    for row in rows:
+        outside += row < 0 or row >= count
+    return outside
 
 
 @kernel(nothing(IDS, IDS, MASK))

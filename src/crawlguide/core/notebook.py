@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from crawlguide.core.columns import within
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -46,7 +48,7 @@ class Sheet:
 
     def changed(self, rows: I64) -> None:
         """These records are not as they were; told before the next commit, in any order, some perhaps twice."""
-        if len(rows) and int(rows.astype(np.uint64).max()) >= self.used:  # what is less than 0 becomes very large
+        if not within(rows, self.used):
             raise IndexError(f"records 0 to {self.used - 1} are in use, told that {rows.min()} to {rows.max()} changed")
 
 

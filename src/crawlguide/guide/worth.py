@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawlguide.core.columns import changed
+from crawlguide.core.kernels import F64 as AMOUNTS
+from crawlguide.core.kernels import flag, kernel, one_i64
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64, U64
@@ -48,9 +50,14 @@ def moved(batch: Batch, worth: F64) -> tuple[U64, F64]:
 
 
 def stands(worth: F64, priority: F64, wanted: int) -> bool:
-    """Whether the best of these are still worth as much as what waits behind them was thought to be.
+    """Whether the best of these are still worth as much as what waits behind them was thought to be."""
+    return bool(standing(worth, priority, wanted))  # type: ignore[no-untyped-call]
 
-    Some rows were not gathered for their priority, so the lowest say nothing.
-    """
-    behind = np.partition(priority, len(priority) // 5)[len(priority) // 5]
-    return bool(np.count_nonzero(worth < behind) <= max(len(worth) - wanted, 0))
+
+@kernel(flag(AMOUNTS, AMOUNTS, one_i64))
+def standing(worth, priority, wanted):  # type: ignore[no-untyped-def]
+    """Some rows were not gathered for their priority, so the lowest say nothing."""
+    behind, below = np.partition(priority, len(priority) // 5)[len(priority) // 5], 0
+    for row in range(len(worth)):
+        below += worth[row] < behind
+    return below <= max(len(worth) - wanted, 0)

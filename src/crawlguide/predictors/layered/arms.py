@@ -6,12 +6,12 @@ Of at most so many arms each gets a draw, whatever is known.
 
 import numpy as np
 
-from crawlguide.core.kernels import kernel, one_f64, one_i64, part, records
+from crawlguide.core.kernels import I64, kernel, one_f64, one_i64, part, records
 from crawlguide.predictors.chance import uniform
 from crawlguide.predictors.layered.chance import beta
 from crawlguide.predictors.layered.columns import failing
-from crawlguide.predictors.layered.evidence import CRAWLS, PAGES, PLACES
-from crawlguide.predictors.layered.records import HOST
+from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES
+from crawlguide.predictors.layered.records import HOST, WAITING
 
 DRAWN = 256
 GOOD, BAD = 0.3, 2.0  # what an arm is thought to have paid before it was tried
@@ -41,6 +41,17 @@ def draw_page(seed, crawls, pages, used):  # type: ignore[no-untyped-def]
             if paid > best:
                 best, found = paid, number
     return found
+
+
+@kernel(one_i64(one_i64, PAGES, LINKS, one_i64, I64))
+def waiting_on(number, pages, links, used, rows):  # type: ignore[no-untyped-def]
+    """The first links that a page made known and that wait, as many as there is room for; returns how many."""
+    page, count = pages[number], 0
+    for row in range(page.first, min(page.first + page.found, used)):
+        if count < len(rows) and links[row].state == WAITING and links[row].finder == number:
+            rows[count] = row
+            count += 1
+    return count
 
 
 @kernel(one_i64(one_i64, CRAWLS, HOSTS, one_i64, PLACES))

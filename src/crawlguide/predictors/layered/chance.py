@@ -30,6 +30,8 @@ def gamma(seed, crawl, shape):  # type: ignore[no-untyped-def]
         v = (1.0 + c * x) ** 3
         u = max(uniform(seed, crawl.draws), SMALLEST)
         crawl.draws += 1
+        if u < 1.0 - 0.0331 * x * x * x * x and v > 0.0:  # most draws, without a logarithm: the bound is theirs
+            return d * v * boost
         if v > 0.0 and np.log(u) < 0.5 * x * x + d - d * v + d * np.log(v):
             return d * v * boost
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,8 +25,9 @@ from crawlguide.predictors.layered import (
     words,
 )
 from crawlguide.predictors.layered.goal import Aim
+from crawlguide.predictors.layered.judged import Judged, Looked
 from crawlguide.predictors.layered.memory import FIRST, TRANSFERABLE, Memory
-from crawlguide.predictors.layered.records import COLUMNS, DONE, JUDGED, LEVELS, VISITED, WAITING
+from crawlguide.predictors.layered.records import COLUMNS, DONE, JUDGED, LEVELS, VISITED
 from crawlguide.predictors.layered.told import Told
 
 if TYPE_CHECKING:
@@ -42,14 +43,6 @@ FIRST_OF_ALL = 2.0  # more than any wish
 JUDGEMENTS = 1 << 11  # that are remembered until something is learned
 LATE = -1
 NOTHING: U64 = np.zeros(0, np.uint64)
-
-
-class Judged(NamedTuple):
-    """The chance of each link, what it is worth with what may be learned from it, and what of that is hope."""
-
-    value: F64
-    wish: F64
-    hope: F64
 
 
 class Layered:
@@ -69,7 +62,7 @@ class Layered:
         self._pages_drawn: list[int] = []
         self._chosen = NOTHING
         self._wanted = 0
-        self._last: tuple[U64, I64, Judged] | None = None
+        self._last: Looked | None = None
         self._judgements = np.zeros(JUDGEMENTS, JUDGED)
         self._taste = hearing.taste(self.memory)
 
@@ -85,13 +78,16 @@ class Layered:
     def _looked(self, batch: Batch) -> tuple[I64, Judged]:
         """The records of a batch, and what is said of them.
 
-        The same rows are asked for several times on their way; nothing is learned in between.
+        The same rows, or the first of them, are asked for several times on their way; nothing is learned in between.
         """
-        if self._last is None or self._last[0] is not batch.id:
+        if self._last is None or not self._last.holds(batch.id, self.memory.turn):
             rows = self.memory.find(batch.id)
             self.told.look(batch, rows)
-            self._last = batch.id, rows, self._judged(rows)
-        return self._last[1:]
+            judged = self._judged(rows)
+            self._last = Looked(batch.id, rows, judged, self.memory.turn)
+        elif batch.id is not self._last.ids:
+            self._last = self._last.first(batch.id)
+        return self._last.rows, self._last.judged
 
     def _turn(self) -> None:
         """Something is learned: what was said so far does not hold any more."""
@@ -110,7 +106,7 @@ class Layered:
 
     def also(self, ask: Ask, wanted: int) -> Also:
         """Hosts and links of pages that were drawn for some places of the answer; and URLs of which the asker told."""
-        said = self.told.hear(ask)
+        said, self._last = self.told.hear(ask), None
         memory, crawl, tuned = self.memory, self.memory.crawl.rows, self.tuning[0]
         chance = tuned["least_draws"] + tuned["most_draws"] * (1.0 - crawl["luck"][0]) ** 2
         self._hosts_drawn, self._pages_drawn, self._chosen, self._wanted = [], [], NOTHING, wanted
@@ -139,9 +135,8 @@ class Layered:
 
     def _best_of(self, page: int) -> int:
         """The best waiting link that a page made known, among some of them; -1: none waits."""
-        here, links = self.memory.pages.rows[page], self.memory.links.rows
-        rows = np.arange(here["first"], min(here["first"] + here["found"], self.memory.links.used))
-        rows = rows[(links["state"][rows] == WAITING) & (links["finder"][rows] == page)][:MOST_COMPARED]
+        pages, links, rows = self.memory.pages.rows, self.memory.links, np.empty(MOST_COMPARED, np.int64)
+        rows = rows[: arms.waiting_on(page, pages, links.rows, links.used, rows)]
         return int(rows[self._judged(rows).wish.argmax()]) if len(rows) else -1
 
     def drawn(self, batch: Batch) -> F64:

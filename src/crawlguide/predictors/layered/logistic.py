@@ -135,14 +135,20 @@ def learn(  # type: ignore[no-untyped-def]
 
 
 @part
-def touched(rows, links, used):  # type: ignore[no-untyped-def]
+def fresh(said, row, turn):  # type: ignore[no-untyped-def]
+    """Whether that was said of this link, and nothing was learned since."""
+    return said.row == row and said.turn == turn
+
+
+@part
+def touched(rows, links, used, judged, turn):  # type: ignore[no-untyped-def]
     """Look at all records that will be read, so that the processor waits for many of them at once.
 
     They lie anywhere in much memory; else it would wait for one after the other. Returns no number of any meaning.
     """
     seen = 0
     for row in rows:
-        if row >= 0:
+        if row >= 0 and not fresh(judged[row & (len(judged) - 1)], row, turn):
             seen += (links[row].count > 0.0) + links[row].words[0] + (links[row].meaning[0] > 0)
             for other in range(max(row - REACH, 0), min(row + REACH + 1, used)):
                 seen += links[other].state
@@ -176,7 +182,7 @@ def judge(  # type: ignore[no-untyped-def]
     hope,
 ):  # fmt: skip
     """What each link is worth. In one `turn` nothing is learned: what was `judged` in it is not judged again."""
-    if touched(rows, links, used) < 0:
+    if touched(rows, links, used, judged, turn) < 0:
         return  # never; but so the looks are not left out as of no use
     crawl, tuning, columns = crawls[0], tunings[0], np.zeros(COLUMNS, np.float32)
     base = odds(rate(crawl))
@@ -187,7 +193,7 @@ def judge(  # type: ignore[no-untyped-def]
             hope[number] = 0.0
             continue
         said = judged[row & (len(judged) - 1)]
-        if said.row != row or said.turn != turn:
+        if not fresh(said, row, turn):
             said.row, said.turn = row, turn
             judge_one(
                 row, base, taste, tuning, links, used, pages, places, crawl, dense, words, hub, hub_words, columns, said
