@@ -22,18 +22,19 @@ def test_one_ask_may_look_far_and_the_next_ones_pay_for_it() -> None:
     looks = Looks()
     assert looks.left == SAVED
     looks.spend(SAVED)
-    assert looks.left == EARNED
-    for _ in range(SAVED):
+    assert looks.left == int(EARNED)
+    for _ in range(int(SAVED / (EARNED - 1))):
         looks.spend(1)
     assert looks.left == SAVED
 
 
 def test_on_the_mean_an_ask_looks_no_more_than_it_earns() -> None:
     looks, spent = Looks(), 0
-    for _ in range(1_000):
-        spent += looks.left
-        looks.spend(looks.left)
-    assert spent == SAVED + 999 * EARNED
+    for _ in range(1_001):
+        now = looks.left
+        spent += now
+        looks.spend(now)
+    assert spent == SAVED + 1_000 * EARNED
 
 
 def test_savings_are_kept_and_taken_over() -> None:
@@ -42,9 +43,9 @@ def test_savings_are_kept_and_taken_over() -> None:
     first.spend(SAVED)
     second.remember(notebook)
     third.inherit(second)
-    assert second.left == third.left == EARNED
+    assert second.left == third.left == int(EARNED)
     second.inherit(Looks())
-    assert second.left == EARNED
+    assert second.left == int(EARNED)
 
 
 def sinking(guide: Guide) -> None:
@@ -66,10 +67,10 @@ def test_a_crawl_that_has_spent_its_looks_looks_on_in_later_asks(tmp_path: Path)
     strategy, goal = {"kind": "layered", "without": ["draws", "hopes"]}, {"topic": "pottery"}
     with opened(strategy, goal=goal) as guide:
         sinking(guide)
-        without = given(guide, 20)
-    assert 1 < without.index(BETTER) < 20
+        without = given(guide, 30)
+    assert 1 < without.index(BETTER) < 30
     with opened(strategy, tmp_path, goal=goal) as guide:
         sinking(guide)
         before = given(guide, 1)
     with Guide.open(tmp_path, clock=ManualClock(1_700_000_000.0), seed=1) as guide:
-        assert before + given(guide, 19) == without
+        assert before + given(guide, 29) == without

@@ -14,9 +14,9 @@ from crawlguide.core.notebook import Sheet
 if TYPE_CHECKING:
     from crawlguide.core.notebook import Notebook
 
-EARNED = 2  # looks, by each ask
+EARNED = 1.25  # looks, by each ask: one in four may look twice
 SAVED = 10  # at most
-COUNT = np.dtype(np.int64)
+SPENT = np.dtype(np.float64)
 FIRST = np.zeros(1, np.int64)
 
 
@@ -24,16 +24,16 @@ class Looks:
     """What of the savings is spent, in a sheet that is kept: after a restart an ask looks as far as without one."""
 
     def __init__(self) -> None:
-        self._spent, self._kept = Sheet(COUNT), False
+        self._spent, self._kept = Sheet(SPENT), False
 
     @property
     def left(self) -> int:
         """For the next ask, with what it earns."""
-        return SAVED - self._before
+        return int(SAVED - self._before)
 
     @property
-    def _before(self) -> int:
-        return max(int(self._spent.rows[0]) - EARNED, 0) if self._spent.used else 0
+    def _before(self) -> float:
+        return max(float(self._spent.rows[0]) - EARNED, 0.0) if self._spent.used else 0.0
 
     def spend(self, looks: int) -> None:
         """An ask has looked so often. Where none looks more than once, nothing has to be written."""
@@ -44,7 +44,7 @@ class Looks:
             self._spent.changed(FIRST)
 
     def remember(self, notebook: Notebook) -> None:
-        self._spent, self._kept = notebook.sheet("looks", COUNT), True
+        self._spent, self._kept = notebook.sheet("looks", SPENT), True
 
     def inherit(self, before: Looks) -> None:
         """Go on with another's savings, unless they lie in a notebook that is read anew."""
