@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crawlguide import Guide
 from crawlguide.core.notebook import Notebook
-from crawlguide.guide.looking import EARNED, SAVED, Looks
+from crawlguide.core.types import Crawl
+from crawlguide.guide.looking import EARNED, FARTHEST, SAVED, Looks
 from crawlguide.testing import ManualClock
 from tests.strategies.site import opened
 from tests.support import ask, fetched, tell
@@ -18,23 +19,29 @@ DIGGING, OTHER = "https://dig.example/", "https://other.example/"
 BETTER = f"{OTHER}pottery/clay"
 
 
-def test_one_ask_may_look_far_and_the_next_ones_pay_for_it() -> None:
+def spent_by(looks: Looks, asks: int) -> int:
+    """How often so many asks look, each as often as it may."""
+    total = 0
+    for _ in range(asks):
+        now = looks.left
+        looks.spend(now)
+        total += now
+    return total
+
+
+def test_some_asks_may_look_far_and_the_next_ones_pay_for_it() -> None:
     looks = Looks()
-    assert looks.left == SAVED
-    looks.spend(SAVED)
-    assert looks.left == int(EARNED)
-    for _ in range(int(SAVED / (EARNED - 1))):
+    assert looks.left == FARTHEST
+    assert spent_by(looks, 8) == 8 * FARTHEST
+    assert spent_by(looks, 100) < 101 * EARNED + SAVED - 8 * (FARTHEST - EARNED)
+    assert looks.left == EARNED
+    for _ in range(SAVED):
         looks.spend(1)
-    assert looks.left == SAVED
+    assert looks.left == FARTHEST
 
 
 def test_on_the_mean_an_ask_looks_no_more_than_it_earns() -> None:
-    looks, spent = Looks(), 0
-    for _ in range(1_001):
-        now = looks.left
-        spent += now
-        looks.spend(now)
-    assert spent == SAVED + 1_000 * EARNED
+    assert spent_by(Looks(), 1_000) == SAVED + 999 * EARNED
 
 
 def test_savings_are_kept_and_taken_over() -> None:
@@ -43,13 +50,18 @@ def test_savings_are_kept_and_taken_over() -> None:
     first.spend(SAVED)
     second.remember(notebook)
     third.inherit(second)
-    assert second.left == third.left == int(EARNED)
+    assert second.left == third.left == EARNED
     second.inherit(Looks())
-    assert second.left == int(EARNED)
+    assert second.left == EARNED
 
 
 def sinking(guide: Guide) -> None:
-    """Thousands of links wait by what they were worth while their host paid; one of another host is worth more."""
+    """Thousands of links wait by what they were worth while their host paid; one of another host is worth more.
+
+    And no looks are left.
+    """
+    inside: Any = guide
+    inside._guide._guide.crawls.known[Crawl("default", "default")].looks.spend(SAVED)
     for part in "abc":
         tell(guide, fetched(f"{DIGGING}{part}", *(f"{DIGGING}{part}/{n}" for n in range(1_900)), relevance=1.0))
         tell(guide, *(fetched(f"{DIGGING}{part}/{n}", relevance=1.0) for n in range(40)))

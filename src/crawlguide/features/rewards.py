@@ -64,7 +64,7 @@ class Rewards:
         failed = failures(fetches)
         met = self._met(fetches, failed)
         worth = self._worth(fetches, failed, met)
-        worth = np.where(np.isnan(fetches.reward), worth, np.clip(fetches.reward, 0.0, 1.0))
+        worth = np.where(np.isnan(fetches.reward), worth, np.minimum(np.maximum(fetches.reward, 0.0), 1.0))
         worth[fetches.error == RELEASED] = np.nan
         return worth, met.again & bool(self.weights.change)
 
@@ -79,7 +79,7 @@ class Rewards:
         loss = penalties.error * failed + penalties.duplicate * met.copied
         if penalties.cost:
             loss += penalties.cost * cost(fetches)
-        worth = np.clip((gain - loss - worst) / (best - worst), 0.0, 1.0)
+        worth = np.minimum(np.maximum((gain - loss - worst) / (best - worst), 0.0), 1.0)
         return np.where(unknown, np.nan, worth)
 
     def _met(self, fetches: Fetches, failed: Mask) -> Met:

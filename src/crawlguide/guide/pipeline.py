@@ -10,7 +10,6 @@ import numpy as np
 
 from crawlguide import scoring
 from crawlguide.core.crawls import AUTO
-from crawlguide.core.protocols import Rests
 from crawlguide.core.types import LEASED, LeaseTerms
 from crawlguide.guide import seeking
 from crawlguide.guide.worth import moved, resting, stands, weighed
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import GuideOptions
-    from crawlguide.core.protocols import Defers, Filter, Shuts, Store, Withholds
+    from crawlguide.core.protocols import Defers, Filter, Rests, Shuts, Store, Withholds
     from crawlguide.core.tables import F64, U64, Mask, Rows
     from crawlguide.core.types import Ask, Batch
     from crawlguide.guide.robots import Keeper
@@ -165,7 +164,7 @@ class Pipeline:
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
         if rule.refusal == "shut":
             await self.store.drop(ask.crawl, batch.id[gone & cast("Shuts", rule).shut(batch)], rule.name)
-        if isinstance(rule, Rests) and len(last := batch.id[gone & rule.last(batch)]):
+        if rule.name in running.resting and len(last := batch.id[gone & cast("Rests", rule).last(batch)]):
             await self.store.rank(ask.crawl, last, np.full(len(last), LAST))
         if rule.refusal == "withhold":
             await self._withhold(ask, batch, cast("Withholds", rule).until(batch.hosts, ask))

@@ -10,7 +10,7 @@ import msgspec
 
 from crawlguide.core.crawls import Definition
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.core.protocols import Hears, Sees
+from crawlguide.core.protocols import Hears, Rests, Sees
 from crawlguide.core.types import Page
 from crawlguide.features.relevance import Judge
 from crawlguide.features.rewards import Rewards
@@ -61,6 +61,7 @@ class Running:
     filters_applied: list[str]
     forbidding: tuple[str, ...]  # filters whose refusals are for good
     hearing: tuple[Hears, ...]  # filters that learn
+    resting: frozenset[str]  # filters by which some URLs are looked at last
     weighing: Weighing
     crawlers: crawlers.Crawlers
     rewards: Rewards | None = None  # of what was fetched, where something learns
@@ -116,6 +117,7 @@ def running(
         forbidding=tuple(rule.name for rule in rules if rule.refusal in ("forbid", "either")),
         rules=_intake(definition, rules, judge, weights),
         hearing=tuple(rule for rule in rules if isinstance(rule, Hears)),
+        resting=frozenset(rule.name for rule in rules if isinstance(rule, Rests)),
         until=instant(definition.limits.until),
         weighing=weights,
         crawlers=crawlers.build(definition),

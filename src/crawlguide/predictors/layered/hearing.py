@@ -28,7 +28,8 @@ LIKED, DISLIKED, NEITHER = 0, 1, 2
 
 def read_links(memory: Memory, aim: Aim, links: Links, new: I64, rows: I64) -> None:
     """What the texts of new links say: places, words and meaning."""
-    urls, hosts, anchors = links.url[new].tolist(), links.host[new].tolist(), links.anchor[new].tolist()
+    found = (links.url, links.host, links.anchor)
+    urls, hosts, anchors = ((one if len(new) == len(links) else one[new]).tolist() for one in found)
     named, said = coded(urls), coded(anchors)
     goal, goal_ends = aim.letters
     keys = np.empty(LEVELS * len(rows), np.uint64)
@@ -93,4 +94,4 @@ def taste(memory: Memory) -> F32:
     if not counts[LIKED]:
         return np.zeros(MEANING, np.float32)
     found = sums[LIKED] / counts[LIKED] - sums[DISLIKED] / max(counts[DISLIKED], 1.0)
-    return np.asarray(found / max(float(np.linalg.norm(found)), 1e-6), np.float32)
+    return np.asarray(found / max(float(np.sqrt(found.dot(found))), 1e-6), np.float32)
