@@ -55,7 +55,7 @@ class Embedding:
 
     def embed_coded(self, texts: Coded) -> F32:
         """The same of texts that are ASCII and stand ready for a kernel."""
-        return one_long(self._added_up(texts))
+        return one_long(self.sums(texts))
 
     def embed_addresses(self, urls: Sequence[str], form: Coded, queues: Sequence[str], queue: I64) -> F32:
         """The rows of what `words_of` says of canonical URLs, in a small part of the time.
@@ -63,7 +63,11 @@ class Embedding:
         Whoever calls has the URLs in the form for kernels, and knows their queues: `queue` is the number of each in
         `queues`.
         """
-        names = self._added_up(coded([plain(name_of(name)) for name in queues]))
+        return one_long(self.sums_of_addresses(urls, form, queues, queue))
+
+    def sums_of_addresses(self, urls: Sequence[str], form: Coded, queues: Sequence[str], queue: I64) -> F32:
+        """The same before it is made one long."""
+        names = self.sums(coded([plain(name_of(name)) for name in queues]))
         found, odd = np.empty((len(urls), self.dims), np.float32), np.empty(len(urls), np.uint8)
         tails.add_up(
             form.letters, form.ends, queue, names, SILENT_CODES, np.empty(len(form.letters), np.uint8), self.keys,
@@ -71,10 +75,11 @@ class Embedding:
         )  # fmt: skip
         rest = np.flatnonzero(odd)
         if len(rest):
-            found[rest] = self._added_up(coded([plain(words_of(urls[number])) for number in rest.tolist()]))
-        return one_long(found)
+            found[rest] = self.sums(coded([plain(words_of(urls[number])) for number in rest.tolist()]))
+        return found
 
-    def _added_up(self, texts: Coded) -> F32:
+    def sums(self, texts: Coded) -> F32:
+        """What `embed_coded` makes one long: the sum of the rows of each text's pieces."""
         found = np.empty((len(texts.ends), self.dims), np.float32)
         kernels.add_up(texts.letters, texts.ends, self.keys, self.rows, self.table, self.scale, found)
         return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.columns import coded, numbered
-from crawlguide.features.embedding import Embedding
+from crawlguide.features.embedding import Embedding, plain
 from crawlguide.predictors.layered import evidence, meaning, reading, settling
 from crawlguide.predictors.layered.columns import ADDRESS, ANCHOR, TITLE
 from crawlguide.predictors.layered.goal import meanings
@@ -42,8 +42,8 @@ def read_links(memory: Memory, aim: Aim, links: Links, new: I64, rows: I64) -> N
     embedding = Embedding.load()
     host, first = numbered(keys[::LEVELS])
     mean(
-        memory, aim, rows, embedding.embed_coded(said) if said.ascii else embedding.embed(anchors),
-        embedding.embed_addresses(urls, named, [hosts[number] for number in first.tolist()], host),
+        memory, aim, rows, embedding.sums(said if said.ascii else coded([plain(anchor) for anchor in anchors])),
+        embedding.sums_of_addresses(urls, named, [hosts[number] for number in first.tolist()], host),
     )  # fmt: skip
 
 
@@ -71,8 +71,9 @@ def name_hosts(memory: Memory, rows: I64, names: Sequence[str]) -> None:
 
 def mean(memory: Memory, aim: Aim, rows: I64, said: F32, named: F32) -> None:
     """How alike each link is to the goal, by its anchor and by its address; and the direction in which it points."""
-    anchor, address = aim.likeness(said), aim.likeness(named)
-    meaning.mean(rows, said, named, anchor, address, memory.links.rows)
+    anchor, address = np.empty((2, len(rows)), np.float32)
+    direction = np.zeros(said.shape[1], np.float32) if aim.direction is None else aim.direction
+    meaning.mean(rows, said, named, direction, anchor, address, memory.links.rows)
     evidence.notice(anchor, ANCHOR, memory.crawl.rows)
     evidence.notice(address, ADDRESS, memory.crawl.rows)
 

@@ -2,35 +2,40 @@
 
 import numpy as np
 
-from crawlguide.core.kernels import F32, I64, kernel, matrix_f32, nothing, records
+from crawlguide.core.kernels import F32, I64, kernel, matrix_f32, nothing, records, summing_part
 from crawlguide.predictors.layered.evidence import LINKS
 from crawlguide.predictors.layered.records import MEANING, TASTE
 
-LANES = 8
 LARGEST = np.float32(127.0)
 LEAST = np.float32(1e-6)
 
 
-@kernel(nothing(I64, matrix_f32, matrix_f32, F32, F32, LINKS))
-def mean(rows, said, named, anchor, address, links):  # type: ignore[no-untyped-def]
-    """`said` and `named` are the vectors of anchors and addresses, `anchor` and `address` how alike the goal they are.
+@summing_part
+def measured(vector, direction):  # type: ignore[no-untyped-def]
+    """How long a vector is, and how alike the direction it is."""
+    square = product = np.float32(0.0)
+    for at in range(len(vector)):
+        square += vector[at] * vector[at]
+        product += vector[at] * direction[at]
+    size = max(np.sqrt(square), LEAST)
+    return size, product / size
 
-    Squares are added up in eight lanes, so that no step waits for the one before.
+
+@kernel(nothing(I64, matrix_f32, matrix_f32, F32, F32, F32, LINKS))
+def mean(rows, said, named, direction, anchor, address, links):  # type: ignore[no-untyped-def]
+    """`said` and `named` are the sums of anchors and addresses; `anchor` and `address` get how alike the goal they are.
+
+    All in one pass, and no vector is written again.
     """
-    both, lanes = np.empty(MEANING, np.float32), np.empty(LANES, np.float32)
+    both = np.empty(MEANING, np.float32)
     for number in range(len(rows)):
-        link = links[rows[number]]
+        link, mine, other = links[rows[number]], said[number], named[number]
+        said_size, anchor[number] = measured(mine, direction)
+        named_size, address[number] = measured(other, direction)
         link.anchor, link.address = anchor[number], address[number]
-        lanes[:] = np.float32(0.0)
-        for first in range(0, MEANING, LANES):
-            for lane in range(LANES):
-                value = said[number, first + lane] + named[number, first + lane]
-                both[first + lane] = value
-                lanes[lane] += value * value
-        size = np.sqrt(
-            ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
-        )
-        size = max(size, LEAST)
+        for at in range(MEANING):
+            both[at] = mine[at] / said_size + other[at] / named_size
+        size, _ = measured(both, both)
         for at in range(MEANING):
             link.meaning[at] = np.int8(np.rint(LARGEST * both[at] / size))
 
