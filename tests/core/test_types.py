@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlguide.core.columns import among, changed, first_of_each, numbered, rank_within, texts
+from crawlguide.core.columns import among, changed, distinct, first_of_each, numbered, rank_within, texts, within
 from crawlguide.core.tables import BESIDE, F64, I64, Fact, Table, Text, rows_of
 
 RECORD = np.dtype([("small", np.uint8), ("wide", np.float64), ("whole", np.int32)])
@@ -122,9 +122,25 @@ def test_ranks_are_those_of_a_plain_count(groups: list[int]) -> None:
 @given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**64 - 1)), max_size=200))
 def test_equal_ids_get_one_number_in_the_order_in_which_they_come(ids: list[int]) -> None:
     numbers, first = numbered(np.array(ids, np.uint64))
-    distinct = list(dict.fromkeys(ids))
-    assert numbers.tolist() == [distinct.index(one) for one in ids]
-    assert first.tolist() == [ids.index(one) for one in distinct]
+    each = list(dict.fromkeys(ids))
+    assert numbers.tolist() == [each.index(one) for one in ids]
+    assert first.tolist() == [ids.index(one) for one in each]
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**64 - 1)), max_size=200))
+def test_distinct_ids_are_those_that_numpy_finds(ids: list[int]) -> None:
+    column = np.array(ids, np.uint64)
+    assert distinct(column).tolist() == np.unique(column).tolist()
+    assert column.tolist() == ids
+
+
+def test_rows_are_within_a_table_from_the_first_to_the_last() -> None:
+    assert within(np.array([0, 4, 2]), 5)
+    assert within(np.zeros(0, np.int64), 0)
+    assert not within(np.array([0, 5]), 5)
+    assert not within(np.array([-1, 0]), 5)
+    assert within(np.array([9, 1, 9, 2])[1::2].astype(np.int32), 3)
 
 
 @settings(deadline=None)

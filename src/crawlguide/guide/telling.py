@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core.columns import distinct
 from crawlguide.core.messages import Ack, ItemResult
 from crawlguide.guide.intake.reports import reported
 from crawlguide.guide.intake.seeds import seeded
@@ -57,7 +58,7 @@ class Telling:
     async def rank(self, running: Running, crawl: Crawl, ids: U64) -> None:
         """Write the priority at rest of the URLs whose evidence changed."""
         if len(ids):
-            batch = await self.store.look(crawl, np.unique(ids))
+            batch = await self.store.look(crawl, distinct(ids))
             await self.store.rank(crawl, batch.id, resting(running, batch))
 
     async def _discovered(self, running: Running, report: Report, recorded: Recorded, messages: Sequence[Fetch]) -> int:
