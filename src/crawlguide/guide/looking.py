@@ -14,10 +14,10 @@ from crawlguide.core.notebook import Sheet
 if TYPE_CHECKING:
     from crawlguide.core.notebook import Notebook
 
-EARNED = 2  # looks, by each ask
+EARNED = 1.25  # looks, by each ask
 SAVED = 100  # at most
 FARTHEST = 10  # looks of one ask
-SPENT = np.dtype(np.int64)
+SPENT = np.dtype(np.float64)
 FIRST = np.zeros(1, np.int64)
 
 
@@ -30,11 +30,11 @@ class Looks:
     @property
     def left(self) -> int:
         """For the next ask, with what it earns."""
-        return min(SAVED - self._before, FARTHEST)
+        return min(int(SAVED - self._before), FARTHEST)
 
     @property
-    def _before(self) -> int:
-        return max(int(self._spent.rows[0]) - EARNED, 0) if self._spent.used else 0
+    def _before(self) -> float:
+        return max(float(self._spent.rows[0]) - EARNED, 0.0) if self._spent.used else 0.0
 
     def spend(self, looks: int) -> None:
         """An ask has looked so often. Where none looks more than once, nothing has to be written."""

@@ -12,7 +12,7 @@ from crawlguide import scoring
 from crawlguide.core.crawls import AUTO
 from crawlguide.core.types import LEASED, LeaseTerms
 from crawlguide.guide import seeking
-from crawlguide.guide.worth import moved, resting, stands, weighed
+from crawlguide.guide.worth import best_of, moved, resting, stands, weighed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,20 +94,25 @@ class Pipeline:
         if running.explorer is not None:
             ids, hosts = running.explorer.also(ask, ask.budget.max_urls)
             ask = replace(ask, focus=ask.focus | hosts) if hosts else ask
-        looks, most = 0, running.looks.left if running.learner is not None else 1
-        while True:
+        looks, best, most = 0, -np.inf, running.looks.left if running.learner is not None else 1
+        while looks < most:
             batch = await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, ids)
             looks += 1
-            if looks >= most or len(batch) < limit:  # or this is all there is
+            if most == 1 or len(batch) < limit:  # priorities do not move, or this is all there is
+                chosen = batch
                 break
             worth = resting(running, batch)
             sunk = moved(batch, worth)
-            if stands(worth, batch.priority, ask.budget.max_urls) or not len(sunk[0]):
+            stays = stands(worth, batch.priority, ask.budget.max_urls) or not len(sunk[0])
+            found = np.inf if stays else best_of(worth, ask.budget.max_urls)
+            if found > best:  # where none stands, the best of all looks counts
+                best, chosen = found, batch
+            if stays:
                 break
             await self.store.rank(ask.crawl, *sunk)
         if running.learner is not None:
             running.looks.spend(looks)
-        return batch
+        return chosen
 
     async def _judged(self, running: Running, ask: Ask, batch: Batch, limit: int, forbidden: Counter[str]) -> Walked:
         """What of a batch may go out, best first; adds to `forbidden` what never may."""

@@ -49,6 +49,11 @@ def moved(batch: Batch, worth: F64) -> tuple[U64, F64]:
     return changed(batch.id, worth, batch.priority, MOVED)
 
 
+def best_of(worth: F64, wanted: int) -> float:
+    """What the best of these are worth together."""
+    return float(np.sort(worth)[-wanted:].sum())
+
+
 def stands(worth: F64, priority: F64, wanted: int) -> bool:
     """Whether the best of these are still worth as much as what waits behind them was thought to be."""
     return bool(standing(worth, priority, wanted))  # type: ignore[no-untyped-call]
