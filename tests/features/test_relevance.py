@@ -124,6 +124,17 @@ def test_the_background_is_that_of_the_crawl() -> None:
     assert used.judge(one) < fresh.judge(one) - 0.02
 
 
+def test_pages_of_one_host_count_less_and_less_as_background() -> None:
+    """A crawl that stays where it is good would else find the same page worth less and less."""
+    one, many = Judge(Goal(topic="computer science")), Judge(Goal(topic="computer science"))
+    for number in range(300):
+        said = f"Lecture {number} of the course: programs, algorithms and computers."
+        one.judge(page(said, f"https://example.org/{number}"))
+        many.judge(page(said, f"https://host{number}.example.org/"))
+    next_one = page("Algorithms for parallel computers.", "https://example.com/next")
+    assert one.judge(next_one) > many.judge(next_one) + 0.1
+
+
 def crawled(found: Judge, good: int) -> None:
     """Some pages on databases among others."""
     for number in range(100):
@@ -193,6 +204,28 @@ def test_state_goes_from_judge_to_judge() -> None:
     for text in (ON, OFF, "nested loop join"):
         assert other.judge(page(text)) == one.judge(page(text))
     assert other.state() == one.state()
+
+
+def test_state_of_many_hosts_goes_on_too() -> None:
+    one, other = Judge(SQL), Judge(SQL)
+    for number in range(600):
+        one.judge(page(OFF, f"https://host{number % 300}.example.org/{number}"))
+    other.restore(one.state())
+    for number in range(20):
+        again = page(f"{OFF} {number}", "https://host7.example.org/again")
+        assert other.judge(again) == one.judge(again)
+    assert other.state() == one.state()
+
+
+def test_another_goal_counts_the_pages_of_hosts_anew() -> None:
+    notebook, gardening = Notebook(), Goal(topic="gardening")
+    first, another, fresh = Judge(SQL), Judge(gardening), Judge(gardening)
+    first.remember(notebook)
+    crawled(first, 0)
+    another.remember(notebook)
+    for number in range(20):
+        one = page(f"{ON} {number}", f"https://example.org/{number}")
+        assert another.judge(one) == fresh.judge(one)
 
 
 def test_what_lies_in_a_notebook_goes_on_unless_the_goal_is_another() -> None:

@@ -2,11 +2,11 @@
 
     plain     = 0.7·z(text) + 0.3·max(z(title), z(url)) + 3·(share of the goal's words in title, URL and text)
     score     = (plain + clip(nearness − 0.5, −3, 3)) / 1.25      once there are 8 good pages
-    relevance = 1 / (1 + exp(2.5 − score))
+    relevance = 1 / (1 + exp(2·(2.5 − score)))
 
 z is the cosine with the goal in standard deviations from the crawl's own background: a few pseudo-pages, and every page
-as far as it is not relevant. Nearness is that to the 50 best pages, which are chosen without it: that limits drift. The
-divisor is there because the sum of both spreads wider than one of them.
+as far as it is not relevant, less with each more of its host. Nearness is that to the 50 best pages, which are chosen
+without it: that limits drift. The divisor is there because the sum of both spreads wider than one of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import xxhash
 
 from crawlguide.core.errors import UrlError
 from crawlguide.core.notebook import Notebook
-from crawlguide.core.urls import canonical
+from crawlguide.core.urls import canonical, queue
 from crawlguide.features.embedding import Embedding, words_of
 from crawlguide.features.relevance.memory import BEST, Memory
 from crawlguide.features.relevance.signals import five_signals
@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 
 READ = 2_000
 TEXT, NAMES, WORDS = 0.7, 0.3, 3.0
-MIDDLE = 2.5
+MIDDLE, STEEP = 2.5, 2.0
 ENOUGH = 8  # good pages, before what is near to them counts
 NEAR_FROM, NEAR_MOST = 0.5, 3.0
 WIDER = 1.25
 ANTI = 0.5
+UNNAMED = 1  # the host of all pages whose URL is none
+LEAST_WEIGHT = 0.05  # with which a page counts as background even if it looks relevant: no judge is always right
 TOLD = 10.0  # words that a page counts as having if somebody who knows calls it relevant: better than any other
 
 
@@ -81,15 +83,18 @@ class Judge:
 
     def restore(self, state: bytes) -> None:
         """Go on from what another judge of the same goal had learned."""
-        self._memory = self._made_memory()
+        kinds = self._made_memory().kinds
         for name, rows in msgspec.msgpack.decode(state, type=dict[str, bytes]).items():
-            sheet = self._notebook.in_use()[name]
-            sheet.rows[: sheet.used] = np.frombuffer(rows, sheet.rows.dtype)
+            sheet, records = self._notebook.sheet(name, kinds[name]), np.frombuffer(rows, kinds[name])
+            sheet.fit(len(records))
+            sheet.rows[: sheet.used] = records
             sheet.changed(np.arange(sheet.used))
+        self._memory = self._made_memory()
 
     def _learned(self, page: Page, told: float | None) -> float:
         memory = self._memory = self._memory or self._made_memory()
-        parts = (page.text[:READ], page.title, _address(page.url))
+        url = _canonical(page.url)
+        parts = (page.text[:READ], page.title, words_of(url) if url else "")
         vectors = Embedding.load().embed(parts)
         given = np.array([bool(part) for part in parts], np.float64)
         cosines = (vectors @ self._aimed()).astype(np.float64)
@@ -98,10 +103,11 @@ class Judge:
         near = int((self._best_scores() >= MIDDLE).sum()) >= ENOUGH
         vector = vectors[0] if given[0] else vectors[1]
         score = (float(plain) + _clipped(memory.nearness(vector) - NEAR_FROM)) / WIDER if near else float(plain)
-        relevance = _sigmoid(score - MIDDLE) if told is None else told
+        relevance = _sigmoid(STEEP * (score - MIDDLE)) if told is None else told
         if relevance >= 0.5 if told is not None else plain >= MIDDLE:
             self._add_best(_filled(cosines, given), words + (TOLD if told is not None else 0.0), vector)
-        memory.add_background(cosines, given, vector, relevance, near)
+        share = memory.share(xxhash.xxh3_64_intdigest(queue(url).encode()) or UNNAMED if url else UNNAMED)
+        memory.add_background(cosines, given, vector, max(1.0 - relevance, LEAST_WEIGHT) * share, near)
         return relevance
 
     def _plain(self, cosines: F64, words: float | F64) -> F64:
@@ -163,8 +169,8 @@ def _clipped(nearness: float) -> float:
     return min(max(nearness, -NEAR_MOST), NEAR_MOST)
 
 
-def _address(url: str) -> str:
+def _canonical(url: str) -> str:
     try:
-        return words_of(canonical(url))
+        return canonical(url)
     except UrlError:
         return ""

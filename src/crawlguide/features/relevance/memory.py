@@ -1,10 +1,16 @@
-"""What a judge has seen: how pages lie that are not about the goal, and the best ones so far. A few kilobytes."""
+"""What a judge has seen: how pages lie that are not about the goal, and the best ones so far. A few kilobytes.
+
+A crawl that does well fetches one good host after the other, so most of what it meets is no sample of the web: were all
+of it background, the same page would be worth less the better the crawl is. So a host's pages count less and less.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from crawlguide.core.places import Places
 
 if TYPE_CHECKING:
     from crawlguide.core.notebook import Notebook, Records
@@ -20,16 +26,18 @@ MEAN = np.array([0.08, 0.06, 0.06])
 SPREAD = np.array([0.09, 0.09, 0.08])
 LEAST_SPREAD = 0.03
 NEAR_SPREAD = 0.1
-LEAST_WEIGHT = 0.05  # with which a page counts as background even if it looks relevant: no judge is always right
+OF_A_HOST = 10.0  # pages that count in full as background; the n-th counts as so many n-ths
+MOST_HOSTS = 1 << 14
 KEPT = 0.99  # of what was known of nearness, with each page
+HOST = np.dtype([("key", np.uint64), ("pages", np.uint32)])
 
 
 class Memory:
-    """Records on two sheets of a notebook, so that whoever keeps the notebook keeps what was learned."""
+    """Records on three sheets of a notebook, so that whoever keeps the notebook keeps what was learned."""
 
     def __init__(self, notebook: Notebook, goal: int, dims: int) -> None:
-        self._sums = notebook.sheet("j-sums", sums(dims))
-        self._best = notebook.sheet("j-best", best(dims))
+        self.kinds = {"j-sums": sums(dims), "j-best": best(dims), "j-hosts": HOST}
+        self._sums, self._best, hosts = (notebook.sheet(name, kind) for name, kind in self.kinds.items())
         fresh = not self._sums.used
         self._sums.fit(1)
         self._best.fit(BEST)
@@ -38,6 +46,9 @@ class Memory:
             self._sums.rows["goal"][0] = goal
             self._best.changed(np.arange(BEST))
             self._sums.changed(np.zeros(1, np.int64))
+            hosts.rows[: hosts.used] = np.zeros((), HOST)
+            hosts.changed(np.arange(hosts.used))
+        self._hosts = Places(HOST, hosts, MOST_HOSTS)
 
     @property
     def used(self) -> bool:
@@ -71,9 +82,15 @@ class Memory:
         length = float(np.linalg.norm(direction))
         return float((vector - middle) @ direction) / length if length else 0.0
 
-    def add_background(self, cosines: F64, given: F64, vector: F32, relevance: float, near: bool) -> None:
-        """A page counts as background as far as it is not relevant; `given` says which channels it has."""
-        weight = max(1.0 - relevance, LEAST_WEIGHT)
+    def share(self, host: int) -> float:
+        """Count one more page of a host: as so much of a page it is background."""
+        place, _ = self._hosts.claim_one(host)
+        self._hosts.rows["pages"][place] += 1
+        self._hosts.sheet.changed(np.array([place]))
+        return min(1.0, OF_A_HOST / float(self._hosts.rows["pages"][place]))
+
+    def add_background(self, cosines: F64, given: F64, vector: F32, weight: float, near: bool) -> None:
+        """A page counts as background with some weight; `given` says which channels it has."""
         one = self._sums.rows[:1]
         if near:
             one["near_square"] = KEPT * one["near_square"] + weight * self._along(vector) ** 2
