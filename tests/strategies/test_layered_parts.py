@@ -105,6 +105,28 @@ def test_who_fails_is_learned_although_nobody_says_what_it_is_worth() -> None:
     assert column(found, PAGES[2], "answers") < -0.5
 
 
+def answering(*seed_urls: str) -> float:
+    """How likely a host answers that was found on a seed, after six such hosts did not."""
+    found, others = learner(), [f"https://{name}.example/" for name in "abcdefg"]
+    found.learn(seeds(A, *seed_urls))
+    found.learn(told(fetched(A, *others, relevance=0.0), *(fetched(url, relevance=0.0) for url in seed_urls)))
+    found.learn(told(*({"url": url, "error": "timeout"} for url in others[:-1])))
+    return column(found, others[-1], "answers")
+
+
+def test_that_seeds_answer_says_nothing_of_hosts_that_are_found() -> None:
+    assert answering(*(f"https://seed-{number}.example/" for number in range(20))) == answering()
+    assert answering() < log(0.2)
+
+
+def test_links_of_a_page_that_nobody_has_judged_yet_are_no_seeds() -> None:
+    found, seed, other = learner(), "https://seed.example/", "https://other.example/"
+    found.learn(seeds(A, seed))
+    found.learn(told(fetched(A, other)))
+    wished = found.explore(batch([seed, other])) + found.predict(batch([seed, other]))
+    assert wished[0] >= tuning.CHOSEN["seed"] > wished[1]
+
+
 def test_what_failed_may_pay_at_another_time() -> None:
     found = learner()
     found.learn(seeds(*PAGES))

@@ -4,13 +4,12 @@ import numpy as np
 
 from crawlguide.core.kernels import I64, kernel, nothing
 from crawlguide.predictors.layered.evidence import LINKS, PAGES
-
-SEED, UNKNOWN = -1, -2
+from crawlguide.predictors.layered.records import SEED
 
 
 @kernel(nothing(I64, I64, LINKS, PAGES))
 def spend(rows, parents, links, pages):  # type: ignore[no-untyped-def]
-    """A page gives all it has to its links; seeds (-1) share 1, and a page that is not known (-2) has nothing.
+    """A page gives all it has to its links; seeds share 1, and a page that is not known has nothing.
 
     Links of one page lie one behind the other.
     """

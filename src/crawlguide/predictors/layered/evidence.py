@@ -10,6 +10,7 @@ from crawlguide.predictors.layered.records import (
     PAGE,
     PARENTS,
     PLACE,
+    SEED,
     VISITED,
     WAITING,
 )
@@ -37,7 +38,7 @@ def add_parent(link, page, parent):  # type: ignore[no-untyped-def]
 
 @kernel(nothing(I64, I64, U8, LINKS, PAGES))
 def find(rows, parents, fresh, links, pages):  # type: ignore[no-untyped-def]
-    """Links found on pages (-1: seeds). A link that is new takes from its page where it stands."""
+    """Links found on pages, or given as seeds. A link that is new takes from its page where it stands."""
     for number in range(len(rows)):
         link, parent = links[rows[number]], parents[number]
         if fresh[number]:
@@ -133,8 +134,11 @@ def of_late(crawl):  # type: ignore[no-untyped-def]
 
 @part
 def pay_crawl(link, places, label, answered, crawl, tuning):  # type: ignore[no-untyped-def]
-    """What the crawl as a whole learns: what pages pay, what new hosts do, how well it chooses."""
-    if places[link.places[0]].fetched == 0:
+    """What the crawl as a whole learns: what pages pay, what new hosts do, how well it chooses.
+
+    Of hosts that were found somewhere seeds say nothing: somebody knew that they answer.
+    """
+    if places[link.places[0]].fetched == 0 and link.finder != SEED:
         crawl.first_good += label
         crawl.first_tried += 1.0
         crawl.first_failed += 0.0 if answered else 1.0

@@ -27,7 +27,7 @@ from crawlguide.predictors.layered import (
 from crawlguide.predictors.layered.goal import Aim
 from crawlguide.predictors.layered.judged import Judged, Looked
 from crawlguide.predictors.layered.memory import FIRST, TRANSFERABLE, Memory
-from crawlguide.predictors.layered.records import COLUMNS, DONE, JUDGED, LEVELS, VISITED
+from crawlguide.predictors.layered.records import COLUMNS, DONE, JUDGED, LEVELS, SEED, UNKNOWN, VISITED
 from crawlguide.predictors.layered.told import Told
 
 if TYPE_CHECKING:
@@ -271,10 +271,12 @@ class Layered:
         new = np.flatnonzero(fresh)
         if len(new):
             hearing.read_links(memory, self.aim, links, new, rows[new])
-        parents = np.where(links.parent >= 0, page[links.parent], -1) if len(page) else np.full(len(rows), -1)
+        parents = np.full(len(rows), SEED)
+        if len(page):
+            known = page[links.parent]
+            parents = np.where(links.parent < 0, SEED, np.where(known < 0, UNKNOWN, known))
         evidence.find(rows, parents, fresh.astype(np.uint8), memory.links.rows, memory.pages.rows)
-        payers = np.where((links.parent >= 0) & (parents < 0), authority.UNKNOWN, parents)
-        authority.spend(rows, payers, memory.links.rows, memory.pages.rows)
+        authority.spend(rows, parents, memory.links.rows, memory.pages.rows)
         return rows
 
     def _moved(self, fetched: I64) -> U64:

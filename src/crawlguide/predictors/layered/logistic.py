@@ -8,7 +8,7 @@ from crawlguide.predictors.layered.columns import REACH, describe, odds, rate
 from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES, arrive
 from crawlguide.predictors.layered.hopes import ANSWERS, hope_for, left
 from crawlguide.predictors.layered.hubs import TUNINGS, WEIGHTS, hub_score, lead, nudge
-from crawlguide.predictors.layered.records import COLUMNS, DONE, EXAMPLE, JUDGED, MEANING
+from crawlguide.predictors.layered.records import COLUMNS, DONE, EXAMPLE, JUDGED, MEANING, SEED
 
 EXAMPLES, JUDGEMENTS = records(EXAMPLE), records(JUDGED)
 MEANINGS = COLUMNS  # weights of meanings lie behind those of columns
@@ -162,7 +162,7 @@ def judge_one(row, base, taste, tuning, links, used, pages, places, crawl, dense
     describe(row, links, used, pages, places, crawl, taste, tuning, columns)
     logit = score(link, columns, base, dense, words, places)
     said.value = honest(logit, crawl)
-    if link.finder < 0 and link.count == 0.0:  # somebody vouches for it, and it makes a host known
+    if link.finder == SEED and link.count == 0.0:  # somebody vouches for it, and it makes a host known
         said.wish, said.hope = tuning.seed + (1.0 - tuning.seed) * said.value, 0.0
         return
     opening = hub_score(link, places, crawl, hub, hub_words)

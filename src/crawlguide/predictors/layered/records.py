@@ -11,7 +11,7 @@ MEANING = 64  # leading dimensions of the embedding of a link
 PARENTS = 4  # pages that link here and are remembered one by one
 LEVELS = 5  # of places: the host, the three innermost folders, and how the last name begins
 COLUMNS = 32  # room for dense features
-UNKNOWN = -1
+SEED, UNKNOWN = -1, -2  # instead of the page where a link was found: nowhere, and on a page that teaches nothing yet
 
 WAITING, GIVEN, DONE = 0, 1, 2
 VISITED, FAILED = 3, 4  # fetched, and nobody said what it is worth; and what did not answer, and may at another time
@@ -20,7 +20,7 @@ LINK = np.dtype(
     [
         ("id", np.uint64),
         ("places", np.int32, LEVELS),  # it lies in, the host first, each around the next
-        ("finder", np.int32),  # page it was found on, -1: a seed
+        ("finder", np.int32),  # page it was found on, or `SEED`, or `UNKNOWN`
         ("page", np.int32),  # the page it turned out to be, -1: not fetched yet
         ("parents", np.int32, PARENTS),  # pages that link here, the newest; -1: none
         ("count", np.float32),  # fetched pages that link here
@@ -152,7 +152,7 @@ CRAWL = np.dtype(
         ("fresh", np.float64),  # new links of pages, of late
         ("opened", np.float64),
         ("best", np.float64),  # the most that pages of late were worth at any time
-        ("first_good", np.float64),  # worth of the first page of a host
+        ("first_good", np.float64),  # worth of the first page of a host that was found, not given as a seed
         ("first_tried", np.float64),
         ("first_failed", np.float64),
         ("steepness", np.float64),  # from a raw to an honest chance

@@ -4,10 +4,10 @@ import numpy as np
 
 from crawlguide.core.kernels import I64, U64, kernel, nothing, one_i64
 from crawlguide.predictors.layered.evidence import FAR, LINKS, PLACES
-from crawlguide.predictors.layered.records import LEVELS, LINK
+from crawlguide.predictors.layered.records import LEVELS, LINK, SEED
 
 BLANK = np.zeros(1, LINK)  # what is known of a link to begin with
-BLANK["parents"], BLANK["finder"], BLANK["page"], BLANK["distance"] = -1, -1, -1, FAR
+BLANK["parents"], BLANK["finder"], BLANK["page"], BLANK["distance"] = -1, SEED, -1, FAR
 
 
 @kernel(nothing(I64, I64, U64, LINKS, LINKS))
