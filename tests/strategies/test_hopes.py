@@ -31,8 +31,8 @@ def order(wish: list[float], hope: list[float], hosts: list[int], wanted: int) -
     return [int(row) for row in np.argsort(-(np.array(wish) + less), kind="stable")]
 
 
-def test_what_is_hoped_of_a_host_is_hoped_once_in_an_answer() -> None:
-    wish, hope = [0.5, 0.49, 0.48, 0.4], [0.4, 0.4, 0.4, 0.4]
+def test_less_is_hoped_of_a_host_when_one_of_its_links_is_chosen() -> None:
+    wish, hope = [0.5, 0.49, 0.48, 0.47], [0.4, 0.4, 0.4, 0.4]
     assert order(wish, hope, [0, 0, 0, 1], wanted=2)[:2] == [0, 3]
 
 
@@ -42,10 +42,17 @@ def test_chances_without_hope_are_taken_as_they_are() -> None:
 
 def test_of_equal_hopes_less_is_lost_where_more_was_fetched() -> None:
     links, places = links_of(0, 0, 1, 1)
-    places["fetched"] = 99, 3
+    places["alive"] = 99, 3
     less = np.zeros(4)
     spread(np.arange(4), np.full(4, 0.5), np.ones(4), links, places, 2, less)  # one of each host is chosen
     assert 0.0 > less[1] > less[3]
+
+
+def test_what_did_not_answer_takes_no_hope_from_the_rest_of_a_host() -> None:
+    links, places = links_of(0, 0, 1, 1)
+    places["fetched"], less = (99, 0), np.zeros(4)
+    spread(np.arange(4), np.full(4, 0.5), np.ones(4), links, places, 2, less)
+    assert 0.0 > less[1] == less[3]
 
 
 def fetches(guide: Any, count: int) -> list[str]:

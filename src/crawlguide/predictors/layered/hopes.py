@@ -3,7 +3,8 @@
 A hope is added to the chance itself, not to its log-odds: a few failures speak at once as bad parents, bad words and a
 bad place, and in log-odds nothing would bring such a host back. It is measured by what the crawl has paid so far, and
 more by what it pays less than at its best: where all that is known runs dry, what is unknown is worth looking for. It
-shrinks with each fetch of the host, the folder and the place, so it goes on to the next, also within one answer.
+shrinks with each page of the host, and with each fetch of the folder and the place, so it goes on to the next, also
+within one answer.
 """
 
 import numpy as np
@@ -15,6 +16,7 @@ from crawlguide.predictors.layered.evidence import LINKS, PLACES, of_late
 BEST_MEANING, ANSWERS = NAMES.index("best meaning"), NAMES.index("answers")
 NEAREST = 4.0  # the most that a likeness stands out
 AS_GOOD = 0.85  # of its best: so much less is no loss
+LITTLE = 4.0  # so many pages say little of the rest of a host: often they only lead on
 FOLDER = 2.0  # so many fetches of a folder halve what is hoped for there
 
 
@@ -49,8 +51,8 @@ def hope_for(link, columns, places, crawl, tuning):  # type: ignore[no-untyped-d
 
 @part
 def left(hope, host, more):  # type: ignore[no-untyped-def]
-    """Of a hope after all fetches of the host and some more."""
-    return hope / np.sqrt(known(host) + more)
+    """Of a hope after all pages of the host and some more; what did not answer says nothing of the others."""
+    return hope / np.sqrt(1.0 + (1.0 + host.alive + host.pending + more) / LITTLE)
 
 
 @kernel(nothing(I64, F64, F64, LINKS, PLACES, one_i64, F64))
