@@ -62,6 +62,15 @@ def test_all_hosts_never_tried_are_one_arm() -> None:
     assert sum(count > 0 for count in counts[1:]) > 5  # any of them is drawn
 
 
+def test_where_all_hosts_are_dry_a_crawl_draws_none_unless_it_fares_as_badly() -> None:
+    places, named = hosts(*({"fetched": 20, "tried": 20} for _ in range(5)))
+    crawl = np.zeros(1, CRAWL)
+    crawl["fetched"], crawl["luck"] = 100, 0.5
+    assert {int(arms.draw_host(1, crawl, named, len(named), places)) for _ in range(100)} == {-1}
+    crawl["luck"] = 0.0
+    assert {int(arms.draw_host(1, crawl, named, len(named), places)) for _ in range(100)} > {0, 1, 2, 3, 4}
+
+
 def test_pages_whose_links_paid_are_drawn_most() -> None:
     pages, crawl = np.zeros(3, PAGE), np.zeros(1, CRAWL)
     pages["waiting"], pages["tried"], pages["good"] = (5, 5, 0), 10, (8, 0, 10)

@@ -10,17 +10,25 @@ from crawlguide.core.kernels import I64, kernel, one_f64, one_i64, part, records
 from crawlguide.predictors.chance import uniform
 from crawlguide.predictors.layered.chance import beta
 from crawlguide.predictors.layered.columns import failing
-from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, PAGES, PLACES
+from crawlguide.predictors.layered.evidence import CRAWLS, LINKS, LUCK_STEP, PAGES, PLACES
 from crawlguide.predictors.layered.records import HOST, WAITING
 
 DRAWN = 256
 GOOD, BAD = 0.3, 2.0  # what an arm is thought to have paid before it was tried
+OF_LATE = 1.0 / LUCK_STEP  # fetches that luck is about
 HOSTS = records(HOST)
 
 
 @part
 def pulled(seed, crawl, good, tried):  # type: ignore[no-untyped-def]
     return beta(seed, crawl, GOOD + max(good, 0.0), BAD + max(tried - good, 0.0))
+
+
+@part
+def itself(seed, crawl):  # type: ignore[no-untyped-def]
+    """What the crawl chooses without a draw is an arm too, or dry hosts would be drawn for want of better ones."""
+    tried = min(float(crawl.fetched), OF_LATE)
+    return pulled(seed, crawl, crawl.luck * tried, tried)
 
 
 @part
@@ -31,8 +39,9 @@ def first(seed, crawl, count):  # type: ignore[no-untyped-def]
 
 @kernel(one_i64(one_i64, CRAWLS, PAGES, one_i64))
 def draw_page(seed, crawls, pages, used):  # type: ignore[no-untyped-def]
-    """A page whose links shall be tried; -1: none has any."""
-    crawl, best, found = crawls[0], -1.0, -1
+    """A page whose links shall be tried; -1: none that pays better than no draw."""
+    crawl, found = crawls[0], -1
+    best = itself(seed, crawl)
     for _ in range(min(used, DRAWN)):
         number = first(seed, crawl, used)
         page = pages[number]
@@ -56,8 +65,9 @@ def waiting_on(number, pages, links, used, rows):  # type: ignore[no-untyped-def
 
 @kernel(one_i64(one_i64, CRAWLS, HOSTS, one_i64, PLACES))
 def draw_host(seed, crawls, hosts, used, places):  # type: ignore[no-untyped-def]
-    """A host; all that were never tried are one arm, of which one is drawn. -1: nothing waits."""
-    crawl, best, found, untried = crawls[0], -1.0, -1, False
+    """A host; all that were never tried are one arm, of which one is drawn. -1: none pays better."""
+    crawl, found, untried = crawls[0], -1, False
+    best = itself(seed, crawl)
     start = first(seed, crawl, used)
     for step in range(min(used, DRAWN)):
         number = (start + step) % used

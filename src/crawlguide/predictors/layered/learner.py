@@ -46,7 +46,7 @@ NOTHING: U64 = np.zeros(0, np.uint64)
 
 
 class Layered:
-    version = "layered-3"
+    version = "layered-4"
     transferable = TRANSFERABLE
 
     def __init__(self, goal: Goal, seed: int, without: Sequence[str] = (), most: int = 1_000_000) -> None:
