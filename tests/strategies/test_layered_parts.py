@@ -11,6 +11,7 @@ from crawlguide.core.errors import MalformedRequest
 from crawlguide.predictors.layered import tuning
 from crawlguide.predictors.layered.columns import NAMES, PRIOR
 from crawlguide.predictors.layered.evidence import FAR
+from crawlguide.predictors.layered.logistic import FIRST_SQUARE
 from crawlguide.predictors.layered.records import DONE, VISITED, WAITING
 from tests.strategies.alone import A, column, learner, link, linked, page, place
 from tests.strategies.lessons import ids, seeds, told
@@ -117,6 +118,17 @@ def answering(*seed_urls: str) -> float:
 def test_that_seeds_answer_says_nothing_of_hosts_that_are_found() -> None:
     assert answering(*(f"https://seed-{number}.example/" for number in range(20))) == answering()
     assert answering() < log(0.2)
+
+
+def test_old_errors_are_forgotten_but_never_all_of_them() -> None:
+    found, urls = learner(), [f"{A}{number}" for number in range(1_200)]
+    found.learn(seeds(*urls))
+    found.learn(told(*(fetched(url, relevance=float(number % 2)) for number, url in enumerate(urls[:600]))))
+    crawl = found.memory.crawl.rows
+    assert FIRST_SQUARE < crawl["offset_square"][0] < 40.0  # all of them together would be above a hundred
+    found.learn(told(*(fetched(url, relevance=0.0) for url in urls[600:])))
+    assert FIRST_SQUARE <= crawl["offset_square"][0] < FIRST_SQUARE + 0.5
+    assert crawl["offset"][0] > -5.0
 
 
 def test_links_of_a_page_that_nobody_has_judged_yet_are_no_seeds() -> None:

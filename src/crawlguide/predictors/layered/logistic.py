@@ -11,6 +11,7 @@ from crawlguide.predictors.layered.hubs import TUNINGS, WEIGHTS, hub_score, lead
 from crawlguide.predictors.layered.records import COLUMNS, DONE, EXAMPLE, JUDGED, MEANING, SEED
 
 EXAMPLES, JUDGEMENTS = records(EXAMPLE), records(JUDGED)
+ERRORS_KEPT, FIRST_SQUARE = 0.99, 1.0  # of the squares of old errors with each fetch; and the least of them
 MEANINGS = COLUMNS  # weights of meanings lie behind those of columns
 
 
@@ -72,9 +73,14 @@ def honest(logit, crawl):  # type: ignore[no-untyped-def]
 
 @part
 def become_honest(logit, label, crawl, tuning):  # type: ignore[no-untyped-def]
+    """One step, by how wrong it was.
+
+    Old errors are forgotten, or steps would be too small when a host runs dry late; but never the first square, or a
+    crawl that finds nothing for long would go so far that nothing brings it back.
+    """
     wrong = honest(logit, crawl) - label
-    crawl.steep_square += (wrong * logit) ** 2
-    crawl.offset_square += wrong**2
+    crawl.steep_square = max(ERRORS_KEPT * crawl.steep_square, FIRST_SQUARE) + (wrong * logit) ** 2
+    crawl.offset_square = max(ERRORS_KEPT * crawl.offset_square, FIRST_SQUARE) + wrong**2
     crawl.steepness = max(crawl.steepness - tuning.honest_step * wrong * logit / np.sqrt(crawl.steep_square), 0.2)
     crawl.offset -= tuning.honest_step * wrong / np.sqrt(crawl.offset_square)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from crawlguide.predictors.layered import changes, settling
 from crawlguide.predictors.layered.hubs import TRAITS
+from crawlguide.predictors.layered.logistic import FIRST_SQUARE
 from crawlguide.predictors.layered.records import (
     COLUMNS,
     CRAWL,
@@ -76,7 +77,7 @@ class Memory:
 
     def _begin(self) -> None:
         """A crawl that nothing is known of; weights may have come from another."""
-        fresh(self.crawl, 1, steepness=1.0, luck=0.5, steep_square=1.0, offset_square=1.0)
+        fresh(self.crawl, 1, steepness=1.0, luck=0.5, steep_square=FIRST_SQUARE, offset_square=FIRST_SQUARE)
         fresh(self.examples, EXAMPLES)
         fresh(self.taste, 2)
         if not self.dense.used:
