@@ -20,14 +20,12 @@ import numpy as np
 from crawlguide.core import urls as addresses
 from crawlguide.core.columns import texts
 from crawlguide.core.config import Config
-from crawlguide.core.crawls import Definition
+from crawlguide.core.definition import Definition
 from crawlguide.core.messages import Fetch, Outlink
 from crawlguide.core.protocols import Hears, Sees
 from crawlguide.core.types import Ask, Batch, Budget, Crawl, Lesson, Seed
-from crawlguide.guide.composition import filters
-from crawlguide.guide.intake.reports import reported
-from crawlguide.guide.intake.rules import Rules
-from crawlguide.guide.intake.seeds import seeded
+from crawlguide.guide.crawl.composition import filters
+from crawlguide.guide.tell.intake import Rules, reported, seeded
 from crawlguide.policy.risk import Risk
 from crawlguide.policy.robots import Robots
 from crawlguide.policy.robots.copies import Copies, Copy, File

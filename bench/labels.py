@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from crawlguide.core.urls import canonical
-from crawlguide.training.risk.measuring import auc
+from crawlguide.training.risk import auc
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from bench import labels
 
-from crawlguide.core.crawls import Goal
+from crawlguide.core.definition import Goal
 from crawlguide.core.types import Page
 from crawlguide.features.embedding import Embedding
-from crawlguide.features.relevance import Judge, five_signals, judging, semantic
+from crawlguide.features.relevance import Judge, five_signals, page_judge, semantic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,9 +52,9 @@ def plain(goal: Goal) -> Score:
     judge = Judge(goal)
 
     def score(page: Page) -> float:
-        enough, judging.ENOUGH = judging.ENOUGH, 1_000
+        enough, page_judge.ENOUGH = page_judge.ENOUGH, 1_000
         found = judge.judge(page)
-        judging.ENOUGH = enough
+        page_judge.ENOUGH = enough
         return found
 
     return score

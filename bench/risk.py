@@ -16,22 +16,22 @@ import numpy as np
 
 from crawlguide.core import urls as addresses
 from crawlguide.policy.risk.outcomes import Outcomes
-from crawlguide.training.risk import measuring, options
-from crawlguide.training.risk.fitting import calibrated
+from crawlguide.training import risk
+from crawlguide.training.risk import calibrated
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64
-    from crawlguide.training.risk.examples import Examples
+    from crawlguide.training.risk import Examples
 
 THRESHOLD = 0.8
 CASES = ((1.0, 0.0), (0.5, 0.05), (0.2, 0.1))  # caught, dead
 
 
 def main() -> None:
-    given = options.parser(__doc__).parse_args()
+    given = risk.arguments(__doc__).parse_args()
     chance = np.random.default_rng(given.seed)
-    known = options.known(given, chance)
-    sums = measuring.unseen_domains(known, given.seed)
+    known = risk.known_arguments(given, chance)
+    sums = risk.unseen_domains(known, given.seed)
     slope, offset = calibrated(sums, known.label)
     odds = slope * sums + offset
     print(f"{len(known)} URLs of {len(set(known.domain.tolist()))} domains")
@@ -54,7 +54,7 @@ def replayed(known: Examples, odds: F64, caught: float, dead: float, chance: np.
 
 def said(what: str, known: Examples, odds: F64) -> None:
     likely = 1.0 / (1.0 + np.exp(-odds))
-    auc, ece = measuring.auc(known.label, odds), measuring.calibration_error(known.label, likely)
+    auc, ece = risk.auc(known.label, odds), risk.calibration_error(known.label, likely)
     recall, wrong = (float((likely[known.label == label] >= THRESHOLD).mean()) for label in (1, 0))
     print(f"{what:36} AUC {auc:.4f}  ECE {ece:.4f}  refused: malicious {recall:.3f}, good {wrong:.4f}", flush=True)
 

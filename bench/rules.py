@@ -19,8 +19,8 @@ from crawlguide import Guide
 from crawlguide.core import urls
 from crawlguide.core.config import Config, GuideOptions
 from crawlguide.core.types import Ask, Batch, Budget, Crawl, Seed
-from crawlguide.guide.intake.rules import Rules as Intake
-from crawlguide.guide.intake.seeds import seeded
+from crawlguide.guide.tell.intake import Rules as Intake
+from crawlguide.guide.tell.intake import seeded
 from crawlguide.policy.rules import Rules
 from crawlguide.policy.rules.engine import Engine
 from crawlguide.policy.rules.process import used_s

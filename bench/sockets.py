@@ -29,14 +29,14 @@ import numpy as np
 import uvloop
 
 from crawlguide.core.config import Config
-from crawlguide.core.crawls import Definition
+from crawlguide.core.definition import Definition
 from crawlguide.core.messages import AskMessage, SeedMessage, SeedsMessage
-from crawlguide.gateway import socket_frames as frames
 from crawlguide.gateway import wire
 from crawlguide.gateway.library import open_guide
+from crawlguide.gateway.websocket import frames
 from crawlguide.lab.speed import outside
 from crawlguide.lab.speed.frontier import CRAWL, FILLED_AT_ONCE, POLICY, question, waiting
-from crawlguide.lab.speed.server import Server, serving
+from crawlguide.lab.speed.run import Server, serving
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence

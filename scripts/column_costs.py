@@ -14,8 +14,8 @@ import numba
 import numpy as np
 from bench.strategies import filled
 
-from crawlguide.predictors.layered import columns, hearing, logistic
-from crawlguide.predictors.layered.records import COLUMNS
+from crawlguide.strategies.layered import columns, ingest, model
+from crawlguide.strategies.layered.records import COLUMNS
 from scripts.columns import COSTS, PAGE, page
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def looked_at() -> Looked:
     learner = running.strategy.predictor
     memory = learner.memory
     found = memory.links.rows, memory.links.used, memory.pages.rows, memory.places.rows, memory.crawl.rows
-    return *found, hearing.taste(memory), learner.tuning, memory.dense.rows, memory.words.rows
+    return *found, ingest.taste(memory), learner.tuning, memory.dense.rows, memory.words.rows
 
 
 def loop(body: str) -> Callable[..., float]:
@@ -62,7 +62,7 @@ def loop(body: str) -> Callable[..., float]:
         f"        total += {body}\n"
         "    return total\n"
     )
-    names: dict[str, Any] = {**vars(columns), "np": np, "COLUMNS": COLUMNS, "score": logistic.score, "called": called}
+    names: dict[str, Any] = {**vars(columns), "np": np, "COLUMNS": COLUMNS, "score": model.score, "called": called}
     exec(code, names)  # noqa: S102 - words of ours
     compiled: Callable[..., float] = numba.njit(names["run"])
     return compiled

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from crawlguide.predictors.layered.columns import NAMES, PRIOR
-from crawlguide.predictors.layered.records import LEVELS, MEANING, PARENTS
-from crawlguide.predictors.layered.tuning import PARTS
+from crawlguide.strategies.layered.columns import NAMES, PRIOR
+from crawlguide.strategies.layered.records import LEVELS, MEANING, PARENTS
+from crawlguide.strategies.layered.tuning import PARTS
 from scripts import named
 from scripts.reference import DOCS, table
 

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from crawlguide.cli.meanings import MEANINGS
+from crawlguide.cli.config import MEANINGS
 from crawlguide.core.config import keys
 from crawlguide.gateway.reference import Endpoint, Field, Message, reference
 

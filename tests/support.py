@@ -13,8 +13,7 @@ from crawlguide.core.config import Config
 from crawlguide.core.messages import VERSION
 from crawlguide.core.tables import Fact, Table
 from crawlguide.core.types import Ask, Batch, Budget, Crawl, Hosts, Seed
-from crawlguide.guide.intake.rules import Rules
-from crawlguide.guide.intake.seeds import seeded
+from crawlguide.guide.tell.intake import Rules, seeded
 from crawlguide.store import memory
 
 if TYPE_CHECKING:

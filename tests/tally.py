@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.crawls import CLASSIC, Fixed
-from crawlguide.guide.composition import Composition
-from crawlguide.sampling.top import Top
+from crawlguide.core.definition import CLASSIC, Fixed
+from crawlguide.strategies.shared.composition import Composition, Top
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
     from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F64, I64, U64
     from crawlguide.core.types import Batch, Lesson

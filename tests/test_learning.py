@@ -12,9 +12,8 @@ import pytest
 from crawlguide import Guide
 from crawlguide.core import urls
 from crawlguide.core.config import Config, Crawls
-from crawlguide.core.crawls import CLASSIC, Fixed
-from crawlguide.guide.composition import Composition
-from crawlguide.sampling.top import Top
+from crawlguide.core.definition import CLASSIC, Fixed
+from crawlguide.strategies.shared.composition import Composition, Top
 from crawlguide.testing import ManualClock
 from tests.support import CRAWL, asked, fetched, store_of, tell
 

@@ -20,7 +20,7 @@ import pytest
 from crawlguide.core import urls
 from crawlguide.core.config import Outgoing as Options
 from crawlguide.core.errors import UrlError
-from crawlguide.guide.outgoing import Answer, Outgoing
+from crawlguide.guide.robots.outgoing import Answer, Outgoing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

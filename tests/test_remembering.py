@@ -11,7 +11,7 @@ from crawlguide import Guide
 from crawlguide.core.config import Config, Crawls
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.types import Crawl
-from crawlguide.guide.transfer import imported
+from crawlguide.guide.crawl.transfer import imported
 from crawlguide.testing import ManualClock
 from tests import tally
 from tests.support import asked, fetched, tell

@@ -9,12 +9,12 @@ import pytest
 
 from crawlguide import Guide
 from crawlguide.core.config import Config, StoreOptions
-from crawlguide.core.crawls import Definition, Policy
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.library import open_guide
 from crawlguide.guide.local import LocalGuide
-from crawlguide.guide.outgoing import Answer
+from crawlguide.guide.robots.outgoing import Answer
 from crawlguide.store import memory
 from crawlguide.testing import ManualClock
 from tests.support import ask, asked, fetched, state_of, tell

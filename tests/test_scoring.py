@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crawlguide import scoring
 from crawlguide.core import urls
-from crawlguide.core.crawls import Weights
+from crawlguide.core.definition import Weights
 from crawlguide.scoring import REASONS, TERMS, Scales
 from tests.support import NOW, batch, question
 

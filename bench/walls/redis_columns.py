@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlguide.core.columns import texts
 from crawlguide.core.types import Batch, Hosts, UrlRecord
-from crawlguide.store.rows import HOST, PACE, ROW, STATES
+from crawlguide.store.tables.rows import HOST, PACE, ROW, STATES
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import I64, U64

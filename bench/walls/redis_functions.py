@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crawlguide.store.rows import HOST, PACE, ROW
+from crawlguide.store.tables.rows import HOST, PACE, ROW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,7 +22,7 @@ from bench.walls.redis_functions import source
 from crawlguide.core import urls
 from crawlguide.core.tables import column_names
 from crawlguide.core.types import Batch, Crawl, Discovery, Fetches, Grants, Recorded, UrlRecord
-from crawlguide.store.rows import DROPPED, LEASED, QUEUED, STATES
+from crawlguide.store.tables.rows import DROPPED, LEASED, QUEUED, STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawlguide.core import urls
-from crawlguide.core.kernels import F64 as FLOATS
-from crawlguide.core.kernels import I64 as NUMBERS
-from crawlguide.core.kernels import kernel, matrix, nothing, one_f64, part
+from crawlguide.core.kernels import f64s, i64s, kernel, matrix, nothing, one_f64, part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crawlguide.core.crawls import Weights
+    from crawlguide.core.definition import Weights
     from crawlguide.core.tables import F64, Text
     from crawlguide.core.types import Ask, Batch, Hosts
-    from crawlguide.features.stated import Said
+    from crawlguide.features.sitemap_facts import SitemapFact
 
 TERMS = ("relevance", "freshness", "authority", "cost", "politeness", "exploration", "focus")
 EXPLORATION = TERMS.index("exploration")
@@ -62,8 +60,8 @@ def politeness(wait_s):  # type: ignore[no-untyped-def]
 
 @kernel(
     nothing(
-        FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64,
-        matrix, FLOATS,
+        f64s, f64s, f64s, f64s, f64s, f64s, i64s, f64s, f64s, f64s, f64s, f64s, one_f64,
+        matrix, f64s,
     )
 )  # fmt: skip
 def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, hope, weights, scales, at, terms, score):  # type: ignore[no-untyped-def]
@@ -86,7 +84,7 @@ def terms(
     weights: Weights,
     scales: Scales,
     exploration: F64 | None = None,
-    said: Said | None = None,
+    said: SitemapFact | None = None,
 ) -> tuple[F64, F64]:
     """The weighted terms of every candidate, and their sums: the scores.
 
@@ -124,7 +122,7 @@ def reasons(columns: F64) -> Text:
     return _PAIRS.take(pairs)
 
 
-@kernel(nothing(matrix, NUMBERS))
+@kernel(nothing(matrix, i64s))
 def best_two(terms, pairs):  # type: ignore[no-untyped-def]
     """The numbers of the two largest terms of each row as one: first · terms + second. Of equals the earlier counts."""
     for row in range(len(terms)):

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawlguide.cli.configuring import variable
-from crawlguide.cli.meanings import MEANINGS, kind_in_words
-from crawlguide.cli.starting import document
+from crawlguide.cli.config import MEANINGS, kind_in_words, variable
+from crawlguide.cli.init import document
 from crawlguide.core.config import Config, keys, load
 from tests.cli.conftest import Ended, done, refused
 

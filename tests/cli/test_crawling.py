@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from crawlguide import Guide
-from crawlguide.cli import telling
+from crawlguide.cli import report
 from crawlguide.core import config
 from crawlguide.core.messages import ERRORS, VERSION
 from tests import tally
@@ -161,7 +161,7 @@ def test_a_report_of_which_nothing_was_accepted_has_failed(here: Callable[..., E
 
 
 def test_errors_are_those_of_the_protocol() -> None:
-    assert get_args(telling.Problem) == ERRORS
+    assert get_args(report.Problem) == ERRORS
 
 
 def test_somebody_elses_words_are_shown_and_not_obeyed(here: Callable[..., Ended], served: Served, crawl: str) -> None:
@@ -203,7 +203,7 @@ def test_without_url_and_data_the_configured_server_is_asked(
 
 
 def test_the_default_is_the_port_that_serve_takes() -> None:
-    from crawlguide.cli.answering import configured
+    from crawlguide.cli.connection import configured
     from crawlguide.core.config import Config
 
     assert configured(Config()) == "http://127.0.0.1:8080"

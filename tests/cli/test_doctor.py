@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawlguide import Guide, __version__
-from crawlguide.cli import installed
+from crawlguide.cli import doctor as command
 from crawlguide.core.config import Server
 from crawlguide.gateway import doctor
 from crawlguide.gateway.doctor import Finding
@@ -184,27 +184,27 @@ def test_a_server_that_should_answer_and_does_not_is_wrong() -> None:
 
 def test_versions_are_of_what_crawlguide_needs() -> None:
     needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert set(installed.SHOWN) <= {need.partition(">")[0] for need in needs}
-    judged(installed.versions(), "ok", f"crawlguide {__version__}, python 3.")
-    judged(installed.optional(), "ok", "train")
+    assert set(command.SHOWN) <= {need.partition(">")[0] for need in needs}
+    judged(command.versions(), "ok", f"crawlguide {__version__}, python 3.")
+    judged(command.optional(), "ok", "train")
 
 
 def test_a_clock_behind_the_folder_is_warned_of(tmp_path: Path) -> None:
     log = tmp_path / "000004.log"
     log.touch()
-    judged(installed.clock(tmp_path), "ok", " UTC")
+    judged(command.clock(tmp_path), "ok", " UTC")
     later = time.time() + 3_600
     os.utime(log, (later, later))
-    judged(installed.clock(tmp_path), "warn", "s before the last write")
+    judged(command.clock(tmp_path), "warn", "s before the last write")
 
 
 def test_compiled_loops_need_a_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    judged(installed.compiled(), "ok", "kept in")
+    judged(command.compiled(), "ok", "kept in")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    judged(installed.compiled(), "ok", "0 kept in")
-    assert not installed.anything_compiled()
+    judged(command.compiled(), "ok", "0 kept in")
+    assert not command.anything_compiled()
     (tmp_path / "loop.nbi").touch()
-    assert installed.anything_compiled()
+    assert command.anything_compiled()
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/nothing")
-    judged(installed.compiled(), "warn", "every start compiles")
-    assert "NUMBA_CACHE_DIR" in installed.compiled().mend
+    judged(command.compiled(), "warn", "every start compiles")
+    assert "NUMBA_CACHE_DIR" in command.compiled().mend

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawlguide.core.crawls import CLASSIC, Fixed
-from crawlguide.guide.composition import Composition
-from crawlguide.sampling.top import Top
+from crawlguide.core.definition import CLASSIC, Fixed
+from crawlguide.strategies.shared.composition import Composition, Top
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
     from crawlguide.core.tables import F64
     from crawlguide.core.types import Batch
 

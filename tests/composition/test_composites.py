@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from crawlguide.predictors.composed.cascade import behind
+from crawlguide.strategies.composed.cascade import behind
 from tests.composition import models
 from tests.composition.conftest import A, defined, degraded, model, paths
 from tests.support import ask, asked, fetched, tell

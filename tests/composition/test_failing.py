@@ -12,8 +12,8 @@ from crawlguide import Guide
 from crawlguide.core.errors import ModelUnavailable, StoreUnavailable
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage
 from crawlguide.lab.run import refuse_what_stands_in
-from crawlguide.predictors.layered.learner import Layered
-from crawlguide.predictors.tres.learner import Tres
+from crawlguide.strategies.layered.learner import Layered
+from crawlguide.strategies.tres.learner import Tres
 from tests import tally
 from tests.composition import models
 from tests.composition.conftest import A, defined, degraded, model, opened, paths

@@ -12,7 +12,7 @@ from crawlguide.core.clock import ManualClock
 from crawlguide.core.types import Crawl
 from crawlguide.store.embedded import EmbeddedStore
 from crawlguide.store.memory import MemoryStore
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
 from tests import tally
 from tests.composition.conftest import CONFIG, POLICY
 from tests.store import files

@@ -31,9 +31,9 @@ PLUGIN = """\
 import time
 from dataclasses import dataclass
 
-from crawlguide.core.crawls import CLASSIC, Fixed
-from crawlguide.guide.composition import Composition
-from crawlguide.sampling.top import Top
+from crawlguide.core.definition import CLASSIC, Fixed
+from crawlguide.strategies.shared.composition import Composition
+from crawlguide.strategies.shared.composition import Top
 
 
 class Options(Fixed, frozen=True):

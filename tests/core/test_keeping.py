@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.core.caching import IndexDataCacheFile
 
-from crawlguide.core.keeping import guard
+from crawlguide.core.kernel_cache import guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from crawlguide.core.lossy_table import FEWEST, LossyTable
 from crawlguide.core.notebook import Notebook
-from crawlguide.core.places import FEWEST, Places
 
 KIND = np.dtype([("key", np.uint64), ("worth", np.float64)])
 
@@ -14,7 +14,7 @@ def keys(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     return np.array(numbers, np.uint64)
 
 
-def write(places: Places, claimed: np.ndarray[tuple[int], np.dtype[np.uint64]], *worth: float) -> None:
+def write(places: LossyTable, claimed: np.ndarray[tuple[int], np.dtype[np.uint64]], *worth: float) -> None:
     there = places.claim(claimed)
     places.rows["worth"][there] = worth
 
@@ -24,12 +24,12 @@ def scattered(count: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
 
 
 def test_nothing_is_known_at_first() -> None:
-    assert Places(KIND).find(keys(1, 2)).tolist() == [-1, -1]
-    assert Places(KIND).claim(keys()).tolist() == []
+    assert LossyTable(KIND).find(keys(1, 2)).tolist() == [-1, -1]
+    assert LossyTable(KIND).claim(keys()).tolist() == []
 
 
 def test_what_was_claimed_is_found_with_what_was_written() -> None:
-    places = Places(KIND)
+    places = LossyTable(KIND)
     write(places, keys(5, 6), 0.5, 0.25)
     assert places.rows["worth"][places.find(keys(6, 5))].tolist() == [0.25, 0.5]
     assert places.claim_one(5)[1]
@@ -37,7 +37,7 @@ def test_what_was_claimed_is_found_with_what_was_written() -> None:
 
 
 def test_of_two_keys_with_one_place_the_newer_stays_and_begins_with_nothing() -> None:
-    places = Places(KIND)
+    places = LossyTable(KIND)
     write(places, keys(1), 1.0)
     places.claim(keys(1 + FEWEST))
     assert places.find(keys(1)).tolist() == [-1]
@@ -45,7 +45,7 @@ def test_of_two_keys_with_one_place_the_newer_stays_and_begins_with_nothing() ->
 
 
 def test_it_grows_and_forgets_hardly_anything_on_the_way() -> None:
-    places, many = Places(KIND), scattered(3_000)
+    places, many = LossyTable(KIND), scattered(3_000)
     for key in many.tolist():
         place, _ = places.claim_one(key)
         places.rows["worth"][place] = key % 97
@@ -56,14 +56,14 @@ def test_it_grows_and_forgets_hardly_anything_on_the_way() -> None:
 
 
 def test_it_never_has_more_places_than_it_may() -> None:
-    places = Places(KIND, most=4_096)
+    places = LossyTable(KIND, most=4_096)
     places.claim(scattered(50_000))
     assert places.sheet.used == 4_096
 
 
 def test_another_that_reads_the_same_sheet_knows_the_same() -> None:
     notebook = Notebook()
-    first = Places(KIND, notebook.sheet("some", KIND))
+    first = LossyTable(KIND, notebook.sheet("some", KIND))
     write(first, keys(5), 0.5)
-    again = Places(KIND, notebook.sheet("some", KIND))
+    again = LossyTable(KIND, notebook.sheet("some", KIND))
     assert again.rows["worth"][again.find(keys(5))].tolist() == [0.5]

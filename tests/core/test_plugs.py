@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from crawlguide import strategies
 from crawlguide.core import plugs
-from crawlguide.core.crawls import Goal
+from crawlguide.core.definition import Goal
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.guide import strategies
-from crawlguide.guide.strategies import best_first
+from crawlguide.strategies import best_first
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ def test_a_kind_is_the_file_of_that_name() -> None:
 
 
 def test_a_dotted_kind_is_that_module() -> None:
-    name = "crawlguide.guide.strategies.best_first"
+    name = "crawlguide.strategies.best_first"
     assert plugs.module(strategies, name, "strategy.kind", [name]) is best_first
 
 

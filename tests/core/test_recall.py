@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crawlguide.core.recall import Recall
+from crawlguide.core.value_cache import ValueCache
 
 
 def ids(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
@@ -12,7 +12,7 @@ def ids(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
 
 
 def test_what_was_put_is_found_and_the_rest_is_named() -> None:
-    recall = Recall()
+    recall = ValueCache()
     recall.put(ids(7, 8), np.array([0.5, 0.25]))
     numbers, unknown = recall.find(ids(8, 9, 7))
     assert unknown.tolist() == [1]
@@ -20,19 +20,19 @@ def test_what_was_put_is_found_and_the_rest_is_named() -> None:
 
 
 def test_of_two_that_claim_one_place_the_older_is_forgotten() -> None:
-    recall = Recall(places=16)
+    recall = ValueCache(places=16)
     recall.put(ids(3), np.array([1.0]))
     recall.put(ids(19), np.array([2.0]))
     assert recall.find(ids(3, 19))[1].tolist() == [0]
 
 
 def test_nothing_is_found_among_nothing() -> None:
-    numbers, unknown = Recall().find(ids())
+    numbers, unknown = ValueCache().find(ids())
     assert (len(numbers), len(unknown)) == (0, 0)
 
 
 def test_there_is_room_for_more_and_more_and_what_was_known_stays_known() -> None:
-    recall, many = Recall(places=1 << 14), np.arange(1, 8_001, dtype=np.uint64)
+    recall, many = ValueCache(places=1 << 14), np.arange(1, 8_001, dtype=np.uint64)
     for some in np.split(many, 80):
         recall.put(some, some.astype(np.float64))
     numbers, unknown = recall.find(many)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawlguide.core.kernels import I64, part
-from crawlguide.core.stamps import stamp
+from crawlguide.core.kernel_cache import stamp
+from crawlguide.core.kernels import i64s, part
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,4 +58,4 @@ def test_a_part_that_returns_arrays_is_refused() -> None:
 
     compiled: Any = part(halves)
     with pytest.raises(TypeError, match="halves: expected a part to return numbers"):
-        compiled.compile((I64,))
+        compiled.compile((i64s,))

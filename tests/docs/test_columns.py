@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from scripts import columns, parts
 
-from crawlguide.predictors.layered.columns import NAMES
-from crawlguide.predictors.layered.records import EXAMPLE, HOST, LINK, PAGE, PLACE, WEIGHT
-from crawlguide.predictors.layered.tuning import PARTS
+from crawlguide.strategies.layered.columns import NAMES
+from crawlguide.strategies.layered.records import EXAMPLE, HOST, LINK, PAGE, PLACE, WEIGHT
+from crawlguide.strategies.layered.tuning import PARTS
 
 ORDERING = columns.PAGE.with_name("ordering.md")
 

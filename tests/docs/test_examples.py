@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawlguide import Client
-from crawlguide.core.crawls import Policy
-from crawlguide.gateway.client_calls import KINDS
-from crawlguide.gateway.client_tries import DEADLINE_S, RETRIES, TIMEOUT_S
+from crawlguide.core.definition import Policy
+from crawlguide.gateway.client.calls import KINDS
+from crawlguide.gateway.client.transport import DEADLINE_S, RETRIES, TIMEOUT_S
 from tests.gateway.conftest import Served, serving
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crawlguide import Guide
-from crawlguide.core.crawls import Goal
+from crawlguide.core.definition import Goal
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.types import Page
 from crawlguide.features.relevance import Judge, five_signals, judge, semantic

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from crawlguide import Guide
-from crawlguide.core.crawls import Reward
+from crawlguide.core.definition import Reward
 from crawlguide.core.messages import Fetch
 from crawlguide.core.notebook import Notebook
 from crawlguide.features.rewards import Rewards
-from crawlguide.guide.intake.reports import reported
+from crawlguide.guide.tell.intake import reported
 from crawlguide.testing import ManualClock
 from tests.strategies.lessons import RULES
 from tests.support import CRAWL, NOW, ask, asked, fetched, tell

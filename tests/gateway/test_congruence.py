@@ -24,7 +24,7 @@ from crawlguide.core.messages import VERSION, AskMessage, Released, ReportMessag
 from crawlguide.gateway import serve, wire
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.library import MEMORY, open_guide, plain
-from crawlguide.gateway.websocket import Sockets
+from crawlguide.gateway.websocket.door import Sockets
 from crawlguide.testing import ManualClock
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from tests.gateway.conftest import serving
 
 from crawlguide.core.clock import ManualClock
 from crawlguide.core.config import Config
-from crawlguide.core.crawls import Definition
+from crawlguide.core.definition import Definition
 from crawlguide.core.messages import VERSION, AskMessage, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
-from crawlguide.gateway.dashboard import drawing, looks, words
+from crawlguide.gateway.dashboard import drawing, formatting, views
 from crawlguide.gateway.dashboard.pages import HEADERS
 from crawlguide.gateway.library import open_guide
 from crawlguide.guide.local import LocalGuide
@@ -166,23 +166,23 @@ def test_static_files_are_kept_and_others_are_not_there(door: httpx.Client) -> N
 
 @pytest.mark.parametrize("address", ["javascript:alert(1)", "JaVaScRiPt:alert(1)", "data:text/html,x", "ftp://a/", ""])
 def test_only_the_web_is_linked(address: str) -> None:
-    assert words.outside(address) is None
-    assert words.outside("https://a.example/" + address) == "https://a.example/" + address
+    assert formatting.outside(address) is None
+    assert formatting.outside("https://a.example/" + address) == "https://a.example/" + address
 
 
 def test_a_crawl_that_no_browser_can_name_has_no_link() -> None:
-    assert [words.crawl_page(name) for name in (".", "..", "a b?")] == [None, None, "/crawls/a%20b%3F"]
+    assert [formatting.crawl_page(name) for name in (".", "..", "a b?")] == [None, None, "/crawls/a%20b%3F"]
 
 
 def test_a_url_is_shown_whole() -> None:
     for address in ("https://a.example:8/b?c#d", "http://a.example", "https:///x", "mailto:a@b", ""):
-        assert "".join(words.pieces(address)) == address
+        assert "".join(formatting.pieces(address)) == address
 
 
 def test_numbers_read_well() -> None:
-    spans = [words.span(s).replace(words.THIN, " ") for s in (-1, 0.32, 4.25, 61, 180, 7_200, 900_000)]
+    spans = [formatting.span(s).replace(formatting.THIN, " ") for s in (-1, 0.32, 4.25, 61, 180, 7_200, 900_000)]
     assert spans == ["0 ms", "320 ms", "4.2 s", "61 s", "3 min", "2 h", "10 d"]
-    shares = [words.percent(s).replace(words.THIN, " ") for s in (None, 0.004, 0.37, 1)]
+    shares = [formatting.percent(s).replace(formatting.THIN, " ") for s in (None, 0.004, 0.37, 1)]
     assert shares == ["–", "0.4 %", "37 %", "100 %"]
 
 
@@ -238,7 +238,7 @@ async def test_hosts_in_trouble_are_named() -> None:
     await guide.ask(msgspec.convert(ask, AskMessage))
     await guide.seed(CRAWL, SeedsMessage(["https://a.example/after"]))
     await guide.ask(msgspec.convert(ask, AskMessage))
-    found = {host.name: host for host in (await looks.detail(guide, CRAWL)).hosts}
+    found = {host.name: host for host in (await views.detail(guide, CRAWL)).hosts}
     said = {name[0]: host.troubles for name, host in found.items()}
     assert said == {"a": ["failing"], "b": ["throttled"], "c": ["full"], "e": ["full", "slow"]}
     assert found["b.example"].opens_in_s == pytest.approx(300, abs=1)
@@ -264,7 +264,7 @@ async def test_of_the_answers_the_newest_are_kept_and_of_each_the_best_urls() ->
     kept = guide.recent[CRAWL].answers
     assert [(answer.crawler_id, answer.given) for answer in kept] == [(f"c-{n}", 8) for n in range(10, 60)]
     assert {len(answer.best) for answer in kept} == {BEST_SHOWN}
-    first = looks.decisions(guide, CRAWL)[:BEST_SHOWN]
+    first = views.decisions(guide, CRAWL)[:BEST_SHOWN]
     assert [choice.given and choice.given.more for choice in first] == [0, 0, 8 - BEST_SHOWN]
     await guide.delete(CRAWL)
     assert not guide.recent

@@ -16,7 +16,7 @@ from tests.browsing import HANDLERS, in_browser, is_bright, watch
 from tests.gateway.conftest import serving
 
 from crawlguide.core.messages import VERSION
-from crawlguide.gateway.dashboard import looks, words
+from crawlguide.gateway.dashboard import formatting, views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CORPORA = Path(__file__).resolve().parents[3] / "shared" / "corpora"
 FREE = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}
-TOGETHER = looks.DECISIONS_SHOWN  # so many texts are told in one crawl: its page shows all of them
+TOGETHER = views.DECISIONS_SHOWN  # so many texts are told in one crawl: its page shows all of them
 PHONE = 390
 FOREIGN = "img, iframe, object, embed, form, input, style, audio, video, math, base, template, script:not([src])"
 LOOK = """() => ({
@@ -150,7 +150,7 @@ def test_whatever_is_told_stays_text(client: httpx.Client, watched: Watched, qua
         crawl = made(client, 4 * start + quarter, part)
         names = [text for text in part if given(client, crawl, text)]
         seen = set(watched.look(f"/crawls/{quote(crawl, safe='')}")["texts"])
-        assert {words.visible(text) for text in (crawl, *names)} <= seen
+        assert {formatting.visible(text) for text in (crawl, *names)} <= seen
         shown += len(names)
     assert shown > 0.9 * len(every)
 
@@ -164,7 +164,7 @@ def test_crawls_of_any_name_are_listed_by_it(client: httpx.Client, watched: Watc
     while more := watched.look(f"/?page={page}")["texts"]:
         seen.update(more)
         page += 1
-    assert {words.visible(name) for name in made} <= seen
+    assert {formatting.visible(name) for name in made} <= seen
     assert page > 2
 
 

@@ -10,7 +10,7 @@ from tests.gateway.conftest import serving
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from crawlguide.gateway.hosts import Named
+from crawlguide.gateway.host_header import HostHeaderCheck
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,13 +24,13 @@ async def nothing(*_: object) -> None:
     "host", ["127.0.0.1:8080", "localhost", "LOCALHOST.:80", "[::1]:8080", "127.8.8.8", "", "guide.lan"]
 )
 def test_names_of_this_machine_and_those_allowed_are_permitted(host: str) -> None:
-    assert Named(nothing, ["Guide.lan"]).permits(host)
+    assert HostHeaderCheck(nothing, ["Guide.lan"]).permits(host)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8080", "10.0.0.1", "[::2]", "localhost.evil"])
 def test_other_names_are_not_unless_all_are(host: str) -> None:
-    assert not Named(nothing, ["guide.lan"]).permits(host)
-    assert Named(nothing, ["*"]).permits(host)
+    assert not HostHeaderCheck(nothing, ["guide.lan"]).permits(host)
+    assert HostHeaderCheck(nothing, ["*"]).permits(host)
 
 
 def test_a_page_of_somebody_else_gets_nothing_out_of_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,8 @@ from tests.support import ask, fetched, tell
 from crawlguide import Guide
 from crawlguide.core.config import Config, Server
 from crawlguide.core.errors import CrawlGuideError, StorageFull
-from crawlguide.core.events import ERROR, LOGGER, Event, happened
 from crawlguide.core.messages import SeedsMessage
+from crawlguide.core.telemetry import ERROR, LOGGER, Event, happened
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import http, logs, serve
 from crawlguide.gateway.http import Door

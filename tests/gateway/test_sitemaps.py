@@ -12,7 +12,7 @@ import pytest
 
 from crawlguide.core import urls
 from crawlguide.core.config import Config
-from crawlguide.core.crawls import Definition, Policy
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import sitemaps
@@ -20,8 +20,8 @@ from crawlguide.gateway.library import open_guide
 from crawlguide.gateway.sitemaps import Sitemaps, read
 from crawlguide.guide.explain import explain
 from crawlguide.guide.local import LocalGuide
-from crawlguide.guide.outgoing import Answer
-from crawlguide.guide.robots import Named
+from crawlguide.guide.robots.keeper import Named
+from crawlguide.guide.robots.outgoing import Answer
 from crawlguide.testing import ManualClock
 
 CRAWL = Crawl("default", "default")

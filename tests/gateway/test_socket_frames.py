@@ -10,8 +10,8 @@ from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 from websockets.utils import apply_mask
 
-from crawlguide.gateway import socket_frames as frames
-from crawlguide.gateway.socket_frames import BINARY, CLOSE, MORE, PING, PONG, TEXT, Broken, Frames
+from crawlguide.gateway.websocket import frames
+from crawlguide.gateway.websocket.frames import BINARY, CLOSE, MORE, PING, PONG, TEXT, Broken, Frames
 
 MOST = 300
 MASK = b"\x01\x80\xff\x5a"

@@ -29,7 +29,7 @@ from crawlguide import Guide
 from crawlguide.cli import app, main
 from crawlguide.core.config import Config
 from crawlguide.core.errors import ConfigError, CrawlGuideError
-from crawlguide.gateway import backup, batches, output, transfers
+from crawlguide.gateway import backup, transfers
 from crawlguide.gateway.folder import Folder, greet
 from crawlguide.gateway.library import open_guide
 from crawlguide.gateway.remote import Remote
@@ -133,7 +133,7 @@ def urls_of(data: Path, crawl: str = "default") -> set[str]:
     return {line["url"] for line in map(json.loads, lines_of(data, crawl)) if "url" in line}
 
 
-def taken(place: Place, path: Path, crawl: str, kind: str = batches.LINES) -> transfers.Tally:
+def taken(place: Place, path: Path, crawl: str, kind: str = transfers.LINES) -> transfers.Tally:
     tally = transfers.Tally()
     transfers.take(place, transfers.Source(path, kind, crawl), tally, lambda _: None)
     return tally
@@ -208,7 +208,7 @@ def test_a_reader_that_has_had_enough_is_no_failure(server: Served) -> None:
 
 def test_an_export_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     kept = url_list(tmp_path / "kept.ndjson", ["before"])
-    with raising("nobody"), output.written(kept) as file:
+    with raising("nobody"), transfers.written(kept) as file:
         fail_after(file.write(b"half"))
     assert [path.name for path in tmp_path.iterdir()] == ["kept.ndjson"]
     assert kept.read_text() == "before\n"
@@ -219,7 +219,7 @@ def fail_after(_: int) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with raising("no/such/folder"), output.written(tmp_path / "no" / "such" / "folder"):
+    with raising("no/such/folder"), transfers.written(tmp_path / "no" / "such" / "folder"):
         pass
 
 
@@ -228,7 +228,7 @@ def test_what_is_no_plain_file_is_written_to_and_never_replaced(tmp_path: Path) 
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()))
     reader.start()
-    with output.written(tmp_path / "pipe") as file:
+    with transfers.written(tmp_path / "pipe") as file:
         file.write(b"through")
     reader.join(10)
     assert read == [b"through"]
@@ -283,7 +283,7 @@ def test_a_file_of_nothing_but_nonsense_fails_with_the_first_ten_reasons(
 # batches
 
 
-def imported(server: Served, path: Path, crawl: str, kind: str = batches.LINES) -> transfers.Tally:
+def imported(server: Served, path: Path, crawl: str, kind: str = transfers.LINES) -> transfers.Tally:
     with closing(Remote(server.url, Config().server.max_message_bytes)) as place:
         return taken(place, path, crawl, kind)
 
@@ -312,7 +312,7 @@ def test_a_skipped_line_is_named_by_its_number_in_the_file(server: Served, tmp_p
 def test_lines_are_cut_where_they_end(tmp_path: Path, ends: str, last: str) -> None:
     lines = ["x" * size for size in (1, 0, 70_000, 200_000, 3)]
     (tmp_path / "lines").write_text("\ufeff" + ends.join(lines) + last, newline="")
-    found = [one for batch in batches.lines(tmp_path / "lines", MIB) for one in batch]
+    found = [one for batch in transfers.line_batches(tmp_path / "lines", MIB) for one in batch]
     assert [one.strip() for one in found if isinstance(one, bytes)] == [line.encode() for line in lines]
 
 
@@ -335,7 +335,7 @@ def test_a_pipe_is_known_by_what_comes_first(
     (tmp_path / "input").write_bytes(packed(content))
     with (tmp_path / "input").open() as given:
         monkeypatch.setattr("sys.stdin", given)
-        assert batches.kind_of(Path("-"), batches.AUTO) == kind
+        assert transfers.kind_of(Path("-"), transfers.AUTO) == kind
 
 
 # copies

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from crawlguide import Guide
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.types import Crawl
-from crawlguide.guide.looking import EARNED, FARTHEST, SAVED, Looks
+from crawlguide.guide.ask.regather_budget import EARNED, FARTHEST, SAVED, RegatherBudget
 from crawlguide.testing import ManualClock
 from tests.strategies.site import opened
 from tests.support import ask, fetched, tell
@@ -20,7 +20,7 @@ BETTER = f"{OTHER}pottery/clay"
 STRATEGY, GOAL = {"kind": "layered", "without": ["draws", "hopes"]}, {"topic": "pottery"}
 
 
-def spent_by(looks: Looks, asks: int) -> int:
+def spent_by(looks: RegatherBudget, asks: int) -> int:
     """How often so many asks look, each as often as it may."""
     total = 0
     for _ in range(asks):
@@ -31,7 +31,7 @@ def spent_by(looks: Looks, asks: int) -> int:
 
 
 def test_some_asks_may_look_far_and_the_next_ones_pay_for_it() -> None:
-    looks = Looks()
+    looks = RegatherBudget()
     assert spent_by(looks, 8) == 8 * FARTHEST
     assert spent_by(looks, 100) < 100 * EARNED + SAVED - 7 * (FARTHEST - EARNED)
     assert looks.left <= 2
@@ -41,17 +41,17 @@ def test_some_asks_may_look_far_and_the_next_ones_pay_for_it() -> None:
 
 
 def test_on_the_mean_an_ask_looks_no_more_than_it_earns() -> None:
-    assert spent_by(Looks(), 1_001) == SAVED + 1_000 * EARNED
+    assert spent_by(RegatherBudget(), 1_001) == SAVED + 1_000 * EARNED
 
 
 def test_savings_are_kept_and_taken_over() -> None:
-    notebook, first, second, third = Notebook(), Looks(), Looks(), Looks()
+    notebook, first, second, third = Notebook(), RegatherBudget(), RegatherBudget(), RegatherBudget()
     first.remember(notebook)
     first.spend(SAVED)
     second.remember(notebook)
     third.inherit(second)
     assert second.left == third.left == int(EARNED)
-    second.inherit(Looks())
+    second.inherit(RegatherBudget())
     assert second.left == int(EARNED)
 
 
@@ -69,8 +69,8 @@ def given(guide: Guide, times: int) -> list[str]:
     return [str(ask(guide, max_urls=1)["assigned_urls"][0]["url"]) for _ in range(times)]
 
 
-def looks_of(guide: Any) -> Looks:
-    found: Looks = guide._guide._guide.crawls.known[Crawl("default", "default")].looks
+def looks_of(guide: Any) -> RegatherBudget:
+    found: RegatherBudget = guide._guide._guide.crawls.known[Crawl("default", "default")].looks
     return found
 
 

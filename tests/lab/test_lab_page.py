@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import typer
 
-from crawlguide.cli.lab_webs import webs
-from crawlguide.core.crawls import Goal
+from crawlguide.cli.lab import webs
+from crawlguide.core.definition import Goal
 from crawlguide.core.protocols import Learner
 from crawlguide.lab import policies
 

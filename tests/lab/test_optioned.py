@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crawlguide.core.errors import ConfigError
-from crawlguide.lab import naming, optioned, synthetic
+from crawlguide.lab import naming, synthetic
 from crawlguide.lab.run import Settings, run
 
 SMALL = "pages=300,hosts=5,topics=3"
@@ -33,7 +33,7 @@ def test_what_stands_in_brackets_is_what_the_crawl_says(policy: str, strategy: d
 
 def test_a_comma_in_brackets_does_not_end_a_name() -> None:
     words = 'random, layered[without=draws,most_urls=20000],tres,x[y={"a":1,"b":2}]'
-    assert optioned.listed(words) == ["random", "layered[without=draws,most_urls=20000]", "tres", 'x[y={"a":1,"b":2}]']
+    assert naming.listed(words) == ["random", "layered[without=draws,most_urls=20000]", "tres", 'x[y={"a":1,"b":2}]']
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crawlguide.core import plugs, urls
-from crawlguide.core.crawls import Goal
+from crawlguide.core.definition import Goal
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.protocols import Learner
 from crawlguide.lab import naming, oracles, policies, synthetic

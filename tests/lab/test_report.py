@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from crawlguide.gateway.dashboard.words import visible
+from crawlguide.gateway.dashboard.formatting import visible
 from crawlguide.lab.compare import compare
-from crawlguide.lab.report import curves, heat, table, words, write_html
-from crawlguide.lab.report.looks import looks
+from crawlguide.lab.report import curves, formatting, heat, table, write_html
+from crawlguide.lab.report.charts import looks
 from crawlguide.lab.report.page import html
 from crawlguide.lab.results import write_json
 from crawlguide.lab.study import Study
@@ -74,13 +74,15 @@ def test_the_terminal_table_says_what_was_measured(sample: Results, width: int) 
     assert max(map(len, text.splitlines())) <= width
     for name in study.policies + study.references:
         first, second = (line for line in lines if line[:1] == [name] and line[1][0].isdigit())
-        harvests = [words.decimal(study.mean(name, f"harvest@{k}")) for k in study.checkpoints]
-        assert first[1:7] == [*harvests, words.decimal(study.mean(name, "auc"))]
-        assert second[1] == words.decimal(study.over(name, "oracle-full", study.last), 2)
+        harvests = [formatting.decimal(study.mean(name, f"harvest@{k}")) for k in study.checkpoints]
+        assert first[1:7] == [*harvests, formatting.decimal(study.mean(name, "auc"))]
+        assert second[1] == formatting.decimal(study.over(name, "oracle-full", study.last), 2)
     for other in study.policies[1:]:
         found = compare(study, "layered", other)
-        row = next(line for line in text.splitlines() if line.split()[:2] == [other, words.signed(found.difference)])
-        assert f"{words.span(found.low, found.high)}  " in row
+        row = next(
+            line for line in text.splitlines() if line.split()[:2] == [other, formatting.signed(found.difference)]
+        )
+        assert f"{formatting.span(found.low, found.high)}  " in row
         assert f" {found.wins}/{found.ties}/{found.losses} " in row
 
 
@@ -107,10 +109,10 @@ def test_the_page_says_what_was_measured(sample: Results) -> None:
     first = {name: re.findall(r">([^<]*)</td>", cells) for name, cells in reversed(rows)}
     assert first.keys() == set(study.everyone)
     for name, cells in first.items():
-        expected = [words.decimal(study.mean(name, f"harvest@{k}")) for k in study.checkpoints]
+        expected = [formatting.decimal(study.mean(name, f"harvest@{k}")) for k in study.checkpoints]
         assert cells[:5] == expected
     found = compare(study, "layered", "keyword")
-    assert words.span(found.low, found.high) in page
+    assert formatting.span(found.low, found.high) in page
     assert "crawlguide lab run --web made --policies layered,keyword" in page
     assert all(version in page for version in sample.versions.values())
 

@@ -17,7 +17,7 @@ import pytest
 from crawlguide import Client
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.messages import Fetch, Outlink
-from crawlguide.gateway import client_tries
+from crawlguide.gateway.client import transport
 from crawlguide.lab import naming, runs, synthetic
 from crawlguide.lab import run as running
 from crawlguide.lab.pages import Link, Page
@@ -215,7 +215,7 @@ def test_what_cannot_work_is_said_before_anything_runs(
 
 
 def test_a_guide_that_does_not_answer_is_named(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_tries, "LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr(transport, "LONGEST_WAIT_S", 0.01)
     said = lab("--policies", "random", "--tasks", TASK.name, "--via", "http://127.0.0.1:9", ends=1)
     assert "http://127.0.0.1:9 cannot be reached" in said
     assert "Traceback" not in said

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawlguide.core.crawls import Goal
+from crawlguide.core.definition import Goal
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.types import Page as JudgedPage
 from crawlguide.core.urls import canonical

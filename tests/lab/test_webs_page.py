@@ -16,13 +16,13 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from crawlguide.cli.lab_webs import webs
+from crawlguide.cli.lab import webs
 from crawlguide.lab import web
 from crawlguide.lab.synthetic import Options
 from tests.lab.test_build import SITE, archive
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "lab-webs.md").read_text()
-SERVER = "from crawlguide.cli.lab_webs import webs; webs()"
+SERVER = "from crawlguide.cli.lab import webs; webs()"
 
 
 def blocks(language: str) -> list[str]:

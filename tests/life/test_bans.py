@@ -8,7 +8,7 @@ import pytest
 
 from crawlguide import Guide
 from crawlguide.core.errors import MalformedRequest, NotFound
-from crawlguide.guide import crawls as crawls_module
+from crawlguide.guide.crawl import crawls as crawls_module
 from crawlguide.testing import ManualClock
 from tests.guide.common import UNPACED
 from tests.life.common import A, B, numbers, policy

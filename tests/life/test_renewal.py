@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawlguide import Guide
-from crawlguide.guide import crawls as crawls_module
+from crawlguide.guide.crawl import crawls as crawls_module
 from crawlguide.testing import ManualClock
 from tests.life.common import B, numbers, pages, policy
 from tests.support import asked, fetched, state_of, tell

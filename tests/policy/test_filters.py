@@ -9,7 +9,7 @@ import pytest
 
 from crawlguide import policy
 from crawlguide.core import plugs
-from crawlguide.core.crawls import Definition, Policy
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.protocols import Filter
 from crawlguide.policy import budget, diversity, domains, politeness, scope, seen
 from tests.support import NOW, batch, question

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawlguide import Guide
-from crawlguide.core.crawls import Definition, Policy
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.policy import domains
 from crawlguide.policy.profile import FEWEST, MOST, Profile

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from crawlguide.core import urls as addresses
 from crawlguide.core.errors import UrlError
 from crawlguide.policy.traps import kernels, lessons
+from crawlguide.policy.traps.novelty import Sightings
 from crawlguide.policy.traps.reading import Reading, read
 from crawlguide.policy.traps.shape import suspicion
-from crawlguide.policy.traps.sightings import Sightings
 from crawlguide.policy.traps.templates import bare, said, skeleton, template
 
 RISK = Path(__file__).parents[3] / "shared" / "data" / "risk" / "urls.parquet"

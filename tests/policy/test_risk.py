@@ -12,12 +12,11 @@ import pytest
 from crawlguide import Guide
 from crawlguide.core import urls
 from crawlguide.core.columns import texts
-from crawlguide.core.crawls import Definition, Policy
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.messages import Fetch
 from crawlguide.core.types import Lesson
-from crawlguide.guide.intake.reports import reported
-from crawlguide.guide.intake.rules import Rules
+from crawlguide.guide.tell.intake import Rules, reported
 from crawlguide.policy import risk
 from crawlguide.policy.risk import kernels
 from crawlguide.policy.risk.forms import formed

@@ -15,10 +15,10 @@ import pytest
 
 from crawlguide import Guide
 from crawlguide.core.config import Config, GuideOptions
-from crawlguide.core.crawls import Definition
+from crawlguide.core.definition import Definition
 from crawlguide.core.errors import ConfigError
 from crawlguide.policy import rules
-from crawlguide.policy.rules import source
+from crawlguide.policy.rules import engine as source
 from crawlguide.policy.rules.engine import KEPT, MISSING, Engine
 from crawlguide.policy.rules.process import RulesFailed, Worker
 from crawlguide.testing import ManualClock

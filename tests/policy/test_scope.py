@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawlguide import Guide
-from crawlguide.core.crawls import Definition, Policy
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.policy import diversity, politeness, scope
-from crawlguide.policy.wanted import extension
+from crawlguide.policy.link_rules import extension
 from crawlguide.testing import ManualClock
 from tests.support import NOW, ask, asked, batch, fetched, question, state_of, tell
 

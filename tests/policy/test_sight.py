@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crawlguide.core.crawls import Definition
+from crawlguide.core.definition import Definition
 from crawlguide.core.protocols import Sees
 from crawlguide.policy import risk
 from crawlguide.policy.robots import Robots

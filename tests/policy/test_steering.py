@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crawlguide.core.crawls import Bans, Crawler, Definition, HandRules, Policy
+from crawlguide.core.definition import Bans, Crawler, Definition, HandRules, Policy
 from crawlguide.core.patterns import Patterns
 from crawlguide.policy import banned, crawlers
 from tests.support import batch, question

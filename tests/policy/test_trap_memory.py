@@ -13,11 +13,9 @@ from crawlguide.core.messages import Fetch, Outlink
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.types import Lesson
-from crawlguide.guide.intake.reports import reported
-from crawlguide.guide.intake.rules import Rules
+from crawlguide.guide.tell.intake import Rules, reported
 from crawlguide.policy.traps import Traps, kernels
-from crawlguide.policy.traps.novelty import START
-from crawlguide.policy.traps.sightings import KeptSightings
+from crawlguide.policy.traps.novelty import START, KeptSightings
 from crawlguide.testing import ManualClock
 from tests.support import CRAWL, NOW, ask, fetched, tell
 

@@ -10,7 +10,7 @@ import pytest
 
 from crawlguide import Guide
 from crawlguide.core import urls
-from crawlguide.core.crawls import Definition, Policy
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.lab import synthetic
 from crawlguide.policy import traps

@@ -21,7 +21,7 @@ import httpx
 from crawlguide.core import urls
 from crawlguide.core.config import Outgoing as Options
 from crawlguide.core.errors import UrlError
-from crawlguide.guide.outgoing import Outgoing
+from crawlguide.guide.robots.outgoing import Outgoing
 from crawlguide.policy.addresses import is_public
 from tests.crash.server import Server
 from tests.ssrf.canary import REDIRECT, Canary

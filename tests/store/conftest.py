@@ -6,7 +6,7 @@ import pytest
 
 from crawlguide.store.embedded import EmbeddedStore
 from crawlguide.store.memory import MemoryStore
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
 
 from .builders import CRAWL
 

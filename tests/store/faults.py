@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from crawlguide.store.quota import Quota
+    from crawlguide.store.moves.rank import Quota
 
 WRITES = ("write", "write_unlogged", "sync", "flush", "delete_range", "checkpoint")
 READS = ("get", "get_many", "items")

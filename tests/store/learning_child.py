@@ -12,7 +12,7 @@ from pathlib import Path
 
 from crawlguide.core.clock import ManualClock
 from crawlguide.store.embedded import EmbeddedStore, ledger
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
 
 from .crawling import Crawler
 

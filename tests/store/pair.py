@@ -12,7 +12,7 @@ import numpy as np
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.store.embedded import EmbeddedStore
 from crawlguide.store.memory import MemoryStore
-from crawlguide.store.rows import FREE, QUEUED
+from crawlguide.store.tables.rows import FREE, QUEUED
 
 from . import files
 from .builders import ask
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crawlguide.core.protocols import Store
     from crawlguide.core.tables import U64
     from crawlguide.core.types import Crawl
-    from crawlguide.store.quota import Quota
+    from crawlguide.store.moves.rank import Quota
 
 ALL = 1_000
 

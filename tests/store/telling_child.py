@@ -13,7 +13,7 @@ from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import VERSION, Fetch, Outlink, ReportMessage
 from crawlguide.guide.local import LocalGuide
 from crawlguide.store.embedded import EmbeddedStore, ledger
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
 
 QUOTA = Quota(urls=100_000, urls_per_host=100_000, links=100_000)
 REPORTS, LINKS, TRIES = 40, 20, 40

@@ -9,8 +9,8 @@ import pytest
 
 from crawlguide import AsyncGuide, Guide
 from crawlguide.core.config import Config, StoreOptions
-from crawlguide.store.addresses import Addresses, queue_at
-from crawlguide.store.shelves import MemoryShelf
+from crawlguide.store.tables.politeness_queues import Addresses, queue_at
+from crawlguide.store.tables.shelves import MemoryShelf
 from crawlguide.testing import ManualClock
 from tests.support import NOW, ask, fetched, store_of, tell
 

@@ -23,7 +23,7 @@ from crawlguide.core.types import Crawl
 from crawlguide.gateway import backup
 from crawlguide.store.embedded import EmbeddedStore, ledger
 from crawlguide.store.memory import MemoryStore
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
 
 from . import telling_child
 from .builders import ids

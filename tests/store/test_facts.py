@@ -9,10 +9,10 @@ from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts
 from crawlguide.store import views
 from crawlguide.store.changes import Unwatched
 from crawlguide.store.frontier import Frontier
-from crawlguide.store.pace import Pace
-from crawlguide.store.quota import Quota
-from crawlguide.store.rows import HOST, PACE, ROW
-from crawlguide.store.shelves import MemoryShelf, in_memory
+from crawlguide.store.moves.rank import Quota
+from crawlguide.store.tables.pace import Pace
+from crawlguide.store.tables.rows import HOST, PACE, ROW
+from crawlguide.store.tables.shelves import MemoryShelf, in_memory
 
 from .builders import ids, links
 

@@ -20,7 +20,7 @@ from crawlguide.store.embedded.disk import Disk
 from crawlguide.store.embedded.journal import TABLES, Entry, encode
 from crawlguide.store.embedded.notebook import MARK
 from crawlguide.store.embedded.store import FORMAT
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
 
 from .builders import CRAWL, ids, links
 from .crawling import MAIN, WEB, Crawler

@@ -10,12 +10,12 @@ import pytest
 
 from crawlguide.core.clock import ManualClock
 from crawlguide.core.config import Config
-from crawlguide.core.crawls import Definition, Policy
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.guide.local import LocalGuide
 from crawlguide.store.embedded import EmbeddedStore, ledger
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
 
 from .builders import CRAWL, fetches, ids, links
 from .conftest import KINDS, opened

@@ -15,7 +15,7 @@ from crawlguide.guide.local import LocalGuide
 from crawlguide.store.embedded import EmbeddedStore, ledger
 from crawlguide.store.embedded import format as formats
 from crawlguide.store.embedded.store import FORMAT
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
 
 from . import files
 from .builders import CRAWL, fetches, ids, links

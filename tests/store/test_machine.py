@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from crawlguide.core import urls as addresses
 from crawlguide.store.embedded import ledger
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
 
 from .builders import ids, links, terms
 from .pair import Pair

@@ -12,7 +12,7 @@ import pytest
 from crawlguide.core.errors import CrawlGuideError, NotFound, StorageFull
 from crawlguide.store import views
 from crawlguide.store.embedded import EmbeddedStore, disk, ledger
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
 
 from . import files
 from .builders import CRAWL, fetches, ids, links

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from crawlguide import strategies
 from crawlguide.core import plugs
 from crawlguide.core.clock import ManualClock
-from crawlguide.guide import strategies
 from crawlguide.store.embedded import EmbeddedStore
 from crawlguide.store.memory import MemoryStore
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
 
 from . import files
 from .crawling import DEFINITION, MAIN, Crawler

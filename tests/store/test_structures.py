@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crawlguide.store.expiring import Expiring
-from crawlguide.store.heaps import Heaps
-from crawlguide.store.index import Index
-from crawlguide.store.leases import Lease, Leases
-from crawlguide.store.queues import Queues
-from crawlguide.store.rows import ROW
-from crawlguide.store.shelves import MemoryShelf
+from crawlguide.store.queues.heaps import Heaps
+from crawlguide.store.queues.waiting import Queues
+from crawlguide.store.tables.expiring import Expiring
+from crawlguide.store.tables.index import Index
+from crawlguide.store.tables.leases import Lease, Leases
+from crawlguide.store.tables.rows import ROW
+from crawlguide.store.tables.shelves import MemoryShelf
 
 SEEDS = range(6)
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from crawlguide.core.crawls import Goal
-from crawlguide.predictors.layered import hearing, logistic
-from crawlguide.predictors.layered.columns import NAMES
-from crawlguide.predictors.layered.learner import Layered
-from crawlguide.predictors.layered.records import COLUMNS
+from crawlguide.core.definition import Goal
+from crawlguide.strategies.layered import ingest, model
+from crawlguide.strategies.layered.columns import NAMES
+from crawlguide.strategies.layered.learner import Layered
+from crawlguide.strategies.layered.records import COLUMNS
 from tests.strategies.lessons import ids
 
 A = "https://a.org/"
-judging: Any = logistic  # kernels have no annotations: their signatures say more
+judging: Any = model  # kernels have no annotations: their signatures say more
 
 
 def learner(topic: str = "", *without: str, seed: int = 1, most: int = 100_000) -> Layered:
@@ -39,7 +39,7 @@ def column(found: Layered, url: str, name: str) -> float:
     """One column of a link, as it is judged now."""
     memory, columns = found.memory, np.zeros(COLUMNS, np.float32)
     judging.look(
-        int(memory.find(ids(url))[0]), hearing.taste(memory), found.tuning, memory.links.rows, memory.links.used,
+        int(memory.find(ids(url))[0]), ingest.taste(memory), found.tuning, memory.links.rows, memory.links.used,
         memory.pages.rows, memory.places.rows, memory.crawl.rows, columns,
     )  # fmt: skip
     return float(columns[NAMES.index(name)])

@@ -9,15 +9,12 @@ import numpy as np
 
 from crawlguide.core import urls
 from crawlguide.core.columns import texts
-from crawlguide.core.crawls import Reward
+from crawlguide.core.definition import Reward
 from crawlguide.core.messages import Fetch
 from crawlguide.core.types import Lesson, Seed
 from crawlguide.features.rewards import Rewards
-from crawlguide.guide.intake.fetches import FetchColumns
-from crawlguide.guide.intake.reports import reported
-from crawlguide.guide.intake.rules import Rules
-from crawlguide.guide.intake.seeds import seeded
-from crawlguide.guide.running import judged
+from crawlguide.guide.crawl.active_crawl import judged
+from crawlguide.guide.tell.intake import FetchColumns, Rules, reported, seeded
 from tests.support import CRAWL, NOW
 
 RULES = Rules(judge=lambda fetch: judged(fetch, None), verdict=lambda _: None)

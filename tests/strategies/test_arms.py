@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from crawlguide.core.crawls import Goal
+from crawlguide.core.definition import Goal
 from crawlguide.core.notebook import Notebook
-from crawlguide.predictors.arms.line import CROWDED, Line
-from crawlguide.predictors.arms.records import ARM, URL, WAITING
-from crawlguide.predictors.arms.scanning import Scan
-from crawlguide.predictors.known import Known
+from crawlguide.strategies.arms.line import CROWDED, Line
+from crawlguide.strategies.arms.naming import Scan
+from crawlguide.strategies.arms.records import ARM, URL, WAITING
+from crawlguide.strategies.shared.record_table import RecordTable
 
 STANDING = 4
 
@@ -53,11 +53,11 @@ def test_an_arm_that_was_stirred_has_all_that_stand_ranked_anew() -> None:
 def test_what_is_known_is_found_again_by_whoever_opens_the_sheet() -> None:
     notebook = Notebook()
     kind = np.dtype([("id", np.uint64), ("n", np.int64)])
-    first = Known(notebook.sheet("urls", kind))
+    first = RecordTable(notebook.sheet("urls", kind))
     ids = np.array([5, 2**63 + 1, 5, 9], np.uint64)
     rows, new = first.claim(ids)
     assert (rows.tolist(), new.tolist()) == ([0, 1, 0, 2], [True, True, False, True])
-    again = Known(notebook.sheet("urls", kind))
+    again = RecordTable(notebook.sheet("urls", kind))
     assert again.find(np.array([9, 8, 5], np.uint64)).tolist() == [2, -1, 0]
     assert again.claim(np.array([8, 9], np.uint64))[0].tolist() == [3, 2]
 

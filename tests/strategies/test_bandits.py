@@ -9,14 +9,14 @@ import pytest
 
 from crawlguide.core import urls
 from crawlguide.core.notebook import Notebook
-from crawlguide.predictors.arms.reading import by_folder, by_group, by_host, by_place, by_template
-from crawlguide.predictors.draws import drawn, gamma, normal
-from crawlguide.predictors.ridge import Ridge
+from crawlguide.strategies.arms.naming import by_folder, by_group, by_host, by_place, by_template
+from crawlguide.strategies.bandit import Ridge
+from crawlguide.strategies.shared.draws import drawn, gamma_column, normal_column
 from tests.strategies.site import HOME, crawled, harvest, opened, web
 from tests.support import asked, fetched, tell
 
 if TYPE_CHECKING:
-    from crawlguide.predictors.arms.reading import Naming
+    from crawlguide.strategies.arms.naming import Naming
 
 A, B = "https://a.org/", "https://b.org/"
 ARMED = ["bandit", "ucb", "scorer", "groups"]
@@ -128,6 +128,6 @@ def test_draws_are_the_same_for_the_same_number_and_spread_as_they_should() -> N
     assert not (drawn(7, 5, salt) == drawn(7, 6, salt)).any()
     assert not (drawn(7, 5, salt) == drawn(8, 5, salt)).any()
     assert drawn(7, 5, salt).mean() == pytest.approx(0.5, abs=0.01)
-    assert normal(7, 5, salt).std() == pytest.approx(1.0, abs=0.02)
-    found = gamma(np.full(len(salt), 3.0), 7, 5, salt)
+    assert normal_column(7, 5, salt).std() == pytest.approx(1.0, abs=0.02)
+    found = gamma_column(np.full(len(salt), 3.0), 7, 5, salt)
     assert (found.mean(), found.var()) == (pytest.approx(3.0, abs=0.06), pytest.approx(3.0, abs=0.15))

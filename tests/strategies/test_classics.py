@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from crawlguide.core import urls
-from crawlguide.predictors.in_degree import InDegree
-from crawlguide.predictors.opic import HALF
-from crawlguide.predictors.pagerank import FOLLOWED
-from crawlguide.predictors.parent import Mean
+from crawlguide.strategies.best_first_mean import Mean
+from crawlguide.strategies.in_degree import InDegree
+from crawlguide.strategies.opic import HALF
+from crawlguide.strategies.pagerank import FOLLOWED
 from tests.strategies.site import HOME, crawled, opened, web
 from tests.support import asked, batch, fetched, tell
 

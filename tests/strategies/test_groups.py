@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.predictors.binned import binned
-from crawlguide.predictors.merging import merged, merged_by_page
+from crawlguide.strategies.groups.learner import merged, merged_by_page
+from crawlguide.strategies.groups.tabular import binned
 from tests.strategies.site import HOME, crawled, harvest, opened, web
 from tests.support import ask, asked, fetched, tell
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from crawlguide.guide.worth import stands
-from crawlguide.predictors.layered import hopes
-from crawlguide.predictors.layered.records import LINK, PLACE
+from crawlguide.guide.ask.valuation import stands
+from crawlguide.strategies.layered import host_bonus
+from crawlguide.strategies.layered.records import LINK, PLACE
 from tests.strategies.alone import learner
 from tests.strategies.lessons import told
 from tests.strategies.site import opened
 from tests.support import ask, batch, fetched, tell
 
-spread: Any = hopes.spread  # kernels have no annotations
+spread: Any = host_bonus.spread  # kernels have no annotations
 DIGGING, OTHER = "https://dig.example/", "https://other.example/"
 
 

@@ -12,7 +12,7 @@ from crawlguide import Guide
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.lab import synthetic
 from crawlguide.lab.run import Settings, run
-from crawlguide.predictors.layered.learner import Layered
+from crawlguide.strategies.layered.learner import Layered
 from tests.strategies.site import HOME, POLICY, crawled, harvest, opened, web
 from tests.support import ask, asked, batch, fetched, tell
 

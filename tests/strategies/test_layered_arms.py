@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlguide.core.notebook import Notebook
-from crawlguide.predictors.layered import arms as arm_kernels
-from crawlguide.predictors.layered.columns import PRIOR
-from crawlguide.predictors.layered.memory import FORGOTTEN_AT_ONCE, Memory
-from crawlguide.predictors.layered.records import CRAWL, GIVEN, HOST, PAGE, PLACE, WAITING
+from crawlguide.strategies.layered import thompson as arm_kernels
+from crawlguide.strategies.layered.columns import PRIOR
+from crawlguide.strategies.layered.memory import FORGOTTEN_AT_ONCE, LayeredMemory
+from crawlguide.strategies.layered.records import CRAWL, GIVEN, HOST, PAGE, PLACE, WAITING
 from tests.strategies.alone import A, learner, page
 from tests.strategies.lessons import ids, seeds, told
 from tests.support import batch, fetched, question
@@ -111,7 +111,7 @@ def test_who_is_drawn_stands_first() -> None:
 
 def test_beyond_its_bound_the_oldest_are_forgotten_and_no_more_than_it_takes() -> None:
     book = Notebook()
-    memory = Memory(book, PRIOR, 10_000)
+    memory = LayeredMemory(book, PRIOR, 10_000)
     every = np.arange(1, 14_001, dtype=np.uint64)
     memory.claim_places(every[:1])  # where there are URLs there is a host
     memory.claim(every[:10_000])
@@ -126,7 +126,7 @@ def test_beyond_its_bound_the_oldest_are_forgotten_and_no_more_than_it_takes() -
     assert len(set(kept.tolist())) == len(kept)
     assert kept.min() >= 0
     assert memory.links.used == 10_000
-    again = Memory(book, PRIOR, 10_000)
+    again = LayeredMemory(book, PRIOR, 10_000)
     assert again.find(every).tolist() == memory.find(every).tolist()
     rows, new = again.claim(every[:3])  # what was forgotten can be known again
     assert new.all()
@@ -134,7 +134,7 @@ def test_beyond_its_bound_the_oldest_are_forgotten_and_no_more_than_it_takes() -
 
 
 def test_those_under_way_are_not_forgotten() -> None:
-    memory = Memory(Notebook(), PRIOR, 5_000)
+    memory = LayeredMemory(Notebook(), PRIOR, 5_000)
     every = np.arange(1, 6_001, dtype=np.uint64)
     rows, _ = memory.claim(every[:5_000])
     memory.links.rows["state"][rows[7]] = GIVEN

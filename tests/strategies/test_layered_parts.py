@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.predictors.layered import tuning
-from crawlguide.predictors.layered.columns import NAMES, PRIOR
-from crawlguide.predictors.layered.evidence import FAR
-from crawlguide.predictors.layered.logistic import FIRST_SQUARE
-from crawlguide.predictors.layered.records import DONE, VISITED, WAITING
+from crawlguide.strategies.layered import tuning
+from crawlguide.strategies.layered.columns import NAMES, PRIOR
+from crawlguide.strategies.layered.evidence import FAR
+from crawlguide.strategies.layered.model import FIRST_SQUARE
+from crawlguide.strategies.layered.records import DONE, VISITED, WAITING
 from tests.strategies.alone import A, column, learner, link, linked, page, place
 from tests.strategies.lessons import ids, seeds, told
 from tests.support import batch, fetched

@@ -10,7 +10,7 @@ from tests.strategies.alone import A, learner, link, linked, place
 from tests.strategies.lessons import told
 
 if TYPE_CHECKING:
-    from crawlguide.predictors.layered.learner import Layered
+    from crawlguide.strategies.layered.learner import Layered
 
 
 def read(*links: tuple[str, str], topic: str = "") -> Layered:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from crawlguide.core import urls
-from crawlguide.core.crawls import Goal
+from crawlguide.core.definition import Goal
 from crawlguide.core.notebook import Notebook
-from crawlguide.predictors.layered.columns import NAMES
-from crawlguide.predictors.layered.hubs import TRAITS
-from crawlguide.predictors.layered.learner import Layered
-from crawlguide.predictors.layered.records import WEIGHT
-from crawlguide.predictors.layered.told import MOST_SIGNALS
+from crawlguide.strategies.layered.ask_signals import MOST_SIGNALS
+from crawlguide.strategies.layered.columns import NAMES
+from crawlguide.strategies.layered.hubs import TRAITS
+from crawlguide.strategies.layered.learner import Layered
+from crawlguide.strategies.layered.records import WEIGHT
 from tests.strategies import lessons
 from tests.strategies.site import POLICY, opened
 from tests.strategies.test_layered import learner_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import urls
-from crawlguide.predictors.layered.learner import JUDGEMENTS
+from crawlguide.strategies.layered.learner import JUDGEMENTS
 from tests.strategies.alone import A, learner
 from tests.strategies.lessons import ids, seeds, told
 from tests.support import batch, fetched, question
@@ -15,7 +15,7 @@ from tests.support import batch, fetched, question
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64
     from crawlguide.core.types import Batch
-    from crawlguide.predictors.layered.learner import Layered
+    from crawlguide.strategies.layered.learner import Layered
 
 PAGES = [f"{A}part-{number % 3}/{number}" for number in range(40)]
 

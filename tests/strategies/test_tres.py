@@ -9,8 +9,8 @@ import pytest
 
 from crawlguide import Guide
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.predictors.tres.learner import Tres
-from crawlguide.predictors.tres.records import PATIENCE
+from crawlguide.strategies.tres.learner import Tres
+from crawlguide.strategies.tres.records import PATIENCE
 from crawlguide.testing import ManualClock
 from tests.strategies.site import HOME, POLICY, crawled, harvest, opened, web
 from tests.support import asked, fetched, tell

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from crawlguide.core.crawls import Goal
+from crawlguide.core.definition import Goal
 from crawlguide.core.notebook import Notebook
-from crawlguide.predictors.tres import features
-from crawlguide.predictors.tres import network as network_kernels
-from crawlguide.predictors.tres import replay as replay_kernels
-from crawlguide.predictors.tres import rooms as room_kernels
-from crawlguide.predictors.tres import tree as tree_kernels
-from crawlguide.predictors.tres.memory import Memory
-from crawlguide.predictors.tres.records import CRAWL, FEATURES, NEXT, ROOM, SEEN, TRANSITION, WEIGHTS, X
+from crawlguide.strategies.tres import features
+from crawlguide.strategies.tres import leaves as room_kernels
+from crawlguide.strategies.tres import leaves as tree_kernels
+from crawlguide.strategies.tres import network as network_kernels
+from crawlguide.strategies.tres import replay as replay_kernels
+from crawlguide.strategies.tres.memory import TresMemory
+from crawlguide.strategies.tres.records import CRAWL, FEATURES, NEXT, ROOM, SEEN, TRANSITION, WEIGHTS, X
 from tests.support import batch
 
 if TYPE_CHECKING:
@@ -30,16 +30,16 @@ rooms: Any = room_kernels
 tree: Any = tree_kernels
 
 
-def remembered(seed: int = 1) -> Memory:
-    return Memory(Notebook(), seed, 64, 0.6, None)
+def remembered(seed: int = 1) -> TresMemory:
+    return TresMemory(Notebook(), seed, 64, 0.6, None)
 
 
-def waiting(memory: Memory, leaf: int) -> list[int]:
+def waiting(memory: TresMemory, leaf: int) -> list[int]:
     count = int(memory.leaves.rows["waiting"][leaf])
     return sorted(memory.links.rows["id"][memory.rooms.rows[leaf * ROOM : leaf * ROOM + count]].tolist())
 
 
-def arrive(memory: Memory, ids: list[int], **columns: list[float]) -> None:
+def arrive(memory: TresMemory, ids: list[int], **columns: list[float]) -> None:
     """URLs of these features wait."""
     rows = memory.claim(np.array(ids, np.uint64))
     for name, values in columns.items():
@@ -47,14 +47,14 @@ def arrive(memory: Memory, ids: list[int], **columns: list[float]) -> None:
     memory.enter(rows)
 
 
-def see(memory: Memory, reward: float, **columns: float) -> int:
+def see(memory: TresMemory, reward: float, **columns: float) -> int:
     x = np.zeros(X, np.float32)
     for name, value in columns.items():
         x[FEATURES.index(name)] = value
     return int(tree.see(memory.nodes.rows, memory.leaves.rows, memory.samples.rows, x, reward))
 
 
-def split_of(memory: Memory, leaf: int) -> F64:
+def split_of(memory: TresMemory, leaf: int) -> F64:
     found = np.empty(3)
     count = min(int(memory.leaves.rows["heard"][leaf]), SEEN)
     tree.best_split(memory.samples.rows, leaf * SEEN, count, found)
@@ -140,7 +140,7 @@ def test_a_full_room_holds_an_even_sample_of_all_that_came() -> None:
     assert memory.live == ROOM
 
 
-def drawn(memory: Memory, wanted: int, most: int) -> list[int]:
+def drawn(memory: TresMemory, wanted: int, most: int) -> list[int]:
     out = np.empty(memory.leaves.used + wanted, np.int64)
     leaves = memory.leaves.rows[: memory.leaves.used]
     count = rooms.draw(leaves, memory.rooms.rows, memory.crawl, memory.seed, wanted, most, out)

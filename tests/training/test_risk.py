@@ -11,9 +11,8 @@ import pytest
 
 from crawlguide.core.errors import ConfigError
 from crawlguide.policy.risk.model import load, shipped
-from crawlguide.training.risk import examples, exporting, measuring
-from crawlguide.training.risk.examples import MALICIOUS, Examples
-from crawlguide.training.risk.fitting import calibrated, fitted
+from crawlguide.training import risk
+from crawlguide.training.risk import MALICIOUS, Examples, calibrated, fitted
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 NAMES = ["apple", "birch", "cedar", "daisy", "elder", "fern", "gorse", "hazel", "iris", "jasmine"]
@@ -23,31 +22,31 @@ def some() -> Examples:
     """Good pages have stories, bad ones logins; on many domains each."""
     good = [f"https://{name}{number}.org/story/of-{name}/{number}" for number in range(40) for name in NAMES]
     bad = [f"http://{name}-{number}.tk/verify/login.php" for number in range(40) for name in NAMES]
-    return examples.of(good, 0, "made up") + examples.of(bad, 1, MALICIOUS)
+    return risk.of(good, 0, "made up") + risk.of(bad, 1, MALICIOUS)
 
 
 def test_it_learns_what_tells_them_apart_on_domains_it_never_saw() -> None:
     known = some()
-    assert measuring.auc(known.label, measuring.unseen_domains(known, 0)) > 0.95
+    assert risk.auc(known.label, risk.unseen_domains(known, 0)) > 0.95
 
 
 def test_no_domain_is_in_two_folds() -> None:
     known = some()
-    parts = [set(known.domain[fold].tolist()) for fold in examples.folds(known, 5, np.random.default_rng(0))]
+    parts = [set(known.domain[fold].tolist()) for fold in risk.folds(known, 5, np.random.default_rng(0))]
     assert sum(map(len, parts)) == len(set(known.domain.tolist()))
 
 
 def test_copies_are_shorter_and_never_of_bad_pages_on_shared_hosts() -> None:
-    shared = examples.of([f"https://host.org/{number}/a/b" for number in range(9)], 1, MALICIOUS)
-    good = examples.of([f"https://host{number}.org/x/a/b" for number in range(9)], 0, "good")
+    shared = risk.of([f"https://host.org/{number}/a/b" for number in range(9)], 1, MALICIOUS)
+    good = risk.of([f"https://host{number}.org/x/a/b" for number in range(9)], 0, "good")
     chance = np.random.default_rng(0)
-    assert len(examples.with_copies(shared, chance)) == 9
-    assert 18 <= len(examples.with_copies(good, chance)) <= 27
+    assert len(risk.with_copies(shared, chance)) == 9
+    assert 18 <= len(risk.with_copies(good, chance)) <= 27
 
 
 def test_good_and_bad_weigh_the_same_whatever_their_number() -> None:
-    known = some() + examples.of([f"https://more{n}.net/a/b" for n in range(3_000)], 0, "another")
-    weight = examples.weights(known)
+    known = some() + risk.of([f"https://more{n}.net/a/b" for n in range(3_000)], 0, "another")
+    weight = risk.weights(known)
     for source, share in ((MALICIOUS, 0.5), ("made up", 0.25), ("another", 0.25)):
         assert weight[known.source == source].sum() == pytest.approx(share * len(known))
 
@@ -59,12 +58,12 @@ def test_a_calibrated_probability_is_what_happens() -> None:
     slope, offset = calibrated(sums, label)
     assert slope == pytest.approx(0.5, abs=0.05)
     assert offset == pytest.approx(-1, abs=0.1)
-    assert measuring.calibration_error(label, 1 / (1 + np.exp(-(slope * sums + offset)))) < 0.02
+    assert risk.calibration_error(label, 1 / (1 + np.exp(-(slope * sums + offset)))) < 0.02
 
 
 def test_auc_by_hand() -> None:
-    assert measuring.auc(np.array([0.0, 1, 0, 1]), np.array([1.0, 2, 3, 4])) == 0.75
-    assert measuring.auc(np.array([0.0, 1]), np.array([1.0, 1])) == 0.5
+    assert risk.auc(np.array([0.0, 1, 0, 1]), np.array([1.0, 2, 3, 4])) == 0.75
+    assert risk.auc(np.array([0.0, 1]), np.array([1.0, 1])) == 0.5
 
 
 def test_one_seed_gives_one_model(tmp_path: Path) -> None:
@@ -75,7 +74,7 @@ def test_one_seed_gives_one_model(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        examples.labelled(tmp_path / "missing.parquet")
+        risk.labelled(tmp_path / "missing.parquet")
 
 
 def test_the_command_writes_a_model_and_says_what_it_is_worth(tmp_path: Path) -> None:
@@ -98,11 +97,11 @@ def test_the_figures_of_the_shipped_model_hold() -> None:
     if not (path.exists() and links.exists()):
         pytest.skip("the labelled URLs of ../shared are not here")
     chance = np.random.default_rng(1)
-    known = examples.labelled(path)
-    known = known.take(chance.random(len(known)) < 0.15) + examples.good(links, chance)
-    label, sums = measuring.unseen_source(known, str(links), 1)
-    assert measuring.auc(label, sums) > 0.80  # a model that lives on lengths and hosts has 0.76
-    _, figures = measuring.final(known, 1)
+    known = risk.labelled(path)
+    known = known.take(chance.random(len(known)) < 0.15) + risk.good(links, chance)
+    label, sums = risk.unseen_source(known, str(links), 1)
+    assert risk.auc(label, sums) > 0.80  # a model that lives on lengths and hosts has 0.76
+    _, figures = risk.final(known, 1)
     assert figures["auc"] > 0.95
     assert figures["ece"] < 0.03
 
@@ -111,7 +110,7 @@ URLS = ["https://en.wikipedia.org/wiki/Cat", "http://paypal.com.secure-login.tk/
 
 
 def test_the_inputs_of_an_exported_model_are_the_features_of_each_url() -> None:
-    model, (feature, amount) = shipped(), exporting.inputs(URLS)
+    model, (feature, amount) = shipped(), risk.inputs(URLS)
     sums = model.bias + model.scale * (model.weights[feature] * amount).sum(1)
     assert np.allclose(sums, model.sums(URLS), atol=1e-5)
 
@@ -119,9 +118,9 @@ def test_the_inputs_of_an_exported_model_are_the_features_of_each_url() -> None:
 def test_an_exported_model_says_the_same(tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="writing ONNX needs the extra train")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not here")
-    exporting.export(shipped(), tmp_path / "risk.onnx")
+    risk.export(shipped(), tmp_path / "risk.onnx")
     assert (tmp_path / "risk.onnx").stat().st_size <= 2 * 1024 * 1024
-    feature, amount = exporting.inputs(URLS)
+    feature, amount = risk.inputs(URLS)
     session = runtime.InferenceSession(str(tmp_path / "risk.onnx"))
     (found,) = session.run(None, {"feature": feature, "amount": amount})
     assert np.allclose(found, shipped().probabilities(URLS), atol=1e-5)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from crawlguide.core.errors import ConfigError, MalformedRequest, NotFound
-from crawlguide.predictors.tres import network
-from crawlguide.predictors.tres.onnx import weights_of
-from crawlguide.predictors.tres.records import HIDDEN, NEXT, TRANSITION, WEIGHTS, X
-from crawlguide.training.tres import reading
+from crawlguide.strategies.tres import network
+from crawlguide.strategies.tres.network import weights_of
+from crawlguide.strategies.tres.records import HIDDEN, NEXT, TRANSITION, WEIGHTS, X
+from crawlguide.training import tres
 from tests.strategies.site import HOME, crawled, opened, web
 
 if TYPE_CHECKING:
@@ -123,18 +123,18 @@ def test_transitions_are_read_from_a_data_folder(tmp_path: Path) -> None:
     with opened({"kind": "tres"}, tmp_path / "data") as guide:
         guide.seed("default", [HOME])
         order = crawled(guide, web(), 30)
-    found = reading.transitions(tmp_path / "data", [])
+    found = tres.transitions(tmp_path / "data", [])
     assert len(found) == len(order)
     assert set(found["reward"].tolist()) <= {0.0, 1.0}
     assert found["ways"].max() == NEXT
     with pytest.raises(ConfigError, match="no such folder"):
-        reading.transitions(tmp_path / "nowhere", [])
+        tres.transitions(tmp_path / "nowhere", [])
     with pytest.raises(NotFound, match="another"):
-        reading.transitions(tmp_path / "data", ["another"])
+        tres.transitions(tmp_path / "data", ["another"])
     with opened({"kind": "random"}, tmp_path / "other"):
         pass
     with pytest.raises(ConfigError, match="got none"):
-        reading.transitions(tmp_path / "other", [])
+        tres.transitions(tmp_path / "other", [])
 
 
 def made_up(count: int = 300) -> Records:
@@ -149,10 +149,9 @@ def made_up(count: int = 300) -> Records:
 def test_what_torch_has_learned_is_served_without_it(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="needs the extra train")
     pytest.importorskip("onnxscript", reason="needs the extra train")
-    from crawlguide.training.tres import fitting
-    from crawlguide.training.tres import network as torches
+    from crawlguide.training import tres_network as torches
 
-    trained = fitting.fitted(made_up(), fitting.Fitting(steps=1_500), seed=1)
+    trained = torches.fitted(made_up(), torches.Fitting(steps=1_500), seed=1)
     torches.export(trained, tmp_path / "m.onnx")
     x = made_up()["x"].copy()
     served = values_of(weights_of(tmp_path / "m.onnx"), x)
@@ -165,5 +164,5 @@ def test_what_torch_has_learned_is_served_without_it(tmp_path: Path) -> None:
 
 
 def test_serving_never_loads_torch() -> None:
-    said = "import sys, crawlguide.guide.strategies.tres; sys.exit('torch' in sys.modules)"
+    said = "import sys, crawlguide.strategies.tres; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", said], check=False).returncode == 0

@@ -8,19 +8,19 @@ from typing import Annotated
 import typer
 
 from crawlguide.cli import (
-    asking,
+    backup,
     bench,
-    configuring,
-    copies,
+    config,
     doctor,
-    explaining,
-    importing,
+    explain,
+    import_,
+    init,
     lab,
+    next,
+    report,
+    rules,
     serve,
-    starting,
     status,
-    steering,
-    telling,
 )
 from crawlguide.cli.common import FAILED, INTERRUPTED, WRONG_USAGE, app, say
 from crawlguide.core.errors import ConfigError, CrawlGuideError
@@ -28,20 +28,20 @@ from crawlguide.version import __version__
 
 __all__ = [
     "app",
-    "asking",
+    "backup",
     "bench",
-    "configuring",
-    "copies",
+    "config",
     "doctor",
-    "explaining",
-    "importing",
+    "explain",
+    "import_",
+    "init",
     "lab",
     "main",
+    "next",
+    "report",
+    "rules",
     "serve",
-    "starting",
     "status",
-    "steering",
-    "telling",
 ]
 
 

@@ -32,9 +32,9 @@ def bench(
 
     Example: crawlguide bench --urls 100000 --json speed.json
     """
-    import msgspec  # noqa: PLC0415
+    import msgspec
 
-    from crawlguide.lab.speed import run, table  # noqa: PLC0415
+    from crawlguide.lab.speed import run, table
 
     others = _peers() if peers else None
     with tempfile.TemporaryDirectory(prefix="crawlguide-bench-", dir=scratch) as folder:

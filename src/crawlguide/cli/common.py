@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from crawlguide.core.errors import ConfigError
-from crawlguide.core.events import printable
+from crawlguide.core.telemetry import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,11 +60,11 @@ def opened(options: Config, url: str | None) -> Iterator[Place]:
     """The server at `url`, or the folder that is configured."""
     place: Place
     if url is not None:
-        from crawlguide.gateway.remote import Remote  # noqa: PLC0415
+        from crawlguide.gateway.remote import Remote
 
         place = Remote(url, options.server.max_message_bytes)
     else:
-        from crawlguide.gateway.folder import Folder  # noqa: PLC0415
+        from crawlguide.gateway.folder import Folder
 
         place = Folder(Path(options.store.data), options)
     with closing(place):
@@ -73,7 +73,7 @@ def opened(options: Config, url: str | None) -> Iterator[Place]:
 
 def check_place(options: Config, data: str | None, url: str | None = None, *, must_exist: bool = False) -> None:
     """Say what cannot work before anything is loaded."""
-    from crawlguide.gateway import places  # noqa: PLC0415
+    from crawlguide.gateway import places
 
     if url is not None and data is not None:
         raise ConfigError("--data and --url: expected one of them, got both")
@@ -88,7 +88,7 @@ def check_place(options: Config, data: str | None, url: str | None = None, *, mu
 
 
 def settings(config: Path | None, flags: dict[str, Any]) -> Config:
-    from crawlguide.core.config import load  # noqa: PLC0415
+    from crawlguide.core.config import load
 
     return load(config_file(config), os.environ, flags)
 
@@ -100,7 +100,7 @@ def say(text: str) -> None:
 
 def say_json(message: Any) -> None:
     """The message in one line, as it goes over the wire."""
-    import msgspec  # noqa: PLC0415
+    import msgspec
 
     typer.echo(msgspec.json.encode(message))
 
@@ -116,7 +116,7 @@ def config_file(given: Path | None) -> Path | None:
 
 
 def run(work: Any) -> None:
-    import uvloop  # noqa: PLC0415
+    import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(work)

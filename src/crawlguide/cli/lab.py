@@ -1,25 +1,91 @@
-"""crawlguide lab run: which order of fetching finds more? And the commands about webs, from `lab_webs`."""
+"""crawlguide lab serve, crawlguide lab build: webs to crawl. `crawlguide.cli.lab` takes these commands in."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from crawlguide.cli.common import app, say
-from crawlguide.cli.lab_webs import WebOption, webs
 from crawlguide.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawlguide.lab.pages import Task
     from crawlguide.lab.results import Run
     from crawlguide.lab.run import Settings
     from crawlguide.lab.runs import Job
+
+webs = typer.Typer()
+WebOption = Annotated[
+    str,
+    typer.Option(
+        "--web", help="A folder with a recorded web, a file of a crawl, or synthetic[:option=value,…].", metavar="WEB"
+    ),
+]
+
+
+@webs.command()
+def serve(
+    web: WebOption = "synthetic",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 picks a free one.")] = 8090,
+    slowest_s: Annotated[float, typer.Option(min=0, max=60, help="So long takes the slowest answer.")] = 1.0,
+) -> None:
+    """Serve a web on loopback, under all its host names, to whoever takes the port as an HTTP proxy.
+
+    Example: crawlguide lab serve --web synthetic:pages=500 --port 8090
+    """
+    from crawlguide import lab
+    from crawlguide.lab.web import open as open_web
+
+    its = open_web(web)
+    with lab.served(its, port, slowest_s=slowest_s) as server:
+        with suppress(KeyboardInterrupt):  # the usual end
+            say(f"{its.name} is served on http://127.0.0.1:{server.port}, until Ctrl-C; such as")
+            say(f"  curl --proxy http://127.0.0.1:{server.port} {_seed(its.tasks())}")
+            threading.Event().wait()
+        say(f"{len(server.log)} requests were answered")
+
+
+@webs.command()
+def build(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder for the web.")],
+    sources: Annotated[
+        list[str], typer.Argument(metavar="SOURCE", help="DIR=URL, a WARC file, or a file of `crawlguide export`.")
+    ],
+    topic: Annotated[
+        list[str] | None, typer.Option("--topic", help="NAME=REGEX: what to look for, in title, URL and text.")
+    ] = None,
+) -> None:
+    """Make a web out of folders of HTML, WARC files or crawls, to run strategies on it.
+
+    Example: crawlguide lab build web books.ndjson
+    """
+    from crawlguide.lab.build import build as built
+
+    made = built(out, sources, topic or [])
+    say(f"{out}: {made.pages} pages on {made.hosts} hosts, {made.links} links between them, {made.outside} to outside")
+    for name, count in made.tasks.items():
+        say(f"  {name}: {count} relevant pages")
+    if not made.tasks:
+        say("  nothing to look for: no page fits a --topic, and no relevance was told")
+
+
+def _seed(tasks: Sequence[Task]) -> str:
+    """A page to begin with, if the web knows one."""
+    from crawlguide.lab.html import plain
+
+    return next((plain(urls[0]) for task in tasks for urls in task.seeds.values()), "URL")
+
+
+# crawlguide lab run: which order of fetching finds more? And the commands about webs, from `lab_webs`.
 
 QUICK_TASKS, QUICK_REPEATS = 4, 1
 PLACES = ("--json", "--html", "--resume")
@@ -67,7 +133,7 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
 
     Example: crawlguide lab run --web synthetic --policies random,keyword,layered,oracle --quick --html lab.html
     """
-    from crawlguide.lab.run import Settings  # noqa: PLC0415
+    from crawlguide.lab.run import Settings
 
     settings = Settings(
         seeds_from=seeds_from, budget=budget, batch=batch, crawlers=crawlers, feedback=feedback,
@@ -84,7 +150,7 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
 def _jobs(
     web: str, policies: Sequence[str], tasks: Sequence[str], repeats: int, quick: bool, settings: Settings
 ) -> list[Job]:
-    from crawlguide.lab import naming, runs  # noqa: PLC0415
+    from crawlguide.lab import naming, runs
 
     chosen = naming.chosen(policies)
     named = runs.named_tasks(runs.opened(web), tasks)
@@ -93,9 +159,9 @@ def _jobs(
 
 def _say(made: list[Run], json: Path | None, html: Path | None) -> None:
     """What came out: as a table, and in the files that were asked for."""
-    from rich.console import Console  # noqa: PLC0415
+    from rich.console import Console
 
-    from crawlguide.lab import report, results, runs  # noqa: PLC0415
+    from crawlguide.lab import report, results, runs
 
     command = ["crawlguide", *_without_places(sys.argv[1:])]
     found = results.Results(command=command, versions=runs.versions(), runs=made)
@@ -108,11 +174,11 @@ def _say(made: list[Run], json: Path | None, html: Path | None) -> None:
 
 def _made(todo: Sequence[Job], kept: Path | None) -> list[Run]:
     """All runs, with a bar for whoever watches; on Ctrl-C with a word on how to go on."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.markup import escape  # noqa: PLC0415
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from crawlguide.lab import runs  # noqa: PLC0415
+    from crawlguide.lab import runs
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     found: list[Run] = []
@@ -151,7 +217,7 @@ def _without_places(words: Sequence[str]) -> list[str]:
 
 
 def _names(words: str) -> list[str]:
-    from crawlguide.lab.optioned import listed  # noqa: PLC0415
+    from crawlguide.lab.naming import listed
 
     names = listed(words)
     if not names:

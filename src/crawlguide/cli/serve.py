@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from crawlguide.cli.common import ConfigOption, app, run, settings
-from crawlguide.core.events import happened
+from crawlguide.core.telemetry import happened
 
 if TYPE_CHECKING:
     from crawlguide.core.config import Config
@@ -34,7 +34,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
 
     Example: crawlguide serve --port 8080
     """
-    from crawlguide.gateway import logs  # noqa: PLC0415
+    from crawlguide.gateway import logs
 
     flags = {"server.host": host, "server.port": port, "store.data": data, "server.log_format": log_format}
     options = settings(config, flags)
@@ -44,9 +44,9 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
 
 
 def _serve(options: Config, ready_file: Path | None, seed: int) -> None:
-    from crawlguide.gateway import serve as door  # noqa: PLC0415
-    from crawlguide.gateway.folder import greet  # noqa: PLC0415
-    from crawlguide.gateway.library import open_guide  # noqa: PLC0415
+    from crawlguide.gateway import serve as door
+    from crawlguide.gateway.folder import greet
+    from crawlguide.gateway.library import open_guide
 
     door.bound(options.server.host, options.server.port).close()  # say that a port is taken before opening anything
     began = time.monotonic()
@@ -62,7 +62,7 @@ def _serve(options: Config, ready_file: Path | None, seed: int) -> None:
 
 def _say_why_it_takes_long() -> None:
     """To load the modules is to compile their loops, where nobody has done it before."""
-    from crawlguide.cli.installed import COMPILING, anything_compiled  # noqa: PLC0415
+    from crawlguide.cli.doctor import COMPILING, anything_compiled
 
     if not anything_compiled():
         happened("compiling", "compiling for this machine, {takes}; later starts find it done", takes=COMPILING)

@@ -15,7 +15,7 @@ from crawlguide.core.errors import ConfigError, UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from crawlguide.cli.answering import Answers
+    from crawlguide.cli.connection import Answers
 
 EVERY_S = 1.0
 NAME_CELLS = 20
@@ -50,9 +50,9 @@ def status(
 
     Example: crawlguide status --watch --crawl default
     """
-    from crawlguide.cli.answering import answering  # noqa: PLC0415
-    from crawlguide.cli.showing import show  # noqa: PLC0415
-    from crawlguide.gateway.places import crawl_name  # noqa: PLC0415
+    from crawlguide.cli.connection import answering
+    from crawlguide.cli.printing import show
+    from crawlguide.gateway.places import crawl_name
 
     if watch and data is not None:
         raise ConfigError("--watch: expected a server (--url); nothing changes in a folder that this command has open")
@@ -116,7 +116,7 @@ def _lines(looks: Iterator[Look]) -> None:
 
 
 def _blocks(looks: Iterator[Look]) -> None:
-    from crawlguide.cli.showing import show  # noqa: PLC0415
+    from crawlguide.cli.printing import show
 
     for look in looks:
         show(*_shown(look))
@@ -125,10 +125,10 @@ def _blocks(looks: Iterator[Look]) -> None:
 
 
 def _live(looks: Iterator[Look]) -> None:
-    from rich.console import Group  # noqa: PLC0415
-    from rich.live import Live  # noqa: PLC0415
+    from rich.console import Group
+    from rich.live import Live
 
-    from crawlguide.cli.showing import console  # noqa: PLC0415
+    from crawlguide.cli.printing import console
 
     with Live(console=console(), auto_refresh=False) as view:
         for look in looks:
@@ -136,7 +136,7 @@ def _live(looks: Iterator[Look]) -> None:
 
 
 def _shown(look: Look) -> list[Any]:
-    from crawlguide.cli.showing import table, text  # noqa: PLC0415
+    from crawlguide.cli.printing import table, text
 
     if look.problem:
         return [text(look.problem, "red")]

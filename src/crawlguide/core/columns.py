@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crawlguide.core.kernels import F64 as AMOUNTS
-from crawlguide.core.kernels import I64 as NUMBERS
-from crawlguide.core.kernels import MASK, kernel, nothing, one_f64, one_i64
-from crawlguide.core.kernels import U64 as IDS
+from crawlguide.core.kernels import bools, f64s, i64s, kernel, nothing, one_f64, one_i64, u64s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,7 +47,7 @@ def rank_within(groups: I64) -> I64:
     return ranks
 
 
-@kernel(nothing(NUMBERS, NUMBERS))
+@kernel(nothing(i64s, i64s))
 def count_within(groups, ranks):  # type: ignore[no-untyped-def]
     most = 0
     for group in groups:
@@ -101,7 +98,7 @@ def among(ids: U64, wanted: U64) -> Mask:
     return found
 
 
-@kernel(one_i64(NUMBERS, one_i64))
+@kernel(one_i64(i64s, one_i64))
 def count_outside(rows, count):  # type: ignore[no-untyped-def]
     outside = 0
     for row in rows:
@@ -109,7 +106,7 @@ def count_outside(rows, count):  # type: ignore[no-untyped-def]
     return outside
 
 
-@kernel(nothing(IDS, IDS, MASK))
+@kernel(nothing(u64s, u64s, bools))
 def mark_among(ids, wanted, found):  # type: ignore[no-untyped-def]
     """A throw-away hash table, never more than half full."""
     room = 16
@@ -129,7 +126,7 @@ def mark_among(ids, wanted, found):  # type: ignore[no-untyped-def]
         found[row] = table[at] >= 0
 
 
-@kernel(nothing(IDS, MASK))
+@kernel(nothing(u64s, bools))
 def mark_first(ids, first):  # type: ignore[no-untyped-def]
     """A throw-away hash table, never more than half full."""
     room = 16
@@ -145,7 +142,7 @@ def mark_first(ids, first):  # type: ignore[no-untyped-def]
             table[at] = row
 
 
-@kernel(one_i64(IDS, NUMBERS, NUMBERS))
+@kernel(one_i64(u64s, i64s, i64s))
 def number_each(ids, numbers, first):  # type: ignore[no-untyped-def]
     """A throw-away hash table, never more than half full; returns how many differ."""
     room, count = 16, 0
@@ -163,7 +160,7 @@ def number_each(ids, numbers, first):  # type: ignore[no-untyped-def]
     return count
 
 
-@kernel(one_i64(IDS, AMOUNTS, AMOUNTS, one_f64, IDS, AMOUNTS))
+@kernel(one_i64(u64s, f64s, f64s, one_f64, u64s, f64s))
 def pick_changed(ids, now, before, share, found, numbers):  # type: ignore[no-untyped-def]
     """Returns how many they are."""
     count = 0

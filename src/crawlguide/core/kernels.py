@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
 
-from crawlguide.core.keeping import guard
-from crawlguide.core.stamps import stamp
+from crawlguide.core.kernel_cache import guard, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
-F32 = numba.float32[::1]
-F64 = numba.float64[::1]
-I8 = numba.int8[::1]
-I32 = numba.int32[::1]
-I64 = numba.int64[::1]
-U64 = numba.uint64[::1]
-U8 = numba.uint8[::1]
-MASK = numba.boolean[::1]
-Bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
+f32s = numba.float32[::1]
+f64s = numba.float64[::1]
+i8s = numba.int8[::1]
+i32s = numba.int32[::1]
+i64s = numba.int64[::1]
+u64s = numba.uint64[::1]
+u8s = numba.uint8[::1]
+bools = numba.boolean[::1]
+fixed_bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 one_i64 = numba.int64
 one_f64 = numba.float64
 flag = numba.boolean

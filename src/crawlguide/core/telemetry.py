@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import logging
+from typing import Literal, Protocol
 
 
 class Telemetry(Protocol):
@@ -28,3 +29,34 @@ class Silent:
 
 
 SILENT = Silent()
+
+# What happened, for whoever keeps a log: an event has a name, a sentence for people and fields for programs.
+#
+# It goes to the logger `crawlguide` of the standard library, so a program with a guide inside decides what becomes
+# of it;
+# `crawlguide serve` writes a line for each (`gateway/logs.py`). Where nobody listens an event costs a comparison.
+
+Event = Literal[
+    "compiling", "opened", "start", "stopping", "stop",
+    "crawl_created", "crawl_changed", "crawl_paused", "crawl_resumed", "crawl_finished", "crawl_deleted",
+    "warm_start",
+    "request_refused", "request_failed", "request_slow",
+    "high_risk", "rules_loaded", "rules_failed",
+    "predictor_failed", "predictor_recovered",
+    "robots_unread", "robots_ignored", "sitemap_unread",
+    "storage_full", "storage_failed", "storage_recovered", "snapshot", "sweep",
+]  # fmt: skip
+LOGGER = logging.getLogger("crawlguide")
+LOGGER.addHandler(logging.NullHandler())  # a library says nothing unless it is asked to
+DEBUG, INFO, WARNING, ERROR = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR
+
+
+def happened(event: Event, sentence: str, level: int = INFO, /, **fields: str | float | None) -> None:
+    """Say it. `sentence` names fields in braces; their values may come from outside, and are escaped by the log."""
+    if LOGGER.isEnabledFor(level):
+        LOGGER.log(level, sentence.format(**fields), extra={"event": event, "fields": fields})
+
+
+def printable(text: str) -> str:
+    """Without anything that would move the cursor, change colours or end the line."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import xxhash
 
+from crawlguide.core.lossy_table import LossyTable
 from crawlguide.core.notebook import Notebook
-from crawlguide.core.places import Places
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Reward
+    from crawlguide.core.definition import Reward
     from crawlguide.core.tables import F32, F64, Mask
     from crawlguide.core.types import Fetches
 
@@ -50,8 +50,8 @@ class Rewards:
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
-        self._pages = Places(PAGE, notebook.sheet("rw-pages", PAGE), MOST)
-        self._contents = Places(CONTENT, notebook.sheet("rw-known", CONTENT), MOST)
+        self._pages = LossyTable(PAGE, notebook.sheet("rw-pages", PAGE), MOST)
+        self._contents = LossyTable(CONTENT, notebook.sheet("rw-known", CONTENT), MOST)
 
     def inherit(self, before: Rewards) -> None:
         """Go on with what was met before the crawl was defined anew."""

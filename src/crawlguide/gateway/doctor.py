@@ -184,7 +184,7 @@ def _written(path: Path) -> bytes:
     """What a folder says about its format, read beside whoever may use it."""
     from rocksdict import AccessType, Rdict  # noqa: PLC0415
 
-    from crawlguide.store.embedded import options  # noqa: PLC0415
+    from crawlguide.store.embedded import disk as options  # noqa: PLC0415
     from crawlguide.store.embedded.disk import said_plainly  # noqa: PLC0415
 
     with said_plainly(path):

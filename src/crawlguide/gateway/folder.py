@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crawlguide.core.events import happened
 from crawlguide.core.messages import SeedsMessage
+from crawlguide.core.telemetry import happened
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import backup
 from crawlguide.gateway.library import open_guide
-from crawlguide.guide import transfer
+from crawlguide.guide.crawl import transfer
 from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from crawlguide.core.config import Config
     from crawlguide.core.messages import SeedMessage
     from crawlguide.gateway.backup import Slip
+    from crawlguide.guide.crawl.transfer import Imported
     from crawlguide.guide.local import LocalGuide
-    from crawlguide.guide.transfer import Imported
 
 Result = TypeVar("Result")
 

@@ -23,7 +23,7 @@ from crawlguide.core.errors import (
     TooLarge,
     UnavailableError,
 )
-from crawlguide.core.events import WARNING, happened
+from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.gateway import openapi, wire, yaml
 from crawlguide.gateway.dashboard.pages import Dashboard
 from crawlguide.gateway.metrics import Metrics

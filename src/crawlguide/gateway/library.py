@@ -12,12 +12,12 @@ import msgspec
 from crawlguide.core import messages
 from crawlguide.core.clock import SystemClock
 from crawlguide.core.config import Config
-from crawlguide.core.crawls import Definition, RulesEdit
+from crawlguide.core.definition import Definition, RulesEdit
 from crawlguide.core.errors import ConfigError, MalformedRequest
 from crawlguide.core.messages import Ack, Advice, AskMessage, ReleaseMessage, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
-from crawlguide.gateway import looking, patching, wire
-from crawlguide.guide import composition, transfer
+from crawlguide.gateway import lookups, wire
+from crawlguide.guide.crawl import composition, transfer
 from crawlguide.guide.local import DEFAULT_TENANT, LocalGuide
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ class AsyncGuide:
     async def patch(self, crawl_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Change parts of a definition; null brings one back to its default. Returns the crawl as it is now."""
         crawl = _crawl(crawl_id)
-        await patching.patch(self._guide, crawl, wire.convert(changes, dict))
-        return plain(await looking.crawl(self._guide, crawl))
+        await lookups.patch(self._guide, crawl, wire.convert(changes, dict))
+        return plain(await lookups.crawl(self._guide, crawl))
 
     async def delete(self, crawl_id: str) -> None:
         """Forget a crawl and all it holds."""
@@ -110,7 +110,7 @@ class AsyncGuide:
 
     async def explain(self, crawl_id: str, url: str) -> dict[str, Any]:
         """Why does this URL stand where it stands?"""
-        return plain(await looking.explained(self._guide, _crawl(crawl_id), url))
+        return plain(await lookups.explained(self._guide, _crawl(crawl_id), url))
 
     async def urls(
         self, crawl_id: str, state: str | None = None, host: str | None = None
@@ -118,7 +118,7 @@ class AsyncGuide:
         """All URLs of a crawl, or those in a state (queued, leased, done, dropped), or of a host."""
         cursor = None
         while True:
-            page = await looking.page(self._guide, _crawl(crawl_id), looking.Selection(state, host, cursor=cursor))
+            page = await lookups.page(self._guide, _crawl(crawl_id), lookups.Selection(state, host, cursor=cursor))
             for url in page.urls:
                 yield plain(url)
             if (cursor := page.cursor) is None:

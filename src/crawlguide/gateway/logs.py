@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
-from crawlguide.core.events import LOGGER, printable
+from crawlguide.core.telemetry import LOGGER, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

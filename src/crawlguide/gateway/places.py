@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.messages import SeedMessage
     from crawlguide.gateway.backup import Slip
-    from crawlguide.guide.transfer import Imported
+    from crawlguide.guide.crawl.transfer import Imported
 
 
 class Place(Protocol):

@@ -14,9 +14,8 @@ import httpx
 import msgspec
 
 from crawlguide.core.errors import CrawlGuideError
-from crawlguide.gateway import client_calls as calls
-from crawlguide.gateway.client_http import are_lines, heard, shown
-from crawlguide.gateway.client_tries import CONNECT_S
+from crawlguide.gateway.client import calls
+from crawlguide.gateway.client.transport import CONNECT_S, are_lines, heard, shown
 from crawlguide.gateway.places import address
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.messages import SeedMessage
     from crawlguide.gateway.backup import Slip
-    from crawlguide.guide.transfer import Imported
+    from crawlguide.guide.crawl.transfer import Imported
 
 ANSWER_S = 300.0
 Message = TypeVar("Message")
@@ -60,7 +59,7 @@ class Remote:
             yield from answer.iter_bytes()
 
     def imported(self, crawl: str, lines: Sequence[bytes], first: int) -> Imported:
-        from crawlguide.guide.transfer import Imported  # noqa: PLC0415
+        from crawlguide.guide.crawl.transfer import Imported  # noqa: PLC0415
 
         done = self._post(calls.crawl_path(crawl, "/import"), b"\n".join(lines), ImportAnswer)
         return Imported(done.lines, done.discovered, tuple(_renumbered(reason, first) for reason in done.skipped))

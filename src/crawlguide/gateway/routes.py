@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from crawlguide.core.clock import iso
-from crawlguide.core.crawls import Definition, HandRules, RulesEdit
+from crawlguide.core.definition import Definition, HandRules, RulesEdit
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.messages import (
     Ack,
@@ -24,9 +24,9 @@ from crawlguide.core.messages import (
     crawl_id,
 )
 from crawlguide.core.types import Crawl
-from crawlguide.gateway import backup, looking, patching
-from crawlguide.gateway.looking import CrawlMessage
-from crawlguide.guide import transfer
+from crawlguide.gateway import backup, lookups
+from crawlguide.gateway.lookups import CrawlMessage
+from crawlguide.guide.crawl import transfer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -110,17 +110,17 @@ async def put_crawl(call: Call) -> tuple[CrawlMessage, bool]:
 
 
 async def get_crawl(call: Call) -> CrawlMessage:
-    return await looking.crawl(call.guide, call.crawl)
+    return await lookups.crawl(call.guide, call.crawl)
 
 
 async def patch_crawl(call: Call) -> CrawlMessage:
-    await patching.patch(call.guide, call.crawl, call.message)
+    await lookups.patch(call.guide, call.crawl, call.message)
     return await get_crawl(call)
 
 
 async def list_crawls(call: Call) -> CrawlsMessage:
     names = await call.guide.crawls.names(call.tenant)
-    return CrawlsMessage([await looking.crawl(call.guide, crawl) for crawl in names])
+    return CrawlsMessage([await lookups.crawl(call.guide, crawl) for crawl in names])
 
 
 async def delete_crawl(call: Call) -> Deleted:
@@ -187,7 +187,7 @@ async def back_up(call: Call) -> BackupMessage:
 
 async def _paused(call: Call, paused: bool) -> CrawlState:
     await call.guide.pause(call.crawl, paused=paused)
-    return CrawlState(call.crawl.name, (await looking.crawl(call.guide, call.crawl)).state)
+    return CrawlState(call.crawl.name, (await lookups.crawl(call.guide, call.crawl)).state)
 
 
 CRAWL = "/v1/crawls/{crawl_id}"
@@ -210,8 +210,8 @@ ROUTES = (
     Route("GET", CRAWL + "/export", "All URLs and links of a crawl, a line each.", None, Lines, export),
     Route("POST", CRAWL + "/import", "Take over lines of an export.", Lines, ImportedMessage, import_lines),
     Route("POST", "/v1/backups", "Copy the data folder while it is in use.", None, BackupMessage, back_up),
-    Route("GET", "/v1/urls", "URLs of a crawl, page by page.", None, UrlsMessage, looking.urls, query=PAGE),
-    Route("DELETE", "/v1/urls", "Forget URLs.", None, looking.Forgotten, looking.forget_urls, query=SELECTION),
-    Route("GET", "/v1/explain", "Why?", None, Explanation, looking.explain, query=("crawl_id", "url")),
+    Route("GET", "/v1/urls", "URLs of a crawl, page by page.", None, UrlsMessage, lookups.urls, query=PAGE),
+    Route("DELETE", "/v1/urls", "Forget URLs.", None, lookups.Forgotten, lookups.forget_urls, query=SELECTION),
+    Route("GET", "/v1/explain", "Why?", None, Explanation, lookups.explain, query=("crawl_id", "url")),
     Route("GET", "/v1/stats", "Numbers of all crawls, or of one.", None, StatsMessage, stats, query=("crawl_id",)),
 )

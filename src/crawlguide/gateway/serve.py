@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError, StorageFull
-from crawlguide.core.events import ERROR, happened
-from crawlguide.gateway.hosts import Named
+from crawlguide.core.telemetry import ERROR, happened
+from crawlguide.gateway.host_header import HostHeaderCheck
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.sitemaps import Sitemaps
-from crawlguide.gateway.socket_pipe import Pipe
-from crawlguide.gateway.websocket import Sockets
-from crawlguide.guide.outgoing import Outgoing
+from crawlguide.gateway.websocket.door import Sockets
+from crawlguide.gateway.websocket.pipe import Pipe
+from crawlguide.guide.robots.outgoing import Outgoing
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from crawlguide.core.config import Config
-    from crawlguide.core.events import Event
+    from crawlguide.core.telemetry import Event
     from crawlguide.guide.local import LocalGuide
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -51,7 +51,7 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    named = Named(_both(door, sockets), config.server.allowed_hosts)
+    named = HostHeaderCheck(_both(door, sockets), config.server.allowed_hosts)
     server = Server(_uvicorn(named, config), lambda: _announce(listener, guide, ready_file))
     answering = asyncio.create_task(server.serve([listener]))
     upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s))

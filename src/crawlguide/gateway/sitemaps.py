@@ -17,24 +17,24 @@ import numpy as np
 
 from crawlguide.core import urls
 from crawlguide.core.errors import CrawlGuideError, DataError, UrlError
-from crawlguide.core.events import happened
 from crawlguide.core.messages import MAX_OUTLINKS, VERSION, Fetch, Outlink, ReportMessage, SeedMessage, SeedsMessage
+from crawlguide.core.telemetry import happened
 from crawlguide.core.types import DEFERRED, LEASED, Ask, Budget
-from crawlguide.features.stated import modified
+from crawlguide.features.sitemap_facts import modified
 from crawlguide.gateway.readers import sitemap
-from crawlguide.guide.mapped import READER
-from crawlguide.guide.pipeline import lease_terms
+from crawlguide.guide.ask.pipeline import lease_terms
+from crawlguide.guide.robots.sitemap_seeds import READER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.crawls import Policy
+    from crawlguide.core.definition import Policy
     from crawlguide.core.tables import U64
     from crawlguide.core.types import Crawl
+    from crawlguide.guide.crawl.active_crawl import ActiveCrawl
     from crawlguide.guide.local import LocalGuide
-    from crawlguide.guide.outgoing import Answer
-    from crawlguide.guide.robots import Fetcher, Named
-    from crawlguide.guide.running import Running
+    from crawlguide.guide.robots.keeper import Fetcher, Named
+    from crawlguide.guide.robots.outgoing import Answer
 
 WORKERS = 4
 MOST_OF_ORIGIN = 1_000  # sitemaps that are read for one robots.txt, with all that its indexes name
@@ -93,7 +93,7 @@ class Sitemaps:
             self._later(AGAIN_S, named)
         return float(grants.start[0]) if len(batch) and grants.outcome[0] == LEASED else None
 
-    async def _is_due(self, running: Running, named: Named, ids: U64) -> bool:
+    async def _is_due(self, running: ActiveCrawl, named: Named, ids: U64) -> bool:
         """Whether it was never read, or long ago in a crawl that fetches again; then it waits for its turn anew."""
         (record,), at = await self.guide.store.find(named.crawl, ids), self.guide.clock.now()
         if record is None or record.state != "done" or record.fetched is None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.core.kernels import Bytes, kernel, pair, part
+from crawlguide.core.kernels import fixed_bytes, kernel, pair, part
 
 MAX_DEPTH = 32
 MAX_KEYS = 256  # of all open objects together; every new key is compared with those of its object
@@ -81,7 +81,7 @@ def repeats(keys, first, count, key):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel(pair(Bytes))
+@kernel(pair(fixed_bytes))
 def inspect(body):  # type: ignore[no-untyped-def]  # noqa: C901 - one case for each kind of byte
     """A verdict and where. Keys of all open objects lie on one stack; `base` marks where the innermost begin."""
     keys, base, in_object = np.empty(MAX_KEYS, np.uint64), np.empty(MAX_DEPTH + 1, np.int64), np.zeros(MAX_DEPTH + 1)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.messages import Ack, Fetch
     from crawlguide.core.telemetry import Telemetry
-    from crawlguide.guide.pipeline import Walked
+    from crawlguide.guide.ask.pipeline import Walked
 
 CLASSES = {first: f"{first}xx" for first in range(1, 6)}
 

@@ -19,8 +19,8 @@ from crawlguide.core.types import Batch as BatchTable
 if TYPE_CHECKING:
     from crawlguide.core.tables import Table
     from crawlguide.core.types import Batch, Crawl, UrlRecord
+    from crawlguide.guide.crawl.active_crawl import ActiveCrawl
     from crawlguide.guide.local import LocalGuide
-    from crawlguide.guide.running import Running
 
 ASKER = "explain"
 LINKS_SHOWN = 5
@@ -75,7 +75,7 @@ def features(batch: Batch) -> dict[str, float | None]:
     return _facts(batch, BatchTable) | {f"host_{name}": value for name, value in _facts(batch.hosts, Hosts).items()}
 
 
-def _said(running: Running, batch: Batch) -> dict[str, float | None]:
+def _said(running: ActiveCrawl, batch: Batch) -> dict[str, float | None]:
     """What sitemaps say of the first row, if they name it."""
     said = running.stated.of(batch.id)
     if said is None or not said.priority[0]:
@@ -140,7 +140,7 @@ def _linked(batch: Batch, links: list[LinkSeen]) -> list[str]:
     return [f"{known}, mean relevance {mean:.2f}, the newest is {links[0].url}"]
 
 
-def _because(running: Running, batch: Batch) -> list[str]:
+def _because(running: ActiveCrawl, batch: Batch) -> list[str]:
     """The evidence that decided, where the strategy can say it."""
     return running.strategy.whole.because(batch)
 
@@ -152,7 +152,7 @@ def _words(batch: Batch, record: UrlRecord, filters: list[FilterVerdict], known:
     return "; ".join(said) + "."
 
 
-def _needs(running: Running, record: UrlRecord, filters: list[FilterVerdict]) -> list[str]:
+def _needs(running: ActiveCrawl, record: UrlRecord, filters: list[FilterVerdict]) -> list[str]:
     """What would have to change for it to be given out."""
     if record.state == "leased":
         return [f"{record.crawler_id} tells or releases it, or its lease ends"]
@@ -169,7 +169,7 @@ def _needs(running: Running, record: UrlRecord, filters: list[FilterVerdict]) ->
     return needs or ["a crawler asks while nothing better is waiting"]
 
 
-def _unknown(running: Running, url: str, canonical: str) -> NotFound:
+def _unknown(running: ActiveCrawl, url: str, canonical: str) -> NotFound:
     """Never discovered, or not in the form it was given, or out of scope, or forgotten."""
     host = addresses.queue(canonical)
     why = "no page that was told links to it and it is no seed, or it was forgotten since"

@@ -9,38 +9,37 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from crawlguide.core.crawls import Definition
+from crawlguide.core.definition import Definition
 from crawlguide.core.errors import Conflict, MalformedRequest, UrlError
-from crawlguide.core.events import happened
 from crawlguide.core.messages import Ack, Advice, StatsMessage
-from crawlguide.core.telemetry import SILENT
+from crawlguide.core.telemetry import SILENT, happened
 from crawlguide.core.types import Crawl
-from crawlguide.guide import advice as answers
 from crawlguide.guide import counting
-from crawlguide.guide.advice import Given
-from crawlguide.guide.composing import House
-from crawlguide.guide.crawls import Crawls
-from crawlguide.guide.intake.asks import asked
-from crawlguide.guide.intake.messages import check_version, digest
-from crawlguide.guide.intake.seeds import seed_of
-from crawlguide.guide.pipeline import Pipeline, Walked, lease_s
+from crawlguide.guide.ask import advice as answers
+from crawlguide.guide.ask.advice import AnswerParts
+from crawlguide.guide.ask.intake import asked
+from crawlguide.guide.ask.pipeline import Pipeline, Walked, lease_s
+from crawlguide.guide.ask.replay import told_again
+from crawlguide.guide.crawl.composition import StrategyDefaults
+from crawlguide.guide.crawl.crawls import Crawls
+from crawlguide.guide.crawl.hand_rules import edited
+from crawlguide.guide.messages import check_version, digest
 from crawlguide.guide.recent import BEST_SHOWN, Answered, Recent
-from crawlguide.guide.replaying import told_again
-from crawlguide.guide.robots import Keeper
-from crawlguide.guide.rules import edited
-from crawlguide.guide.telling import Telling
+from crawlguide.guide.robots.keeper import Keeper
+from crawlguide.guide.tell.intake import seed_of
+from crawlguide.guide.tell.telling import Telling
 from crawlguide.policy.rules.engine import Engine
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import Config
-    from crawlguide.core.crawls import HandRules, RulesEdit
+    from crawlguide.core.definition import HandRules, RulesEdit
     from crawlguide.core.messages import AskMessage, ReportMessage, SeedsMessage
     from crawlguide.core.protocols import Store
     from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import Ask
-    from crawlguide.guide.running import Running
+    from crawlguide.guide.crawl.active_crawl import ActiveCrawl
 
 DEFAULT_TENANT = "default"
 ANSWER_KEPT_S = 600.0
@@ -61,7 +60,7 @@ class LocalGuide:
         self.robots = Keeper(store, clock)
         options = config.guide
         self._rules = Engine(Path(options.rules), options.rules_timeout_ms / 1_000) if options.rules else None
-        house = House(seed, config.crawls.plugins, config.predict, options.predict_budget_ms, clock.now)
+        house = StrategyDefaults(seed, config.crawls.plugins, config.predict, options.predict_budget_ms, clock.now)
         self.crawls = Crawls(store, config, house, self.robots.copies, self._rules)
         self.pipeline = Pipeline(store, config.guide, self.robots, clock)
         self._telling = Telling(store, self.robots)
@@ -182,7 +181,7 @@ class LocalGuide:
             await self._rules.close()
         await self.store.close()
 
-    async def _hear(self, running: Running, ask: Ask, message: AskMessage) -> None:
+    async def _hear(self, running: ActiveCrawl, ask: Ask, message: AskMessage) -> None:
         """An ask may tell and seed on its way."""
         history = message.context.recent_history if message.context else None
         if history:
@@ -198,25 +197,25 @@ class LocalGuide:
             numbers = await self.store.stats(crawl)
             recent.sample(numbers["fetches"], numbers["relevant"])
 
-    async def _answer(self, running: Running, ask: Ask) -> Advice:
+    async def _answer(self, running: ActiveCrawl, ask: Ask) -> Advice:
         self._queries += 1
         walked = await self._walk(running, ask)
         counting.asked(self._telemetry, walked)
         await self.store.count(ask.crawl, {"asks": 1, "assigned": len(walked.batch) if walked else 0})
         if walked is None:
-            return await self._nothing(running, ask, Given())
+            return await self._nothing(running, ask, AnswerParts())
         held, dropped, degraded = answers.deferred(walked, ask), walked.dropped, answers.degraded(running, ask, walked)
         counting.degraded(self._telemetry, degraded[0])
         if not len(walked.batch):
-            return await self._nothing(running, ask, Given(deferred=held, dropped=dropped, degraded=degraded))
+            return await self._nothing(running, ask, AnswerParts(deferred=held, dropped=dropped, degraded=degraded))
         if running.learner is not None:
             running.learner.given(walked.batch)
         urls = answers.assigned(running, walked, walked.at + lease_s(ask))
         self.recent[ask.crawl].answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
-        given = Given(urls, held, dropped, degraded=degraded)
+        given = AnswerParts(urls, held, dropped, degraded=degraded)
         return answers.advice(running, ask, given, self._queries)
 
-    async def _walk(self, running: Running, ask: Ask) -> Walked | None:
+    async def _walk(self, running: ActiveCrawl, ask: Ask) -> Walked | None:
         """None where the crawl rests: paused, past its end, or out of pages."""
         if running.record.paused or (running.until is not None and ask.at >= running.until):
             return None
@@ -231,7 +230,7 @@ class LocalGuide:
             await self.crawls.renew(ask.crawl, ask.at, 1, RENEWED_BY_AN_ASK)
         return await self.pipeline.walk(running, replace(ask, budget=replace(ask.budget, max_urls=most)))
 
-    async def _most(self, running: Running, ask: Ask, left: int | None) -> int:
+    async def _most(self, running: ActiveCrawl, ask: Ask, left: int | None) -> int:
         """How many URLs this answer may hold: as the crawler wants, the crawl has left and its policy permits."""
         bounds, most = running.crawlers.bounds_of(ask.crawler_id), [ask.budget.max_urls]
         if left is not None:
@@ -242,7 +241,7 @@ class LocalGuide:
             most.append(bounds.max_leases - await self.store.held(ask.crawl, ask.crawler_id, ask.at))
         return min(most)
 
-    async def _nothing(self, running: Running, ask: Ask, given: Given) -> Advice:
+    async def _nothing(self, running: ActiveCrawl, ask: Ask, given: AnswerParts) -> Advice:
         """Nothing to give is not an error: say why, and when to come back."""
         state = await self.crawls.state(ask.crawl, running, ask.at)
         self.crawls.note(ask.crawl, state)

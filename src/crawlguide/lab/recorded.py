@@ -1,28 +1,20 @@
-"""A recorded web: real pages with their links, in a folder of Parquet files.
-
-    nodes.parquet      url, title, text, lang, size; a web made by `crawlguide lab build` adds status and redirect
-    edges.parquet      src, dst (rows of nodes), anchor, pos; sorted by src
-    external.parquet   src, url, anchor, pos: links to what the web does not hold; sorted by src
-    tasks.json         what can be looked for, with seeds
-
-Texts stay in Arrow's columns and are made into strings when a page is fetched, so a fetch costs as much as the page
-has links, and a web of four million links opens in a second or two.
-"""
+"""tasks.json: what can be looked for in a recorded web."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import xxhash
 
 from crawlguide.core.errors import ConfigError, UrlError
 from crawlguide.core.urls import canonical
 from crawlguide.lab.arrow import arrow
-from crawlguide.lab.pages import Link, Page
-from crawlguide.lab.tasks import read_tasks
+from crawlguide.lab.pages import Link, Page, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +22,54 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from crawlguide.lab.pages import Task
+
+class TaskEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One task as it lies in the file. Rows of `nodes.parquet` stand for pages; other fields are for people."""
+
+    task: str
+    topic: str
+    relevant_ids: list[int]
+    n_relevant: int = 0
+    base_rate: float = 0.0
+    n_hosts_relevant: int = 0
+    seeds_portal_id: list[int] = []
+    seeds_near_id: list[int] = []
+    seeds_far_id: list[int] = []
+    seeds_portal: list[str] = []
+    seeds_near: list[str] = []
+    seeds_far: list[str] = []
+
+
+def read_tasks(file: Path, urls: Sequence[str]) -> list[Task]:
+    """The tasks of a web whose pages are `urls`, row by row."""
+    try:
+        entries = msgspec.json.decode(file.read_bytes(), type=list[TaskEntry])
+        return [_task(entry, urls) for entry in entries]
+    except OSError as problem:
+        raise ConfigError(f"{file}: cannot be read: {problem.strerror}") from None
+    except msgspec.DecodeError as problem:
+        raise ConfigError(f"{file}: expected a list of tasks: {problem}") from None
+    except IndexError:
+        raise ConfigError(f"{file}: expected rows of nodes.parquet, from 0 to {len(urls) - 1}, got another") from None
+
+
+def _task(entry: TaskEntry, urls: Sequence[str]) -> Task:
+    rows = {"portal": entry.seeds_portal_id, "near": entry.seeds_near_id, "far": entry.seeds_far_id}
+    if min([*entry.relevant_ids, *chain(*rows.values())], default=0) < 0:
+        raise IndexError  # Python would count from the end
+    seeds = {kind: tuple(urls[row] for row in its) for kind, its in rows.items() if its}
+    return Task(entry.topic, seeds, frozenset(urls[row] for row in entry.relevant_ids))
+
+
+# A recorded web: real pages with their links, in a folder of Parquet files.
+#
+#     nodes.parquet      url, title, text, lang, size; a web made by `crawlguide lab build` adds status and redirect
+#     edges.parquet      src, dst (rows of nodes), anchor, pos; sorted by src
+#     external.parquet   src, url, anchor, pos: links to what the web does not hold; sorted by src
+#     tasks.json         what can be looked for, with seeds
+#
+# Texts stay in Arrow's columns and are made into strings when a page is fetched, so a fetch costs as much as the page
+# has links, and a web of four million links opens in a second or two.
 
 TEXTS = ("title", "text", "lang")
 

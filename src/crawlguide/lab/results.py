@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from crawlguide.core.errors import DataError
-from crawlguide.gateway.output import written
+from crawlguide.gateway.transfers import written
 
 if TYPE_CHECKING:
     from pathlib import Path

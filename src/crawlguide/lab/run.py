@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from crawlguide.core.config import Config, Crawls
-from crawlguide.core.crawls import Definition
+from crawlguide.core.definition import Definition
 from crawlguide.core.errors import ConfigError, ModelUnavailable
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage
 from crawlguide.gateway.client import Client
@@ -20,7 +20,7 @@ from crawlguide.gateway.library import Guide
 from crawlguide.lab import naming, oracles
 from crawlguide.lab.results import Run
 from crawlguide.lab.visit import Visit
-from crawlguide.predictors.composed.whole import BY_ANOTHER, BY_HEURISTIC, UNLEARNED
+from crawlguide.strategies.composed.guard import BY_ANOTHER, BY_HEURISTIC, UNLEARNED
 from crawlguide.testing import ManualClock
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def guide(seed: int, settings: Settings) -> Iterator[tuple[Door, ManualClock | N
 
 
 @dataclass
-class Given:
+class HeldUrls:
     """What a crawler holds: it fetches and tells when its turn comes again, so others choose without knowing it."""
 
     crawler: str
@@ -174,7 +174,7 @@ class Crawling:
                 self._door.delete(self._crawl_id)
 
     def run(self) -> None:
-        turns = deque(Given(f"crawler-{number}", []) for number in range(self._settings.crawlers))
+        turns = deque(HeldUrls(f"crawler-{number}", []) for number in range(self._settings.crawlers))
         while turns:
             mine = turns.popleft()
             if mine.urls:

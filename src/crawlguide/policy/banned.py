@@ -13,7 +13,7 @@ from crawlguide.core.patterns import Patterns
 from crawlguide.policy.scope import named
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.tables import U64, Mask
     from crawlguide.core.types import Ask, Batch
 

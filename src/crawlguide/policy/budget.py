@@ -15,7 +15,7 @@ from crawlguide.policy.sizes import EXTENSION, Sizes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F64, U64, Mask
     from crawlguide.core.types import Ask, Batch, Lesson

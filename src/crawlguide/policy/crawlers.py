@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.crawls import Crawler
+from crawlguide.core.definition import Crawler
 from crawlguide.policy.scope import Scope, named
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.tables import Mask
     from crawlguide.core.types import Ask, Batch
 

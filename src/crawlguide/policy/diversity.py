@@ -10,7 +10,7 @@ import numpy as np
 from crawlguide.core.columns import rank_within
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.tables import Mask
     from crawlguide.core.types import Ask, Batch
 

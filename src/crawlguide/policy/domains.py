@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.columns import rank_within
-from crawlguide.core.crawls import AUTO
+from crawlguide.core.definition import AUTO
 from crawlguide.policy.profile import RECORD, Profile
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F64, Mask
     from crawlguide.core.types import Ask, Batch, Hosts, Lesson

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.kernels import F64 as FLOATS
-from crawlguide.core.kernels import I64 as NUMBERS
-from crawlguide.core.kernels import flag, kernel, nothing, one_f64
-from crawlguide.core.pacing import paced
+from crawlguide.core.kernels import f64s, flag, i64s, kernel, nothing, one_f64
+from crawlguide.store.tables.pace import paced
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.tables import F64, Mask
     from crawlguide.core.types import Ask, Batch, Hosts
 
@@ -58,7 +56,7 @@ class Politeness:
 
 @kernel(
     nothing(
-        NUMBERS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, one_f64, one_f64, one_f64, one_f64, flag, FLOATS
+        i64s, f64s, f64s, f64s, f64s, f64s, f64s, one_f64, one_f64, one_f64, one_f64, flag, f64s
     )
 )  # fmt: skip
 def line_up(  # type: ignore[no-untyped-def]

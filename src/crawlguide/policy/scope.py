@@ -10,19 +10,19 @@ import numpy as np
 
 from crawlguide.core import urls
 from crawlguide.core.errors import MalformedRequest, UrlError
-from crawlguide.core.recall import Recall
-from crawlguide.policy.homes import KIND, Homes
-from crawlguide.policy.wanted import Wanted, wanted
+from crawlguide.core.value_cache import ValueCache
+from crawlguide.policy.link_rules import LinkRules, link_rules
+from crawlguide.policy.seed_hosts import KIND, SeedHosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import U64, Mask
     from crawlguide.core.types import Ask, Batch, Lesson
 
-EVERYTHING = Wanted()
+EVERYTHING = LinkRules()
 
 
 @dataclass(frozen=True, eq=False)  # a name is looked up in what this very scope has said before
@@ -31,9 +31,9 @@ class Scope:
     deny: frozenset[str] = frozenset()
     max_depth: int = 0  # 0: no bound
     at_home: bool = False  # only hosts of seeds
-    wanted: Wanted = EVERYTHING
-    homes: Homes = field(default_factory=Homes)
-    judged: Recall = field(default_factory=Recall)  # 1 for URLs that are wanted, 0 for others
+    wanted: LinkRules = EVERYTHING
+    homes: SeedHosts = field(default_factory=SeedHosts)
+    judged: ValueCache = field(default_factory=ValueCache)  # 1 for URLs that are wanted, 0 for others
     name: str = "scope"
     refusal: str = "forbid"
 
@@ -113,7 +113,7 @@ def _with_parents(host: str) -> list[str]:
 def build(definition: Definition) -> Scope:
     policy = definition.policy
     allow, deny = named(policy.allow_domains, "policy.allow_domains"), named(policy.deny_domains, "policy.deny_domains")
-    return Scope(allow, deny, definition.limits.max_depth, policy.seed_hosts_only, wanted(policy))
+    return Scope(allow, deny, definition.limits.max_depth, policy.seed_hosts_only, link_rules(policy))
 
 
 def named(domains: Iterable[str], field: str) -> frozenset[str]:

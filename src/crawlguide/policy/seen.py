@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crawlguide.core.columns import first_of_each
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.tables import Mask
     from crawlguide.core.types import Ask, Batch
 

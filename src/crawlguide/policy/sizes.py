@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.notebook import Sheet
-from crawlguide.core.recall import Recall
-from crawlguide.policy.wanted import LONGEST_EXTENSION, extension
+from crawlguide.core.value_cache import ValueCache
+from crawlguide.policy.link_rules import LONGEST_EXTENSION, extension
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Sizes:
         for ending, size in USUAL.items():
             self._add(ending, TRUST * log(size), TRUST)
         self._expected[1:] = list(USUAL.values())  # to the byte
-        self._known = Recall()  # numbers, by URL
+        self._known = ValueCache()  # numbers, by URL
         self.sheet = Sheet(EXTENSION) if sheet is None else sheet  # what was met, by extension
         self._rows: dict[str, int] = {}
         for row, (name, total, count) in enumerate(self.sheet.rows[: self.sheet.used].tolist()):

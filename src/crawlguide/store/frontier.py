@@ -8,24 +8,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.tables import rows_of
+from crawlguide.store import columns
 from crawlguide.store.columns import grown
-from crawlguide.store.hosts import CrawlHosts
-from crawlguide.store.index import Index
-from crawlguide.store.kernels import blank, told
-from crawlguide.store.leases import Leases
-from crawlguide.store.links import LinkTable
-from crawlguide.store.queues import Queues
-from crawlguide.store.rows import DROPPED, FREE, QUEUED, ROW
-from crawlguide.store.shelves import Texts, key_of
+from crawlguide.store.moves import record
+from crawlguide.store.queues.waiting import Queues
+from crawlguide.store.tables.hosts import CrawlHosts
+from crawlguide.store.tables.index import Index
+from crawlguide.store.tables.leases import Leases
+from crawlguide.store.tables.links import LinkTable
+from crawlguide.store.tables.rows import DROPPED, FREE, QUEUED, ROW
+from crawlguide.store.tables.shelves import Texts, key_of
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I64, U64, Text
     from crawlguide.core.types import Paths
     from crawlguide.store.changes import Watch
-    from crawlguide.store.links import LinkRun
-    from crawlguide.store.pace import Pace
-    from crawlguide.store.quota import Quota
-    from crawlguide.store.shelves import Shelves
+    from crawlguide.store.moves.rank import Quota
+    from crawlguide.store.tables.links import LinkRun
+    from crawlguide.store.tables.pace import Pace
+    from crawlguide.store.tables.shelves import Shelves
 
 
 class Frontier:
@@ -65,7 +66,7 @@ class Frontier:
         self.table = grown(self.table, self.index.rows)
         self.urls.put(rows, urls)
         known = self.hosts.rows_of(hosts.tolist())
-        blank.clear(rows, known, self.sequence, at, self.table, self.hosts.rows)
+        columns.clear(rows, known, self.sequence, at, self.table, self.hosts.rows)
         self.sequence += len(rows)
         self.states[FREE] += len(rows)
         self.queues.fit(len(self.table), len(self.hosts.rows))
@@ -106,7 +107,7 @@ class Frontier:
     def move(self, rows: I64, state: int) -> None:
         """Count and mark; the caller sees to queues and leases."""
         self.changes.rows(rows)
-        told.move(rows, state, self.table, self.states)
+        record.move(rows, state, self.table, self.states)
 
     def start(self, rows: I64) -> None:
         """New rows, which are marked as waiting already, get their place in the queues."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from crawlguide.core.errors import NotFound
 from crawlguide.core.telemetry import SILENT
-from crawlguide.store import discovery, gathering, growth, leasing, pacing, ranking, transfer, views, withholding
-from crawlguide.store.links import joined
-from crawlguide.store.outcomes import Outcomes
-from crawlguide.store.rows import DONE, DROPPED, QUEUED
+from crawlguide.store import views
+from crawlguide.store.moves import discover, forget, gather, lease, rank, transfer, withhold
+from crawlguide.store.moves.record import Outcomes
+from crawlguide.store.tables.links import joined
+from crawlguide.store.tables.rows import DONE, DROPPED, QUEUED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
         Recorded,
         UrlRecord,
     )
-    from crawlguide.store.book import Book
+    from crawlguide.store.crawl_data import CrawlData
     from crawlguide.store.frontier import Frontier
-    from crawlguide.store.pace import Pace
-    from crawlguide.store.quota import Quota
+    from crawlguide.store.moves.rank import Quota
+    from crawlguide.store.tables.pace import Pace
 
 CLEARED_AT_ONCE = 4  # ended answers, for each that is looked up: so they never pile up
 
@@ -51,7 +52,7 @@ class LocalStore:
     def __init__(self, quota: Quota, pace: Pace) -> None:
         self._quota = quota
         self._pace = pace
-        self._books: dict[Crawl, Book] = {}
+        self._books: dict[Crawl, CrawlData] = {}
 
     opened_s = 0.0  # what opening took
     telemetry: Telemetry = SILENT
@@ -69,13 +70,13 @@ class LocalStore:
         """Where it is kept; None: nowhere."""
         return None
 
-    def _new_book(self, crawl: Crawl, definition: bytes) -> Book:
+    def _new_book(self, crawl: Crawl, definition: bytes) -> CrawlData:
         raise NotImplementedError
 
     def _changing(self, at: float) -> None:
         """Called before anything changes; raises where no change can be kept."""
 
-    def _book(self, crawl: Crawl) -> Book:
+    def _book(self, crawl: Crawl) -> CrawlData:
         try:
             return self._books[crawl]
         except KeyError:
@@ -112,7 +113,7 @@ class LocalStore:
         book = self._books.pop(crawl, None)
         if book is None:
             return False
-        leasing.end(book.frontier, list(book.frontier.leases.by_row))
+        lease.end(book.frontier, list(book.frontier.leases.by_row))
         book.frontier.hosts.leave()
         return True
 
@@ -120,14 +121,14 @@ class LocalStore:
 
     async def discover(self, crawl: Crawl, links: Links, parents: Fetches | None, at: float) -> Discovery:
         self._changing(at)
-        return discovery.discover(self._frontier(crawl), links, parents, at)
+        return discover.discover(self._frontier(crawl), links, parents, at)
 
     async def gather(
         self, crawl: Crawl, ask: Ask, limit: int, horizon_s: float, per_host: int, also: U64 | None = None
     ) -> Batch:
         frontier = self._frontier(crawl)
-        leasing.wake(frontier, ask.at)
-        return views.batch(frontier, gathering.gathered(frontier, ask, limit, ask.at + horizon_s, per_host, also))
+        lease.wake(frontier, ask.at)
+        return views.batch(frontier, gather.gathered(frontier, ask, limit, ask.at + horizon_s, per_host, also))
 
     async def open_hosts(
         self, crawl: Crawl, domain: str | None, until: float, limit: int, cursor: int
@@ -136,7 +137,7 @@ class LocalStore:
 
     async def reserve(self, crawl: Crawl, batch: Batch, terms: LeaseTerms) -> Grants:
         self._changing(terms.at)
-        return leasing.reserve(self._frontier(crawl), batch.id, terms)
+        return lease.reserve(self._frontier(crawl), batch.id, terms)
 
     async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int) -> Recorded:
         self._changing(at)
@@ -146,7 +147,7 @@ class LocalStore:
 
     async def rank(self, crawl: Crawl, ids: U64, priority: F64) -> None:
         frontier = self._frontier(crawl)
-        ranking.rank(frontier, frontier.index.find(ids), priority)
+        rank.rank(frontier, frontier.index.find(ids), priority)
 
     async def give(self, crawl: Crawl, ids: U64, given: F64) -> None:
         frontier = self._frontier(crawl)
@@ -165,10 +166,10 @@ class LocalStore:
         return joined([frontier.links.children(frontier.id_of(row)) for row in rows.tolist()])
 
     async def withhold(self, crawl: Crawl, hosts: Sequence[str], until: F64) -> None:
-        withholding.withhold(self._frontier(crawl), hosts, until)
+        withhold.withhold(self._frontier(crawl), hosts, until)
 
     async def admit(self, crawl: Crawl) -> None:
-        withholding.admit(self._frontier(crawl))
+        withhold.admit(self._frontier(crawl))
 
     async def schedule(self, crawl: Crawl, ids: U64, due: F64) -> None:
         frontier = self._frontier(crawl)
@@ -185,17 +186,17 @@ class LocalStore:
         frontier.revive(rows[frontier.table["state"][rows] == DROPPED], deepest)
 
     async def release(self, crawl: Crawl, crawler_id: str) -> int:
-        return leasing.release(self._frontier(crawl), crawler_id)
+        return lease.release(self._frontier(crawl), crawler_id)
 
     async def held(self, crawl: Crawl, crawler_id: str, at: float) -> int:
         frontier = self._frontier(crawl)
-        leasing.wake(frontier, at)
+        lease.wake(frontier, at)
         return frontier.leases.count(crawler_id)
 
     async def expire(self, crawl: Crawl, at: float) -> int:
         book = self._book(crawl)
         before = len(book.frontier.leases)
-        leasing.wake(book.frontier, at)
+        lease.wake(book.frontier, at)
         book.answers.expire(at)
         book.told.expire(at)
         return before - len(book.frontier.leases)
@@ -229,7 +230,7 @@ class LocalStore:
     async def forget_old(self, crawl: Crawl, at: float) -> int:
         frontier = self._frontier(crawl)
         self._pace.forget_idle(at)
-        return growth.sweep(frontier, at)
+        return forget.sweep(frontier, at)
 
     # looking in
 
@@ -271,7 +272,7 @@ class LocalStore:
     async def purge(self, crawl: Crawl, state: str | None, host: str | None) -> int:
         gone = 0
         for start in range(0, self._frontier(crawl).index.rows, views.SCANNED_AT_ONCE):
-            gone += growth.purge(self._frontier(crawl), state, host, start)
+            gone += forget.purge(self._frontier(crawl), state, host, start)
             await asyncio.sleep(0)  # others are served between the pieces of a long purge, and the crawl may be deleted
         return gone
 
@@ -283,10 +284,10 @@ class LocalStore:
         block_until: float | None = None,
         limit: int | None = None,
     ) -> None:
-        pacing.control(self._pace, self._frontiers(), queue, delay_s, block_until, limit)
+        withhold.control(self._pace, self._frontiers(), queue, delay_s, block_until, limit)
 
     async def located(self, host: str, address: str) -> None:
-        pacing.located(self._pace, self._frontiers(), host, address)
+        withhold.located(self._pace, self._frontiers(), host, address)
 
     async def wait(self, crawl: Crawl, at: float) -> float | None:
         return views.wait(self._frontier(crawl), at)

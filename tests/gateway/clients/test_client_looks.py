@@ -17,7 +17,7 @@ from tests.gateway.clients.common import (
 
 from crawlguide.core import errors
 from crawlguide.core.errors import NotFound
-from crawlguide.gateway import client_calls as calls
+from crawlguide.gateway.client import calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ import pytest
 from crawlguide import AsyncClient, Client
 from crawlguide.core import errors
 from crawlguide.core.errors import CrawlGuideError, RateLimited, UnavailableError
-from crawlguide.gateway import client_calls as calls
-from crawlguide.gateway.client_tries import Patience, Tries
+from crawlguide.gateway.client import calls
+from crawlguide.gateway.client.transport import Patience, Tries
 
 
 class Clock:

@@ -20,7 +20,7 @@ from tests.gateway.clients.common import (
 from tests.gateway.conftest import Served
 
 from crawlguide import AsyncClient, AsyncGuide, Client, Guide
-from crawlguide.core.crawls import Definition, Policy
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import VERSION, Ack, Advice, AskMessage, BudgetMessage, Fetch, ReportMessage
 

@@ -14,7 +14,7 @@ import pytest
 
 from crawlguide.core.errors import DataError
 from crawlguide.core.messages import SeedMessage
-from crawlguide.gateway.readers import Skipped, _blocks, urls
+from crawlguide.gateway.readers import Skipped, _bytes, urls
 
 NAUGHTY = Path(__file__).resolve().parents[4] / "shared" / "corpora" / "naughty_strings.jsonl"
 MEBIBYTE = 1024 * 1024
@@ -127,7 +127,7 @@ def test_gzip_that_is_cut_off_is_refused_after_what_could_be_read(tmp_path: Path
 
 
 def test_a_gzip_bomb_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"expected gzip of at most {_blocks.MAX_RATIO}:1"):
+    with pytest.raises(DataError, match=f"expected gzip of at most {_bytes.MAX_RATIO}:1"):
         read(tmp_path, gzip.compress(bytes(20 * MEBIBYTE)))
 
 

@@ -1,6 +1,6 @@
 """The meaning of short texts as vectors: a table of word pieces, no network, microseconds a text."""
 
-from crawlguide.features.embedding.addresses import words_of
 from crawlguide.features.embedding.table import Embedding, plain
+from crawlguide.features.embedding.url_words import words_of
 
 __all__ = ["Embedding", "plain", "words_of"]

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from crawlguide.core.columns import coded
 from crawlguide.core.errors import ConfigError
-from crawlguide.features.embedding import kernels, tails
-from crawlguide.features.embedding.addresses import SILENT, name_of, words_of
+from crawlguide.features.embedding import url_words, word_pieces
+from crawlguide.features.embedding.url_words import SILENT, name_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ class Embedding:
         """The same before it is made one long."""
         names = self.sums(coded([plain(name_of(name)) for name in queues]))
         found, odd = np.empty((len(urls), self.dims), np.float32), np.empty(len(urls), np.uint8)
-        tails.add_up(
+        url_words.add_up(
             form.letters, form.ends, queue, names, SILENT_CODES, np.empty(len(form.letters), np.uint8), self.keys,
             self.rows, self.table, self.scale, found, odd,
         )  # fmt: skip
@@ -81,15 +81,15 @@ class Embedding:
     def sums(self, texts: Coded) -> F32:
         """What `embed_coded` makes one long: the sum of the rows of each text's pieces."""
         found = np.empty((len(texts.ends), self.dims), np.float32)
-        kernels.add_up(texts.letters, texts.ends, self.keys, self.rows, self.table, self.scale, found)
+        word_pieces.add_up(texts.letters, texts.ends, self.keys, self.rows, self.table, self.scale, found)
         return found
 
 
 def code_of(word: str) -> int:
     """The hash by which kernels know a word."""
-    code = int(kernels.START)
+    code = int(word_pieces.START)
     for byte in word.encode("ascii"):
-        code = (code ^ byte) * int(kernels.STEP) % 2**64
+        code = (code ^ byte) * int(word_pieces.STEP) % 2**64
     return code
 
 
@@ -97,7 +97,7 @@ SILENT_CODES = np.array([code_of(word) for word in sorted(SILENT)], np.uint64)
 
 
 def one_long(rows: F32) -> F32:
-    kernels.make_one_long(rows)
+    word_pieces.make_one_long(rows)
     return rows
 
 
@@ -105,7 +105,7 @@ def indexed(vocabulary: Sequence[str], table: npt.NDArray[np.int8], scale: F32) 
     """An embedding of these pieces; row by row."""
     keys, rows = np.zeros(ROOM, np.uint64), np.full(ROOM, -1, np.int32)
     lines = "".join(f"{piece}\n" for piece in vocabulary)
-    kernels.index(np.frombuffer(lines.encode("ascii"), np.uint8), keys, rows)
+    word_pieces.index(np.frombuffer(lines.encode("ascii"), np.uint8), keys, rows)
     return Embedding(table, scale, keys, rows)
 
 

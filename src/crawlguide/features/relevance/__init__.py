@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawlguide.features.relevance.judging import Judge
-from crawlguide.features.relevance.semantic import semantic
-from crawlguide.features.relevance.signals import five_signals
+from crawlguide.features.relevance.feedstock import five_signals
+from crawlguide.features.relevance.forager import semantic
+from crawlguide.features.relevance.page_judge import Judge
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
     from crawlguide.core.types import Page
 
 __all__ = ["Judge", "five_signals", "judge", "semantic"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
 
 WORD = re.compile(r"[^\W_]+")
 TOO_COMMON = frozenset(

@@ -16,7 +16,7 @@ from crawlguide import scoring
 from crawlguide.core.errors import CrawlGuideError, RequestError
 from crawlguide.core.messages import crawl_id
 from crawlguide.core.types import Crawl
-from crawlguide.gateway.dashboard import looks, words
+from crawlguide.gateway.dashboard import formatting, views
 from crawlguide.gateway.reference import reference
 from crawlguide.guide.local import DEFAULT_TENANT
 
@@ -53,7 +53,7 @@ class Dashboard:
             loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
             lstrip_blocks=True,
         )  # fmt: skip
-        templates.filters.update(words.ALL)
+        templates.filters.update(formatting.ALL)
         templates.globals.update(made_of=made_of, terms=scoring.TERMS)
         self._pages = {name: templates.get_template(f"{name}.html") for name in PAGES}
 
@@ -70,7 +70,7 @@ class Dashboard:
         page, last = _page(request), max(1, -(-len(crawls) // CRAWLS_SHOWN))
         shown: dict[str, Any] = {
             "about": await self._guide.stats(DEFAULT_TENANT, crawls[0].name if crawls else None),
-            "crawls": await looks.overviews(self._guide, crawls[(page - 1) * CRAWLS_SHOWN : page * CRAWLS_SHOWN]),
+            "crawls": await views.overviews(self._guide, crawls[(page - 1) * CRAWLS_SHOWN : page * CRAWLS_SHOWN]),
             "port": (request.scope.get("server") or ("", None))[1],
         }
         return await self._html("overview", known=len(crawls), page=page, last=last, **shown)
@@ -78,7 +78,7 @@ class Dashboard:
     async def _crawl(self, request: Request) -> Response:
         try:
             crawl = Crawl(DEFAULT_TENANT, crawl_id(request.path_params["crawl_id"]))
-            shown = await looks.detail(self._guide, crawl)
+            shown = await views.detail(self._guide, crawl)
         except CrawlGuideError as problem:
             status = 404 if isinstance(problem, RequestError) else 503
             return await self._html("problem", status, message=problem.message)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import UrlError
-from crawlguide.guide.intake.seeds import seed_of
+from crawlguide.guide.tell.intake import seed_of
 
 if TYPE_CHECKING:
     from crawlguide.core.messages import SeedMessage

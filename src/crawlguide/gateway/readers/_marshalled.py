@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import DataError
-from crawlguide.gateway.readers._cursor import Cursor
+from crawlguide.gateway.readers._bytes import Cursor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import DataError
-from crawlguide.gateway.readers._blocks import STANDARD_INPUT, blocks
+from crawlguide.gateway.readers._bytes import STANDARD_INPUT, blocks
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crawlguide.core.errors import DataError
 from crawlguide.core.messages import SeedMessage
 from crawlguide.gateway.readers import Skipped, usable
-from crawlguide.gateway.readers._blocks import blocks
+from crawlguide.gateway.readers._bytes import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import ConfigError
-from crawlguide.lab.build import exports, folders, topics, warc, writing
-from crawlguide.lab.build.found import Found
+from crawlguide.lab.build import folders, topics, writing
+from crawlguide.lab.build import sources as exports
+from crawlguide.lab.build import sources as warc
+from crawlguide.lab.build.sources import Found
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +31,9 @@ def build(out: Path, sources: Sequence[str], rules: Sequence[str] = ()) -> Writt
     files = [Path(source) for source in sources if not _is_folder(source)]
     found = folders.found(mapped)
     for file in files:
-        if not file.name.endswith(exports.ENDINGS):
+        if not file.name.endswith(exports.EXPORT_ENDINGS):
             found.add(_read(file))
-    crawls = [_read(file) for file in files if file.name.endswith(exports.ENDINGS)]
+    crawls = [_read(file) for file in files if file.name.endswith(exports.EXPORT_ENDINGS)]
     if any(crawl.homes for crawl in crawls):
         found.homes = []
     for crawl in crawls:
@@ -46,9 +48,9 @@ def _is_folder(source: str) -> bool:
 
 
 def _read(file: Path) -> Found:
-    if not file.name.endswith((*warc.ENDINGS, *exports.ENDINGS)):
-        known = ", ".join((*warc.ENDINGS, *exports.ENDINGS))
+    if not file.name.endswith((*warc.WARC_ENDINGS, *exports.EXPORT_ENDINGS)):
+        known = ", ".join((*warc.WARC_ENDINGS, *exports.EXPORT_ENDINGS))
         raise ConfigError(f"{file}: expected DIR=URL, or a file that ends in {known}")
     if not file.is_file():
         raise ConfigError(f"{file}: there is no such file")
-    return warc.found(file) if file.name.endswith(warc.ENDINGS) else exports.found(file)
+    return warc.found_in_warc(file) if file.name.endswith(warc.WARC_ENDINGS) else exports.found_in_export(file)

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote, urlsplit
 from crawlguide.core.errors import ConfigError, UrlError
 from crawlguide.core.urls import canonical
 from crawlguide.lab.build import reading
-from crawlguide.lab.build.found import Found, FoundLink, FoundPage
+from crawlguide.lab.build.sources import Found, FoundLink, FoundPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlguide.core.errors import ConfigError, UrlError
 from crawlguide.core.urls import canonical
-from crawlguide.lab.build.found import FoundLink, FoundPage
+from crawlguide.lab.build.sources import FoundLink, FoundPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

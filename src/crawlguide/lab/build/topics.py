@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crawlguide.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from crawlguide.lab.build.found import FoundPage
+    from crawlguide.lab.build.sources import FoundPage
 
 OFTEN = 3  # a word in passing does not make a page
 

@@ -12,7 +12,7 @@ import numpy as np
 from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.core.urls import canonical, queue
 from crawlguide.lab.arrow import arrow
-from crawlguide.lab.tasks import TaskEntry
+from crawlguide.lab.recorded import TaskEntry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from crawlguide.lab.build.found import Found, FoundPage
+    from crawlguide.lab.build.sources import Found, FoundPage
 
 TITLE, TEXT, ANCHOR = 300, 2_000, 120  # bytes that are kept
 PORTAL, NEAR, FAR = 54, 3, 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crawlguide.core.crawls import Fixed
+from crawlguide.core.definition import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.crawls import CLASSIC
+from crawlguide.core.definition import CLASSIC
 from crawlguide.core.types import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crawlguide.core.crawls import Weights
+    from crawlguide.core.definition import Weights
     from crawlguide.core.protocols import Learner
     from crawlguide.core.tables import F64, I64, U64
     from crawlguide.core.types import Ask, Batch, Lesson

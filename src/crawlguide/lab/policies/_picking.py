@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.crawls import Fixed
+from crawlguide.core.definition import Fixed
 from crawlguide.lab.policies._known import Ranking
 
 if TYPE_CHECKING:

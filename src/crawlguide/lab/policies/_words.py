@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
 
 WORD = re.compile(r"[^\W_]+")
 

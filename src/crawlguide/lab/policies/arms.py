@@ -16,7 +16,7 @@ from crawlguide.lab.policies._known import Policy, relevances
 from crawlguide.lab.policies._picking import Ahead, Picking
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.types import Lesson
 

@@ -17,7 +17,7 @@ from crawlguide.lab.policies._known import Policy, Ranking, pages, relevances
 from crawlguide.lab.policies._words import share, topic_words
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.tables import I64
     from crawlguide.core.types import Lesson

@@ -19,7 +19,7 @@ from crawlguide.lab.policies._picking import Picking
 from crawlguide.lab.policies._words import share, topic_words
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.types import Lesson
 

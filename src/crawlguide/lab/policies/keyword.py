@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.crawls import Fixed
+from crawlguide.core.definition import Fixed
 from crawlguide.lab.policies._evidence import Evidence
 from crawlguide.lab.policies._known import Policy
 from crawlguide.lab.policies._words import share, topic_words
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.tables import F64, I64, U64
     from crawlguide.core.types import Lesson

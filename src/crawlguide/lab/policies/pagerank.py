@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.crawls import Fixed
+from crawlguide.core.definition import Fixed
 from crawlguide.lab.policies._heads import heads
 from crawlguide.lab.policies._known import Policy, Ranking, pages
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.tables import F64, I64, U64
     from crawlguide.core.types import Lesson

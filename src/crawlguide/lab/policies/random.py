@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.crawls import Fixed
+from crawlguide.core.definition import Fixed
 from crawlguide.lab.policies._known import Policy, Ranking
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.types import Lesson
 

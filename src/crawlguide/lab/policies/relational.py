@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawlguide.core.crawls import Fixed
+from crawlguide.core.definition import Fixed
 from crawlguide.lab.policies._evidence import Evidence
 from crawlguide.lab.policies._known import Policy
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.tables import F64, I64
 

@@ -22,7 +22,7 @@ from crawlguide.lab.policies._tree import Node, Tree
 from crawlguide.lab.policies._words import share, topic_words
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Goal
+    from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.tables import F64, I64
     from crawlguide.core.types import Lesson

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crawlguide.gateway.dashboard.words import number
+from crawlguide.gateway.dashboard.formatting import number
 from crawlguide.lab import metrics
-from crawlguide.lab.report.axes import Frame, Tick, apart, ticks
-from crawlguide.lab.report.looks import Look, shortened
-from crawlguide.lab.report.words import decimal, task_name
+from crawlguide.lab.report.charts import Frame, Look, Tick, apart, shortened, ticks
+from crawlguide.lab.report.formatting import decimal, task_name
 from crawlguide.lab.study import mean
 
 if TYPE_CHECKING:

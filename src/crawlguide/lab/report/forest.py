@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crawlguide.lab.report.axes import Frame, Tick, ticks
-from crawlguide.lab.report.looks import Look, shortened
-from crawlguide.lab.report.words import signed, task_name
+from crawlguide.lab.report.charts import Frame, Look, Tick, shortened, ticks
+from crawlguide.lab.report.formatting import signed, task_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

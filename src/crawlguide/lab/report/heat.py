@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crawlguide.lab.report.looks import shortened
-from crawlguide.lab.report.words import decimal, task_name
+from crawlguide.lab.report.charts import shortened
+from crawlguide.lab.report.formatting import decimal, task_name
 from crawlguide.lab.study import mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.lab.report.looks import Look
+    from crawlguide.lab.report.charts import Look
     from crawlguide.lab.study import Study
 
 LEVELS = 10

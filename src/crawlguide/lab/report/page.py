@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from crawlguide.gateway.dashboard.words import visible
-from crawlguide.gateway.output import written
+from crawlguide.gateway.dashboard.formatting import visible
+from crawlguide.gateway.transfers import written
 from crawlguide.lab.compare import RESAMPLES, TIE, Comparison, against, subject
-from crawlguide.lab.report import curves, forest, heat, reliability, tables, words
-from crawlguide.lab.report.looks import looks
+from crawlguide.lab.report import curves, forest, formatting, heat, reliability, tables
+from crawlguide.lab.report.charts import looks
 from crawlguide.lab.study import Study
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def html(results: Results) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(words.ALL)
+    templates.filters.update(formatting.ALL)
     style = templates.get_template("style.css").render()
     return templates.get_template("report.html").render(
         style=style,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlguide.lab import metrics
-from crawlguide.lab.report.axes import Frame, Tick, ticks
+from crawlguide.lab.report.charts import Frame, Tick, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.lab.metrics import Calibration
-    from crawlguide.lab.report.looks import Look
+    from crawlguide.lab.report.charts import Look
     from crawlguide.lab.study import Study
 
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crawlguide.gateway.dashboard.words import visible
+from crawlguide.gateway.dashboard.formatting import visible
 from crawlguide.lab import metrics
-from crawlguide.lab.report.words import count, decimal, percent, requests
+from crawlguide.lab.report.formatting import count, decimal, percent, requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from crawlguide.core.tables import F64
-    from crawlguide.lab.report.looks import Look
+    from crawlguide.lab.report.charts import Look
     from crawlguide.lab.study import Study
 
 MORE, LESS, NEITHER = 1, -1, 0  # is better

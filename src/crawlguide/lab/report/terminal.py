@@ -9,10 +9,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from crawlguide.gateway.dashboard.words import visible
+from crawlguide.gateway.dashboard.formatting import visible
 from crawlguide.lab.compare import against, subject
-from crawlguide.lab.report.looks import shortened
-from crawlguide.lab.report.words import count, decimal, percent, plural, requests, signed, span, task_name
+from crawlguide.lab.report.charts import shortened
+from crawlguide.lab.report.formatting import count, decimal, percent, plural, requests, signed, span, task_name
 from crawlguide.lab.study import Study
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from crawlguide.core import urls as addresses
 from crawlguide.core.columns import texts
 from crawlguide.core.config import Config
-from crawlguide.core.crawls import Definition
+from crawlguide.core.definition import Definition
 from crawlguide.core.messages import VERSION, AskMessage, ReportMessage
 from crawlguide.core.types import Crawl, Links
 from crawlguide.gateway.library import open_guide

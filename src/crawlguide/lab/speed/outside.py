@@ -14,7 +14,7 @@ from crawlguide.lab.speed.frontier import question, story
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.lab.speed.server import Server
+    from crawlguide.lab.speed.run import Server
 
 CONNECTIONS = (1, 8, 64)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from crawlguide.core.config import Config, GuideOptions
-from crawlguide.core.crawls import Definition
+from crawlguide.core.definition import Definition
 from crawlguide.core.messages import VERSION, AskMessage, SeedsMessage
 from crawlguide.gateway.library import open_guide
 from crawlguide.lab.speed.frontier import CRAWL

@@ -1,21 +1,78 @@
-"""Which pages there are: on which host, about which topic, called what. Columns; a page is a row.
-
-The first rows are the home pages, one for each host, then come the hubs, then pages with a topic.
-"""
+"""Chance that is the same in every process: numbers drawn from a name instead of from a state."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from crawlguide.lab.synthetic import words
+import xxhash
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from crawlguide.lab.synthetic.options import Options
+
+
+def unit(*names: object) -> float:
+    """A number in [0, 1) that belongs to these names."""
+    return float(xxhash.xxh3_64_intdigest("/".join(map(str, names)).encode()) / 2**64)
+
+
+def stream(*names: object) -> random.Random:
+    """A generator that belongs to these names. Made-up pages need no secrets."""
+    return random.Random("/".join(map(str, names)))  # noqa: S311
+
+
+# The vocabulary of the synthetic web: words for each topic, and words that everybody uses.
+#
+# A topic is named after its two commonest words, so that a judge who knows only the name finds them on its pages.
+
+_TOPICS = {
+    "garden-plants": """soil seed compost pruning mulch perennial shrub greenhouse seedling bloom hedge orchard lawn
+        rose tulip fern herb trellis watering fertiliser pollen rootstock harvest weed pot cutting bulb climber""",
+    "sailing-boats": """keel rudder mast rigging harbour anchor tide hull spinnaker regatta skipper jib helm mooring
+        windward leeward buoy yacht dinghy berth gale chart compass halyard deck crew knot marina""",
+    "databases-sql": """query index transaction join schema table replication storage cursor commit rollback shard
+        planner isolation column trigger view backup migration lock vacuum snapshot constraint primary tuple""",
+    "astronomy-stars": """telescope nebula galaxy orbit planet comet eclipse spectrum redshift supernova constellation
+        parallax lens observatory meteor asteroid photon quasar pulsar lunar solar equinox magnitude crater""",
+    "baking-bread": """dough yeast flour oven crust knead proof loaf sourdough starter rye wheat gluten crumb baguette
+        pastry butter rolling brioche grain bran hydration scoring banneton semolina salt malt""",
+    "chess-openings": """pawn knight bishop rook queen castling gambit endgame checkmate fork pin tempo defence
+        variation sacrifice tournament rating grandmaster blunder stalemate fianchetto board clock zugzwang""",
+    "railways-trains": """locomotive carriage signal track station timetable freight gauge tunnel viaduct platform
+        conductor junction sleeper bogie tram diesel electrification commuter shunting ballast terminus ticket""",
+    "birds-migration": """feather nest plumage songbird flock wing warbler heron swallow owl hawk breeding wetland
+        habitat ringing binoculars flyway moult egg fledgling perch estuary reed gull finch crane""",
+    "ceramics-pottery": """clay kiln glaze wheel firing porcelain stoneware slip bisque vase throwing pigment oxide raku
+        terracotta handle rim mould celadon thumb studio shard burnish""",
+    "cycling-bicycles": """pedal chain gear saddle handlebar brake spoke tyre peloton climb sprint derailleur frame
+        crank helmet gravel touring commute cadence puncture pannier hub descent stage rider""",
+    "opera-singing": """soprano tenor aria libretto orchestra overture baritone chorus conductor stage duet rehearsal
+        score premiere vibrato contralto recitative composer encore breath phrasing curtain score pit""",
+    "weather-forecast": """rain cloud pressure front humidity thunder snowfall drought barometer isobar gust frost
+        monsoon radar satellite cyclone drizzle temperature breeze fog hail visibility jetstream""",
+}
+TOPICS = {name: tuple(words.split()) for name, words in _TOPICS.items()}
+_COMMON = """time year people way day thing world life hand part child place week case point company number group
+    problem fact work question night area story result change morning reason research moment force kind history party
+    word house service friend father power hour game line end member city community name minute idea body
+    information back parent face level office door health person art war reader book letter page report list
+    example guide note answer detail first new good long great little own other old right big high different
+    small large next early young important few public bad same able simple quiet open plain useful common
+    careful usual later often always never rather quite several many most some each every such between under
+    over about after before during without within through"""
+COMMON = tuple(_COMMON.split())
+GENERAL = ("articles", "notes", "wiki", "posts", "pages", "library")
+FIRST = ("harbour", "maple", "north", "silver", "open", "river", "stone", "daily", "grand", "plain", "cedar", "blue")
+SECOND = ("review", "archive", "journal", "society", "works", "house", "forum", "press", "circle", "notes", "guild")
+SUB = ("www", "docs", "blog", "news", "wiki", "shop")
+
+# Which pages there are: on which host, about which topic, called what. Columns; a page is a row.
+#
+# The first rows are the home pages, one for each host, then come the hubs, then pages with a topic.
 
 MEMBERS = "members"  # the part of a host that its robots.txt forbids
 PRIVATE = 0.1  # of pages on such hosts
@@ -110,9 +167,9 @@ def _topics(options: Options, count: int, chance: np.random.Generator) -> NDArra
 def _host_name(number: int) -> str:
     """Different for each number; some are neighbours under one domain."""
     domain, sub = divmod(number, 2)
-    first, second = words.FIRST[domain % len(words.FIRST)], words.SECOND[domain // 12 % len(words.SECOND)]
-    again = domain // (12 * len(words.SECOND))
-    return f"{words.SUB[(domain + 3 * sub) % 6]}.{first}-{second}{again or ''}.example"
+    first, second = FIRST[domain % len(FIRST)], SECOND[domain // 12 % len(SECOND)]
+    again = domain // (12 * len(SECOND))
+    return f"{SUB[(domain + 3 * sub) % 6]}.{first}-{second}{again or ''}.example"
 
 
 def _hosts_of_pages(options: Options, chance: np.random.Generator) -> NDArray[np.int64]:
@@ -127,12 +184,12 @@ def _hosts_of_pages(options: Options, chance: np.random.Generator) -> NDArray[np
 
 def _titles(topic: NDArray[np.int64], chance: np.random.Generator) -> list[list[str]]:
     """Three words for each page, most of them of its topic."""
-    vocabularies = [(*name.split("-"), *its) for name, its in words.TOPICS.items()]
+    vocabularies = [(*name.split("-"), *its) for name, its in TOPICS.items()]
     on_topic = (chance.random((len(topic), 3)) < TITLE_ON_TOPIC) & (topic >= 0)[:, None]
     drawn = chance.random((len(topic), 3))
     titles: list[list[str]] = []
     for about, on, draws in zip(topic.tolist(), on_topic.tolist(), drawn.tolist(), strict=True):
-        sources = [vocabularies[about] if is_on else words.COMMON for is_on in on]
+        sources = [vocabularies[about] if is_on else COMMON for is_on in on]
         titles.append([source[int(draw * len(source))] for source, draw in zip(sources, draws, strict=True)])
     return titles
 
@@ -148,11 +205,11 @@ def _urls(
 ) -> list[str]:
     """Half of the hosts sort their pages by topic, and a few of the pages are for members."""
     private = its.robots[host] & (chance.random(len(host)) < PRIVATE)
-    general = chance.integers(len(words.GENERAL), size=len(host))
-    sections = [name.partition("-")[0] for name in words.TOPICS]
+    general = chance.integers(len(GENERAL), size=len(host))
+    sections = [name.partition("-")[0] for name in TOPICS]
     found = [f"http://{name}/" for name in its.name]
     for row in range(len(found), len(host)):
-        section = sections[topic[row]] if its.by_topic[host[row]] and topic[row] >= 0 else words.GENERAL[general[row]]
+        section = sections[topic[row]] if its.by_topic[host[row]] and topic[row] >= 0 else GENERAL[general[row]]
         found.append(
             f"http://{its.name[host[row]]}/{MEMBERS if private[row] else section}/{'-'.join(titles[row])}-{row}"
         )

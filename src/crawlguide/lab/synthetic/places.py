@@ -1,17 +1,49 @@
-"""What lies at an address: a page, a copy, an old address, a file, a trap, or nothing."""
+"""robots.txt and sitemaps of a host."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+from xml.sax.saxutils import escape
 
 import numpy as np
 
 from crawlguide.core.errors import UrlError
 from crawlguide.core.urls import canonical, parts
-from crawlguide.lab.synthetic import files, layout, traps
+from crawlguide.lab.synthetic import layout, traps
 
 if TYPE_CHECKING:
-    from crawlguide.lab.synthetic.world import World
+    from collections.abc import Sequence
+
+    from crawlguide.lab.synthetic.linking import World
+
+SITEMAP_PAGES = 200
+_SCHEMA = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+def robots_text(base: str, forbidden: Sequence[str], sitemap: bool) -> str:
+    """The rules of a host; `base` is its address without the last slash."""
+    rules = "\n".join(f"Disallow: {path}" for path in forbidden) or "Disallow:"
+    return f"User-agent: *\n{rules}\n" + (f"\nSitemap: {base}/sitemap.xml\n" if sitemap else "")
+
+
+def sitemap_text(base: str, path: str, urls: Sequence[str]) -> str | None:
+    """`/sitemap.xml`, an index, or one of the parts it names, such as `/sitemap-2.xml`; None if it has no such part."""
+    parts = range(1, -(-len(urls) // SITEMAP_PAGES) + 1)
+    if path == "/sitemap.xml":
+        return _document("sitemapindex", "sitemap_text", [f"{base}/sitemap-{part}.xml" for part in parts])
+    number = path.removeprefix("/sitemap-").removesuffix(".xml")
+    if not number.isdecimal() or int(number) not in parts:
+        return None
+    first = (int(number) - 1) * SITEMAP_PAGES
+    return _document("urlset", "url", urls[first : first + SITEMAP_PAGES])
+
+
+def _document(root: str, element: str, urls: Sequence[str]) -> str:
+    entries = "".join(f"<{element}><loc>{escape(url)}</loc></{element}>\n" for url in urls)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{root} xmlns="{_SCHEMA}">\n{entries}</{root}>\n'
+
+
+# What lies at an address: a page, a copy, an old address, a file, a trap, or nothing.
 
 MIRROR, PRINT, OLD = "mirror.", "/print", "/go/"
 FORBIDDEN = (f"/{layout.MEMBERS}/", "/calendar/")  # by the robots.txt of hosts that have rules
@@ -51,12 +83,12 @@ def file_text(world: World, place: Place) -> str | None:
     sitemap = bool(world.hosts.sitemap[place.host])
     rules = FORBIDDEN if world.hosts.robots[place.host] else ()
     if place.path == "/robots.txt" and (rules or sitemap):
-        return files.robots(place.base, rules, sitemap)
+        return robots_text(place.base, rules, sitemap)
     if not sitemap or not place.path.startswith("/sitemap"):
         return None
     paths = [path_of(world, row) for row in np.flatnonzero(world.pages.host == place.host).tolist()]
     urls = [place.base + path for path in paths if not path.startswith(FORBIDDEN)]
-    return files.sitemap(place.base, place.path, urls)
+    return sitemap_text(place.base, place.path, urls)
 
 
 def path_of(world: World, row: int) -> str:

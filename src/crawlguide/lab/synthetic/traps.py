@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import xxhash
 
-from crawlguide.lab.synthetic.chance import stream
+from crawlguide.lab.synthetic.layout import stream
 
 KINDS = ("calendar", "session", "path", "filter")
 STEPS = ("by", "name", "all", "more", "sort", "next")

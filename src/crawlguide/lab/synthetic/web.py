@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 
 from crawlguide.lab.pages import Page, Task
-from crawlguide.lab.synthetic import linking, weather
+from crawlguide.lab.synthetic import linking, pages
+from crawlguide.lab.synthetic.layout import TOPICS
+from crawlguide.lab.synthetic.linking import World
 from crawlguide.lab.synthetic.options import PREFIX, Options
+from crawlguide.lab.synthetic.pages import shown
 from crawlguide.lab.synthetic.places import FORBIDDEN, MIRROR, file_text, place_of
-from crawlguide.lab.synthetic.showing import shown
-from crawlguide.lab.synthetic.words import TOPICS
-from crawlguide.lab.synthetic.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,11 +48,11 @@ class SyntheticWeb:
     def fetch(self, url: str, at: float = 0.0) -> Page:
         """What is there `at` seconds after the beginning: pages change, and trouble comes and goes."""
         world, place = self._world, place_of(self._world, url)
-        if place.row >= 0 and weather.fails(world, place.row, at):
-            return weather.failed(world, url, place)
+        if place.row >= 0 and pages.fails(world, place.row, at):
+            return pages.failed(world, url, place)
         if place.kind in {"page", "copy", "trap"}:
-            return shown(world, url, place, weather.version(world, place.row, at) if place.row >= 0 else 0)
-        elapsed_ms = weather.elapsed_ms(world, url, place.host)
+            return shown(world, url, place, pages.version(world, place.row, at) if place.row >= 0 else 0)
+        elapsed_ms = pages.elapsed_ms(world, url, place.host)
         if place.kind == "moved":
             return Page(url, 301, redirected_to=world.pages.url[place.row], elapsed_ms=elapsed_ms)
         if place.kind == "file":
@@ -67,7 +67,7 @@ class SyntheticWeb:
 
     def waste(self, url: str) -> str | None:
         place = place_of(self._world, url)
-        if place.row >= 0 and weather.fails(self._world, place.row, 0.0):
+        if place.row >= 0 and pages.fails(self._world, place.row, 0.0):
             return "error"
         return WASTE.get(place.kind)
 
@@ -104,7 +104,7 @@ class SyntheticWeb:
 
     @cached_property
     def _failing(self) -> NDArray[np.bool_]:
-        return np.array([weather.fails(self._world, row, 0.0) for row in range(len(self))])
+        return np.array([pages.fails(self._world, row, 0.0) for row in range(len(self))])
 
     def _task(self, topic: int, name: str) -> Task:
         world = self._world

@@ -1,9 +1,4 @@
-"""Nothing that is likely malicious: judged by what a URL looks like when it is found, with a model that comes along.
-
-Judged is who enters a domain: links within one, seeds and hosts that gave pages before are not. What is refused is
-dropped at once. What came by other ways (an import, a definition that changed) is judged before it would leave;
-judgements are remembered, so that an ask reads hardly a URL for it.
-"""
+"""What is known of the risk of a batch's rows: one pass, no texts."""
 
 from __future__ import annotations
 
@@ -13,20 +8,46 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import urls as addresses
-from crawlguide.core.events import happened
-from crawlguide.core.recall import Recall
-from crawlguide.policy.off import Off
+from crawlguide.core.kernels import bools, f64s, i64s, kernel, one_f64, one_i64, u64s
+from crawlguide.core.telemetry import happened
+from crawlguide.core.value_cache import ValueCache
+from crawlguide.policy.disabled import Disabled
 from crawlguide.policy.risk.model import Model, shipped
 from crawlguide.policy.risk.outcomes import SHEETS, Outcomes
-from crawlguide.policy.risk.recalling import recall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F32, F64, U64, Mask
     from crawlguide.core.types import Ask, Batch, Lesson
+
+
+@kernel(one_i64(i64s, f64s, f64s, f64s, u64s, u64s, f64s, one_f64, bools, i64s))
+def recall(host, pages, depth, given, ids, known, risks, threshold, keep, unknown):  # type: ignore[no-untyped-def]
+    """Returns how many rows have to be read. Not judged are those on a host that gave pages, seeds, and those for
+    which a person has set a priority.
+    """
+    count, last = 0, np.uint64(len(known) - 1)
+    for row in range(len(host)):
+        place = ids[row] & last
+        keep[row] = pages[host[row]] > 0 or depth[row] == 0 or not np.isnan(given[row])
+        if keep[row]:
+            continue
+        if known[place] == ids[row]:
+            keep[row] = risks[place] < threshold
+        else:
+            unknown[count] = row
+            count += 1
+    return count
+
+
+# Nothing that is likely malicious: judged by what a URL looks like when it is found, with a model that comes along.
+#
+# Judged is who enters a domain: links within one, seeds and hosts that gave pages before are not. What is refused is
+# dropped at once. What came by other ways (an import, a definition that changed) is judged before it would leave;
+# judgements are remembered, so that an ask reads hardly a URL for it.
 
 
 def score(urls: Sequence[str]) -> F32:
@@ -38,7 +59,7 @@ def score(urls: Sequence[str]) -> F32:
 class Risk:
     threshold: float
     model: Model
-    known: Recall = field(default_factory=Recall, compare=False)  # risks, by URL
+    known: ValueCache = field(default_factory=ValueCache, compare=False)  # risks, by URL
     outcomes: Outcomes = field(default_factory=Outcomes, compare=False)
     kept: bool = False  # whether outcomes are written into a notebook
     name: str = "risk"
@@ -114,6 +135,6 @@ def _leaves(to: str, page: str) -> bool:
     return not page or addresses.domain_of(to) != addresses.domain_of(page)
 
 
-def build(definition: Definition) -> Risk | Off:
+def build(definition: Definition) -> Risk | Disabled:
     threshold = definition.policy.risk_threshold
-    return Risk(threshold, shipped()) if threshold < 1 else Off("risk", "policy.risk_threshold is 1")
+    return Risk(threshold, shipped()) if threshold < 1 else Disabled("risk", "policy.risk_threshold is 1")

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import urls as addresses
-from crawlguide.core.kernels import I64 as NUMBERS
-from crawlguide.core.kernels import U8 as OUT
-from crawlguide.core.kernels import Bytes, kernel, matrix_i64, nothing, part
-from crawlguide.core.letters import find
+from crawlguide.core.kernels import fixed_bytes, i64s, kernel, matrix_i64, nothing, part, u8s
+from crawlguide.core.url_bytes import find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +84,7 @@ def starts_www(text, start, end):  # type: ignore[no-untyped-def]
     return same
 
 
-@kernel(nothing(Bytes, NUMBERS, OUT, matrix_i64))
+@kernel(nothing(fixed_bytes, i64s, u8s, matrix_i64))
 def form(text, domains, out, seams):  # type: ignore[no-untyped-def]
     """host/path?query of each line: without www., port and the slashes at the end of the path."""
     start, at = 0, 0

@@ -7,7 +7,7 @@ part says no more than a short one. Digits count as one letter. Beside them stan
 
 import numpy as np
 
-from crawlguide.core.kernels import F32, F64, I8, I32, I64, Bytes, kernel, matrix_i64, nothing, one_f64, part
+from crawlguide.core.kernels import f32s, f64s, fixed_bytes, i8s, i32s, i64s, kernel, matrix_i64, nothing, one_f64, part
 
 BITS = 18
 FEATURES = 1 << BITS
@@ -143,7 +143,7 @@ def extracted(text, bounds, index, value):  # type: ignore[no-untyped-def]
     return flags(text, (start, registrable, host, path, end, bounds[5], bounds[6]), index, value, count)
 
 
-@kernel(nothing(Bytes, matrix_i64, I32, F32, I64))
+@kernel(nothing(fixed_bytes, matrix_i64, i32s, f32s, i64s))
 def extract(text, bounds, index, value, ends):  # type: ignore[no-untyped-def]
     """The features of many URLs, one after the other; `ends` receives where those of each end."""
     filled = 0
@@ -152,7 +152,7 @@ def extract(text, bounds, index, value, ends):  # type: ignore[no-untyped-def]
         ends[row] = filled
 
 
-@kernel(nothing(Bytes, matrix_i64, I8, one_f64, one_f64, F64))
+@kernel(nothing(fixed_bytes, matrix_i64, i8s, one_f64, one_f64, f64s))
 def judge(text, bounds, weights, scale, bias, out):  # type: ignore[no-untyped-def]
     """The sum of the weights of each URL's features: log odds before calibration."""
     index, value = np.empty(MOST, np.int32), np.empty(MOST, np.float32)

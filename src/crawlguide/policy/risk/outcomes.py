@@ -12,7 +12,7 @@ import numpy as np
 import xxhash
 
 from crawlguide.core import urls as addresses
-from crawlguide.core.places import Places
+from crawlguide.core.lossy_table import LossyTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Outcomes:
     """Good and bad ones by domain; and from which domain URLs on their way were found. Bounded: newer ones stay."""
 
     def __init__(self, domains: Sheet | None = None, sources: Sheet | None = None) -> None:
-        self.domains, self._sources = Places(DOMAIN, domains), Places(SOURCE, sources)
+        self.domains, self._sources = LossyTable(DOMAIN, domains), LossyTable(SOURCE, sources)
 
     def found(self, ids: U64, pages: Sequence[str]) -> None:
         """Links that lead to other domains were found on pages of these queues."""

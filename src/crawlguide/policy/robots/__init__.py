@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawlguide.core import urls as addresses
-from crawlguide.core.recall import Recall
+from crawlguide.core.value_cache import ValueCache
 from crawlguide.policy.robots import forms, matching, reading
 from crawlguide.policy.robots.copies import Copies, File, address, is_file, origin_of
 from crawlguide.policy.scope import Scope, named
@@ -17,7 +17,7 @@ from crawlguide.policy.scope import Scope, named
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.tables import F64, U64, Mask, Rows
     from crawlguide.core.types import Ask, Batch
 
@@ -48,7 +48,9 @@ class Robots:
     agent: str
     copies: Copies = field(default_factory=Copies)
     exceptions: Scope | None = None  # domains whose robots.txt does not count
-    passed: Recall = field(default_factory=Recall, compare=False)  # stamps that queues had when URLs were permitted
+    passed: ValueCache = field(
+        default_factory=ValueCache, compare=False
+    )  # stamps that queues had when URLs were permitted
     latest: list[Look] = field(default_factory=list, compare=False)  # at most one
     name: str = "robots"
     refusal: str = "either"

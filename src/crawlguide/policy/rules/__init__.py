@@ -11,7 +11,7 @@ import numpy as np
 from crawlguide.core import urls as addresses
 
 if TYPE_CHECKING:
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.tables import Mask
     from crawlguide.core.types import Ask, Batch
     from crawlguide.policy.rules.engine import Engine

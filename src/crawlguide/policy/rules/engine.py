@@ -1,8 +1,4 @@
-"""The rules that hold: the newest bundle that works, evaluated in a process of its own and within its time.
-
-A new bundle is tried beside the one in service and takes its place only if it loads and answers. Where no bundle works,
-nobody gets a verdict: what is not known to be permitted stays where it is.
-"""
+"""A bundle as it lies on disk: one `.rego` file, or a folder with `.rego` files and `.json` files of data."""
 
 from __future__ import annotations
 
@@ -10,14 +6,59 @@ import asyncio
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from crawlguide.core.errors import ConfigError
-from crawlguide.core.events import ERROR, happened
-from crawlguide.policy.rules import source
+from crawlguide.core.telemetry import ERROR, happened
 from crawlguide.policy.rules.process import RulesFailed, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from pathlib import Path
+
+MOST_BYTES = 4 * 1024 * 1024
+
+
+class Source(msgspec.Struct, frozen=True):
+    modules: dict[str, str]
+    data: list[str]
+
+
+def files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return sorted(file for file in path.rglob("*") if file.suffix in {".rego", ".json"} and file.is_file())
+
+
+def stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Changes when a file does."""
+    found = []
+    for file in files(path):
+        state = file.stat()
+        found.append((str(file), state.st_mtime_ns, state.st_size))
+    return tuple(found)
+
+
+def read(path: Path) -> Source:
+    """Raises `ConfigError` for what cannot be read."""
+    found = files(path)
+    if not any(file.suffix == ".rego" for file in found):
+        raise ConfigError(f"guide.rules: expected a .rego file or a folder with one, got {path}")
+    if sum(file.stat().st_size for file in found) > MOST_BYTES:
+        raise ConfigError(f"guide.rules: expected at most {MOST_BYTES} bytes of rules and data in {path}")
+    try:
+        texts = {str(file): file.read_text() for file in found}
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"guide.rules: {path} cannot be read: {problem}") from None
+    modules = {name: text for name, text in texts.items() if name.endswith(".rego")}
+    return Source(modules, [text for name, text in texts.items() if name.endswith(".json")])
+
+
+# The rules that hold: the newest bundle that works, evaluated in a process of its own and within its time.
+#
+# A new bundle is tried beside the one in service and takes its place only if it loads and answers. Where no bundle
+# works,
+# nobody gets a verdict: what is not known to be permitted stays where it is.
 
 LOOK_EVERY_S = 1.0
 USUAL = 200  # URLs for which the limit holds; more of them have more time
@@ -37,7 +78,7 @@ class Engine:
         self._path, self._limit_s = path, limit_s
         self._worker: Worker | None = None
         self._stamp: object = None
-        self._good: source.Source | None = None
+        self._good: Source | None = None
         self._looked = float("-inf")
         self._turn = asyncio.Lock()
         self._refused = False  # what lies on disk does not work
@@ -68,11 +109,11 @@ class Engine:
     async def reload(self) -> None:
         """Try what lies on disk now, if it is not what was tried last."""
         try:
-            found = source.stamp(self._path)
+            found = stamp(self._path)
             if found == self._stamp:
                 return
             self._stamp = found
-            bundle = source.read(self._path)
+            bundle = read(self._path)
             worker = await asyncio.to_thread(_tried, bundle, self._limit_s)
         except (RulesFailed, ConfigError, OSError) as failed:
             self._refused = True
@@ -124,7 +165,7 @@ class Engine:
             self._worker = worker
 
 
-def _tried(bundle: source.Source, limit_s: float) -> Worker:
+def _tried(bundle: Source, limit_s: float) -> Worker:
     """A worker that has shown that it answers."""
     worker = Worker(bundle)
     worker.ask(TRIAL, limit_s)

@@ -17,7 +17,7 @@ from crawlguide.core.errors import CrawlGuideError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crawlguide.policy.rules.source import Source
+    from crawlguide.policy.rules.engine import Source
 
 WORKER = Path(__file__).with_name("worker.py")
 START_S = 10.0

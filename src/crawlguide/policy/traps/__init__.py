@@ -14,19 +14,18 @@ import numpy as np
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.patterns import Patterns
-from crawlguide.core.recall import Recall
-from crawlguide.policy.off import Off
+from crawlguide.core.value_cache import ValueCache
+from crawlguide.policy.disabled import Disabled
 from crawlguide.policy.traps import kernels, lessons
-from crawlguide.policy.traps.novelty import Novelty
+from crawlguide.policy.traps.novelty import RECORD, KeptSightings, Novelty, Sightings
 from crawlguide.policy.traps.reading import Reading, read
 from crawlguide.policy.traps.shape import Suspicion, suspicion
-from crawlguide.policy.traps.sightings import RECORD, KeptSightings, Sightings
 from crawlguide.policy.traps.templates import bare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.crawls import Definition
+    from crawlguide.core.definition import Definition
     from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F32, I8, I32, U64, Mask
     from crawlguide.core.types import Ask, Batch, Lesson
@@ -54,7 +53,7 @@ def score(urls: Sequence[str]) -> F32:
 
 
 @dataclass
-class Memory:
+class TrapMemory:
     """What one crawl has learned about templates. All of it is bounded.
 
     Budgets, contents and titles are kept in the crawl's notebook; the rest is learned anew by a guide that starts anew.
@@ -65,7 +64,7 @@ class Memory:
     titles: KeptSightings = field(default_factory=KeptSightings)
     words: Sightings = field(default_factory=Sightings)
     forms: Sightings = field(default_factory=lambda: Sightings(1 << 18))
-    numbers: Recall = field(default_factory=Recall)  # of templates, by URL
+    numbers: ValueCache = field(default_factory=ValueCache)  # of templates, by URL
     sighted: tuple[dict[str, int], Reading] = field(default_factory=lambda: NOTHING)  # until a lesson comes of them
     shut: set[str] = field(default_factory=set)  # hosts of which a template has shut
     probes: set[int] = field(default_factory=set)  # URLs on their way whose templates rest
@@ -118,7 +117,7 @@ class Memory:
 @dataclass
 class Traps:
     patterns: Patterns
-    memory: Memory = field(default_factory=Memory)
+    memory: TrapMemory = field(default_factory=TrapMemory)
     kept: bool = False  # whether the memory is written into a notebook
     name: str = lessons.NAME
     refusal: str = "shut"
@@ -162,7 +161,7 @@ class Traps:
         """Go on with what lies in the crawl's notebook, and write there from now on."""
         sheets = (notebook.sheet(name, kind) for name, kind in SHEETS.items())
         accounts, contents, titles = sheets
-        self.memory = Memory(Novelty(accounts), KeptSightings(contents), KeptSightings(titles))
+        self.memory = TrapMemory(Novelty(accounts), KeptSightings(contents), KeptSightings(titles))
         self.kept = True
 
     def inherit(self, before: Traps) -> None:
@@ -194,7 +193,7 @@ class Traps:
         return numbers.astype(np.int32)
 
 
-def build(definition: Definition) -> Traps | Off:
+def build(definition: Definition) -> Traps | Disabled:
     policy = definition.policy
     patterns = Patterns(policy.trap_patterns, "policy.trap_patterns")  # wrong ones are refused in any case
-    return Traps(patterns) if policy.traps else Off(lessons.NAME, "policy.traps is off")
+    return Traps(patterns) if policy.traps else Disabled(lessons.NAME, "policy.traps is off")

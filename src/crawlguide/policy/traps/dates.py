@@ -1,7 +1,7 @@
 """Dates in a URL, for kernels: what `shape.py` finds by patterns."""
 
 from crawlguide.core.kernels import part
-from crawlguide.core.letters import EMPTY, alpha, digit, kind_of_hash, lower, stepped
+from crawlguide.core.url_bytes import EMPTY, alpha, digit, kind_of_hash, lower, stepped
 from crawlguide.policy.traps.names import CALENDAR, CALENDARS
 
 NONE = -1

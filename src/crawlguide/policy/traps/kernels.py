@@ -4,14 +4,13 @@ import numba
 import numpy as np
 
 from crawlguide.core.kernels import (
-    F64,
-    I8,
-    I32,
-    I64,
-    MASK,
-    U64,
-    Bytes,
+    bools,
+    f64s,
+    fixed_bytes,
     flag,
+    i8s,
+    i32s,
+    i64s,
     kernel,
     matrix_i64,
     nothing,
@@ -19,8 +18,9 @@ from crawlguide.core.kernels import (
     one_i64,
     part,
     records,
+    u64s,
 )
-from crawlguide.core.letters import LINE_END, find, joined, skeleton
+from crawlguide.core.url_bytes import LINE_END, find, joined, skeleton
 
 ACCOUNT = np.dtype(
     [("key", np.uint64), ("used", np.float64), ("paid", np.float64), ("suspicion", np.float64)]
@@ -46,7 +46,7 @@ def left_of(account, accounts, start, growth, proven):  # type: ignore[no-untype
     return start * trust * trust + tightest
 
 
-@kernel(nothing(I32, ACCOUNTS, one_f64, one_f64, one_f64, F64))
+@kernel(nothing(i32s, ACCOUNTS, one_f64, one_f64, one_f64, f64s))
 def count_left(numbers, accounts, start, growth, proven, left):  # type: ignore[no-untyped-def]
     for row in range(len(numbers)):
         number = numbers[row]
@@ -62,7 +62,7 @@ def over_for_good(account, accounts, own_probes, all_probes):  # type: ignore[no
     return account.probes >= own_probes or accounts[account.coarse].probes >= all_probes
 
 
-@kernel(nothing(I32, ACCOUNTS, one_f64, one_f64, one_f64, one_i64, one_i64, I8))
+@kernel(nothing(i32s, ACCOUNTS, one_f64, one_f64, one_f64, one_i64, one_i64, i8s))
 def count_states(numbers, accounts, start, growth, proven, own_probes, all_probes, states):  # type: ignore[no-untyped-def]
     for row in range(len(numbers)):
         account = accounts[numbers[row]]
@@ -79,7 +79,7 @@ def give_back(numbers, accounts):  # type: ignore[no-untyped-def]
         accounts[accounts[number].coarse].taken = 0
 
 
-@kernel(one_i64(I32, F64, ACCOUNTS, one_f64, one_f64, one_f64, one_f64, one_f64, MASK))
+@kernel(one_i64(i32s, f64s, ACCOUNTS, one_f64, one_f64, one_f64, one_f64, one_f64, bools))
 def choose(numbers, given, accounts, start, growth, proven, suspect, at_once, keep):  # type: ignore[no-untyped-def]
     """Best first: a template that gives no ground for suspicion may give all, another only a few in one answer, and so
     may all hosts together of one that looks doubtful and has not paid anywhere.
@@ -107,7 +107,7 @@ def choose(numbers, given, accounts, start, growth, proven, suspect, at_once, ke
     return count
 
 
-@kernel(nothing(I32, I8, ACCOUNTS, MASK))
+@kernel(nothing(i32s, i8s, ACCOUNTS, bools))
 def probe(numbers, states, accounts, keep):  # type: ignore[no-untyped-def]
     """There is nothing else: one page of each kind of template that rests, whatever the host."""
     for row in range(len(numbers)):
@@ -173,13 +173,13 @@ def account_of(row, keys, much, slots, accounts, count):  # type: ignore[no-unty
     return number
 
 
-@kernel(nothing(MATRIX_U64, F64, I32, ACCOUNTS, I64, I32))
+@kernel(nothing(MATRIX_U64, f64s, i32s, ACCOUNTS, i64s, i32s))
 def open_accounts(keys, much, slots, accounts, count, numbers):  # type: ignore[no-untyped-def]
     for row in range(len(much)):
         numbers[row] = account_of(row, keys, much, slots, accounts, count)
 
 
-@kernel(nothing(MATRIX_U64, F64, I32, ACCOUNTS, I64, one_f64, one_f64, one_f64, one_i64, one_i64, I32, MASK))
+@kernel(nothing(MATRIX_U64, f64s, i32s, ACCOUNTS, i64s, one_f64, one_f64, one_f64, one_i64, one_i64, i32s, bools))
 def over_at_sight(keys, much, slots, accounts, count, start, growth, proven, own_probes, all_probes, numbers, over):  # type: ignore[no-untyped-def]
     """Whose template is over, by what was known when each URL was found: later ones do not speak for it."""
     for row in range(len(much)):
@@ -189,7 +189,7 @@ def over_at_sight(keys, much, slots, accounts, count, start, growth, proven, own
         over[row] = spent and over_for_good(account, accounts, own_probes, all_probes)
 
 
-@kernel(one_i64(ACCOUNTS, I32))
+@kernel(one_i64(ACCOUNTS, i32s))
 def index(accounts, slots):  # type: ignore[no-untyped-def]
     """Find accounts by their keys again; returns the highest number in use."""
     highest = 0
@@ -200,7 +200,7 @@ def index(accounts, slots):  # type: ignore[no-untyped-def]
     return highest
 
 
-@kernel(nothing(MATRIX_U64, F64, I32, ACCOUNTS, I32))
+@kernel(nothing(MATRIX_U64, f64s, i32s, ACCOUNTS, i32s))
 def find_accounts(keys, much, slots, accounts, numbers):  # type: ignore[no-untyped-def]
     """Those that are open and as little suspicious as these URLs; 0 for the others."""
     for row in range(len(much)):
@@ -218,7 +218,7 @@ def met(key, owner, keys, owners):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel(nothing(F64, U64, U64, U64, one_f64, U64, U64, I8))
+@kernel(nothing(f64s, u64s, u64s, u64s, one_f64, u64s, u64s, i8s))
 def sight(much, bare, whole, clothed, certain, keys, owners, verdicts):  # type: ignore[no-untyped-def]
     """Which URLs are traps by their form, or another form of one that was met before; those with a verdict keep it."""
     for row in range(len(much)):
@@ -228,7 +228,7 @@ def sight(much, bare, whole, clothed, certain, keys, owners, verdicts):  # type:
             verdicts[row] = COPY
 
 
-@kernel(nothing(I64, U64, U64, U64, U64, U64, MASK, Bytes, U64, U64, matrix_i64))
+@kernel(nothing(i64s, u64s, u64s, u64s, u64s, u64s, bools, fixed_bytes, u64s, u64s, matrix_i64))
 def spread(parent, here, part_of, words, ids, own, refused, anchors, keys, owners, counts):  # type: ignore[no-untyped-def]
     """For each page how many of its links echo, lead further inside, and elsewhere (see `lessons.py`)."""
     start = 0

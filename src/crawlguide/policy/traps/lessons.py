@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.tables import I64, U8, Mask
     from crawlguide.core.types import Lesson
-    from crawlguide.policy.traps import Memory
+    from crawlguide.policy.traps import TrapMemory
     from crawlguide.policy.traps.reading import Reading
 
 LOOKED_AT = 64  # new links of one page
@@ -45,7 +45,7 @@ class Told(NamedTuple):
     spread: Spread
 
 
-def heard(memory: Memory, lesson: Lesson) -> None:
+def heard(memory: TrapMemory, lesson: Lesson) -> None:
     """Every fetch of a lesson goes to the account of its template."""
     fetches = lesson.fetches
     memory.at = max(memory.at, lesson.at)
@@ -69,7 +69,7 @@ def heard(memory: Memory, lesson: Lesson) -> None:
             memory.novelty.note(number, 1.0, 0.0, everywhere=False, copied=True, probed=probed)
 
 
-def _worth(memory: Memory, page: Told, tried: bool, copied: bool) -> tuple[float, float]:
+def _worth(memory: TrapMemory, page: Told, tried: bool, copied: bool) -> tuple[float, float]:
     """What a page used up and what it paid.
 
     A copy pays nothing. A page pays if it leads elsewhere under new words, or further inside under new words with a
@@ -91,7 +91,7 @@ def _worth(memory: Memory, page: Told, tried: bool, copied: bool) -> tuple[float
     return 1.0, (1.0 if leads or titled or relevant else 0.0)
 
 
-def _copied(memory: Memory, page: Told) -> bool:
+def _copied(memory: TrapMemory, page: Told) -> bool:
     """The same content was met under another address; where no hash was told, the same title and weight."""
     fetches, row, title = page.lesson.fetches, page.row, page.lesson.title[page.row]
     content, size = fetches.content_hash[row], fetches.bytes[row]
@@ -101,7 +101,7 @@ def _copied(memory: Memory, page: Told) -> bool:
     return memory.contents.met(named, int(fetches.target_id[row]))
 
 
-def _titled(memory: Memory, page: Told) -> bool:
+def _titled(memory: TrapMemory, page: Told) -> bool:
     """Its title is its own among the pages of its part of the host; unknown titles are."""
     title = skeleton(page.lesson.title[page.row])
     if not title:
@@ -109,7 +109,7 @@ def _titled(memory: Memory, page: Told) -> bool:
     return not memory.titles.met(f"{page.part} {title}", int(page.lesson.fetches.target_id[page.row]))
 
 
-def _spread(memory: Memory, lesson: Lesson, ok: Mask, pages: Reading) -> I64:
+def _spread(memory: TrapMemory, lesson: Lesson, ok: Mask, pages: Reading) -> I64:
     """How the new links of each page are spread, a row for each; what is known of their templates is remembered."""
     links, sightings = lesson.links, memory.words
     rows = np.flatnonzero(lesson.fresh & ok[links.parent])

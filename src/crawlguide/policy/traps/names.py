@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from crawlguide.core.letters import EMPTY, FACTOR
+from crawlguide.core.url_bytes import EMPTY, FACTOR
 
 SESSION, VISIT, ORDER, FILTER, PAGE = 1, 2, 4, 8, 16
 ACTION, EDIT, DO = 32, 64, 128  # does something to a page: by itself, with a value of EDITS, with one of DOES

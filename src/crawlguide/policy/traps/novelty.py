@@ -1,21 +1,13 @@
-"""A budget for every template: it grows while the template pays, and shuts it when it does not.
-
-A template is known on its host and, without its host, in the whole crawl; each of them finely and coarsely. What has
-not paid on its host may use no more than the tightest of these four budgets: what is a trap on ten hosts is one on
-the eleventh. What has proven itself on its host needs no other.
-
-    left = START · (1 − suspicion)² + GROWTH · (1 − suspicion) · paid − used
-
-A template whose budget is used up rests: it waits behind all others, and is probed when there is nothing else. It is
-over for good if its pages were mostly copies, or after a few probes in vain.
-"""
+"""What was met before, and with whom: bounded memory that forgets the older of two that claim one place."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xxhash
 
+from crawlguide.core.lossy_table import LossyTable
 from crawlguide.core.notebook import Sheet
 from crawlguide.policy.traps import kernels
 from crawlguide.policy.traps.reading import read
@@ -23,6 +15,54 @@ from crawlguide.policy.traps.reading import read
 if TYPE_CHECKING:
     from crawlguide.core.notebook import Records
     from crawlguide.core.tables import F64, I8, I32, U64, Mask
+
+
+class Sightings:
+    """Each key with the first owner it was met with."""
+
+    def __init__(self, places: int = 1 << 16) -> None:
+        self.keys, self.owners = np.zeros(places, np.uint64), np.zeros(places, np.uint64)
+        self._last = places - 1
+
+    def met(self, text: str, owner: int) -> bool:
+        """Was this met before with another owner? From now on it was met."""
+        key = xxhash.xxh3_64_intdigest(text.encode())
+        place = key & self._last
+        if int(self.keys[place]) == key:
+            return int(self.owners[place]) != owner
+        self.keys[place], self.owners[place] = key, owner
+        return False
+
+
+RECORD = np.dtype([("key", np.uint64), ("owner", np.uint64)])
+
+
+class KeptSightings:
+    """The same in a sheet that is kept; it grows as it fills."""
+
+    def __init__(self, sheet: Sheet | None = None) -> None:
+        self._places = LossyTable(RECORD, sheet)
+        self.sheet = self._places.sheet
+
+    def met(self, text: str, owner: int) -> bool:
+        """Was this met before with another owner? From now on it was met."""
+        place, known = self._places.claim_one(xxhash.xxh3_64_intdigest(text.encode()))
+        if known:
+            return int(self._places.rows["owner"][place]) != owner
+        self._places.rows["owner"][place] = owner
+        return False
+
+
+# A budget for every template: it grows while the template pays, and shuts it when it does not.
+#
+# A template is known on its host and, without its host, in the whole crawl; each of them finely and coarsely. What has
+# not paid on its host may use no more than the tightest of these four budgets: what is a trap on ten hosts is one on
+# the eleventh. What has proven itself on its host needs no other.
+#
+#     left = START · (1 − suspicion)² + GROWTH · (1 − suspicion) · paid − used
+#
+# A template whose budget is used up rests: it waits behind all others, and is probed when there is nothing else. It is
+# over for good if its pages were mostly copies, or after a few probes in vain.
 
 START = 12.0  # pages that a harmless template may use before it has to pay
 GROWTH = 5.0  # pages more for each page that paid

@@ -3,7 +3,7 @@
 import numpy as np
 
 from crawlguide.core.kernels import part
-from crawlguide.core.letters import (
+from crawlguide.core.url_bytes import (
     EMPTY,
     NUMBER,
     alpha,

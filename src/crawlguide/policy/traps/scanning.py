@@ -3,8 +3,8 @@
 import numba
 import numpy as np
 
-from crawlguide.core.kernels import F64, I64, U64, Bytes, kernel, nothing, one_i64, part
-from crawlguide.core.letters import EMPTY, LINE_END, alpha, digit, exact, find, joined, skeleton, stepped
+from crawlguide.core.kernels import f64s, fixed_bytes, i64s, kernel, nothing, one_i64, part, u64s
+from crawlguide.core.url_bytes import EMPTY, LINE_END, alpha, digit, exact, find, joined, skeleton, stepped
 from crawlguide.policy.traps.dates import NONE, dated, speaks_of_calendar
 from crawlguide.policy.traps.queries import bared, counted, named, walked
 from crawlguide.policy.traps.shape import AHEAD, BACK, DEEP, HIGH_PAGE, LONG, VERY_DEEP, VERY_LONG
@@ -170,7 +170,7 @@ def queue(text, start, end):  # type: ignore[no-untyped-def]
     return code
 
 
-@kernel(nothing(Bytes, one_i64, U64, I64, F64, MATRIX))
+@kernel(nothing(fixed_bytes, one_i64, u64s, i64s, f64s, MATRIX))
 def scan(text, year, names, kinds, much, codes):  # type: ignore[no-untyped-def]
     scratch = np.empty(len(text) + 2, np.uint64)
     start = 0

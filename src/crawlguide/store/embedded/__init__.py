@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawlguide.store import groups
 from crawlguide.store.embedded.store import EmbeddedStore
-from crawlguide.store.quota import Quota
+from crawlguide.store.moves.rank import Quota
+from crawlguide.store.tables import politeness_queues
 
 __all__ = ["EmbeddedStore", "build"]
 
@@ -22,4 +22,4 @@ if TYPE_CHECKING:
 
 def build(options: StoreOptions, folder: Path) -> EmbeddedStore:
     """Open or make the store in a folder."""
-    return EmbeddedStore(folder, Quota.of(options), groups.sharing(options))
+    return EmbeddedStore(folder, Quota.of(options), politeness_queues.sharing(options))

@@ -1,4 +1,4 @@
-"""A RocksDB folder: shelves that are written together, and errors in our own words."""
+"""How RocksDB is set up: small memory of its own, since the hot part lives in our columns."""
 
 from __future__ import annotations
 
@@ -11,18 +11,87 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rocksdict import Checkpoint, Rdict, WriteBatch
+from rocksdict import (
+    BlockBasedOptions,
+    Cache,
+    Checkpoint,
+    DataBlockIndexType,
+    DBCompressionType,
+    Options,
+    Rdict,
+    WriteBatch,
+    WriteOptions,
+)
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError, DataError, StorageFull, StoreUnavailable
-from crawlguide.store.embedded import options
 from crawlguide.store.embedded.shelf import DiskShelf, beyond
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+MIB = 1 << 20
+FAMILIES = ("urls", "links", "log", "rows")
+OWNED = ("default", "urls", "links", "rows")  # families whose keys begin with a crawl's number
+CACHE_BYTES = 16 * MIB
+MEMTABLES_BYTES = 24 * MIB
+WAL_BYTES = 64 * MIB  # bounds what is read again after a crash
+POINT_LOOKUPS = ("default", "links")  # of keys that may not be there
+
+
+def database() -> Options:
+    options = _common()
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_db_write_buffer_size(MEMTABLES_BYTES)
+    options.set_max_total_wal_size(WAL_BYTES)
+    options.set_max_background_jobs(2)
+    options.set_keep_log_file_num(3)
+    options.set_max_log_file_size(4 * MIB)
+    options.set_max_manifest_file_size(8 * MIB)
+    options.set_manifest_preallocation_size(256 * 1024)
+    options.set_bytes_per_sync(MIB)
+    return options
+
+
+def families() -> dict[str, Options]:
+    cache = Cache(CACHE_BYTES)
+    return {name: _family(name, cache) for name in FAMILIES}
+
+
+def _family(name: str, cache: Cache) -> Options:
+    options = _common()
+    table = BlockBasedOptions()
+    if name == "urls":  # each is read about once: keeping what was read costs more than reading it
+        table.disable_cache()
+    else:
+        table.set_block_cache(cache)
+    if name in POINT_LOOKUPS:
+        table.set_bloom_filter(10, False)
+        table.set_data_block_index_type(DataBlockIndexType.binary_and_hash())
+        table.set_data_block_hash_ratio(0.75)
+    options.set_block_based_table_factory(table)
+    return options
+
+
+def _common() -> Options:
+    options = Options(raw_mode=True)
+    options.set_compression_type(DBCompressionType.lz4())
+    options.set_write_buffer_size(8 * MIB)
+    return options
+
+
+def unlogged() -> WriteOptions:
+    """For what can be made again: past RocksDB's own log."""
+    options = WriteOptions()
+    options.disable_wal = True  # type: ignore[method-assign, assignment]  # a property, whatever the stub says
+    return options
+
+
+# A RocksDB folder: shelves that are written together, and errors in our own words.
+
 Pending = Mapping[DiskShelf, Mapping[bytes, bytes | None]]
-NEEDED_TO_REOPEN = 4 * options.MIB
+NEEDED_TO_REOPEN = 4 * MIB
 # what RocksDB leaves in a folder when its very first start does not get far
 BEFORE_ANYTHING_IS_KEPT = re.compile(r"LOCK|LOG.*|IDENTITY|MANIFEST-\d+|OPTIONS-\d+.*|\d+\.dbtmp")
 
@@ -39,7 +108,7 @@ class Disk:
         self._database: Any = None
         self._families: dict[str, Any] = {}
         self._handles: dict[str, Any] = {}
-        self._unlogged = options.unlogged()
+        self._unlogged = unlogged()
         self._open()
 
     def shelf(self, family: str, prefix: bytes) -> DiskShelf:
@@ -101,7 +170,7 @@ class Disk:
 
     def delete_below(self, prefix: bytes) -> None:
         """Everything below a prefix, on every shelf."""
-        for family in options.OWNED:
+        for family in OWNED:
             self.delete_range(family, prefix, beyond(prefix))
 
     def sync(self) -> None:
@@ -173,10 +242,10 @@ class Disk:
         except OSError as problem:
             raise ConfigError(f"data: {self.folder} cannot be used: {problem.strerror}") from None
         try:
-            self._database = Rdict(str(self.folder), options.database(), column_families=options.families())
+            self._database = Rdict(str(self.folder), database(), column_families=families())
         except Exception as problem:  # noqa: BLE001 - the library raises nothing more precise
             raise _cannot_open(self.folder, str(problem)) from None
-        for name in ("default", *options.FAMILIES):
+        for name in ("default", *FAMILIES):
             self._families[name] = self._database.get_column_family(name)
             self._handles[name] = self._database.get_column_family_handle(name)
 

@@ -14,6 +14,7 @@ from crawlguide.store.embedded.journal import TABLES, Column
 if TYPE_CHECKING:
     from pathlib import Path
 
+
 VERSION = 2  # 2: notebooks
 
 
@@ -96,3 +97,6 @@ def reader(kept: bytes, folder: Path) -> Reader:
             f" this one reads formats up to {VERSION}: use the newer one"
         )
     return Reader(written.version, {name: laid_out(text) for name, text in written.tables.items()})
+
+
+# What stands where: every key begins with the number of the crawl it belongs to, 0 for the whole folder.

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 
 from crawlguide.core.tables import rows_of
+from crawlguide.store.changes import collect, collect_given
 from crawlguide.store.columns import grown
 from crawlguide.store.embedded.keys import FOLDER
-from crawlguide.store.kernels.collect import collect, collect_given
-from crawlguide.store.rows import GIVEN, HOST, PACE, ROW
+from crawlguide.store.tables.rows import GIVEN, HOST, PACE, ROW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

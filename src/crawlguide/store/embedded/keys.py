@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawlguide.store.embedded.expiring import DiskExpiring
-from crawlguide.store.shelves import Shelves, key_of
+from crawlguide.store.tables.shelves import Shelves, key_of
 
 if TYPE_CHECKING:
     from crawlguide.store.embedded.disk import Disk

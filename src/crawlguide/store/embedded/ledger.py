@@ -16,13 +16,13 @@ import numpy as np
 
 from crawlguide.core import faults
 from crawlguide.core.errors import CrawlGuideError, StoreUnavailable
-from crawlguide.core.events import happened
+from crawlguide.core.telemetry import happened
 from crawlguide.store.changes import Changes
 from crawlguide.store.embedded import journal, keys
 from crawlguide.store.embedded.committer import Committer
 from crawlguide.store.embedded.notebook import KeptNotebook
 from crawlguide.store.embedded.snapshot import Snapshot
-from crawlguide.store.shelves import key_of
+from crawlguide.store.tables.shelves import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from crawlguide.store.embedded.notebook import KeptSheet
     from crawlguide.store.embedded.shelf import DiskShelf
     from crawlguide.store.frontier import Frontier
-    from crawlguide.store.hosts import CrawlHosts
-    from crawlguide.store.pace import Pace
+    from crawlguide.store.tables.hosts import CrawlHosts
+    from crawlguide.store.tables.pace import Pace
 
 LOG_AT_LEAST = 32 << 20  # bytes of log that are not worth a snapshot
 SNAPSHOT_PACE = 2  # bytes of a snapshot that are written for each byte logged while it runs

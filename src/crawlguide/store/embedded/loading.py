@@ -14,8 +14,8 @@ from crawlguide.store.embedded import journal
 from crawlguide.store.embedded.notebook import MARK
 from crawlguide.store.embedded.shelf import beyond
 from crawlguide.store.embedded.snapshot import CHUNK, table_key
-from crawlguide.store.rows import DROPPED, FREE, LEASED, QUEUED
-from crawlguide.store.shelves import key_of
+from crawlguide.store.tables.rows import DROPPED, FREE, LEASED, QUEUED
+from crawlguide.store.tables.shelves import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from crawlguide.core import faults
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.store.embedded.journal import Column
-from crawlguide.store.shelves import key_of
+from crawlguide.store.tables.shelves import key_of
 
 if TYPE_CHECKING:
     from crawlguide.store.embedded.disk import Disk

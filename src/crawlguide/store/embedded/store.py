@@ -13,17 +13,17 @@ import xxhash
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError, StoreUnavailable
 from crawlguide.core.types import Crawl
-from crawlguide.store.book import Book
+from crawlguide.store.crawl_data import CrawlData
 from crawlguide.store.embedded import format as formats
 from crawlguide.store.embedded import journal, keys, loading
 from crawlguide.store.embedded.disk import Disk
 from crawlguide.store.embedded.ledger import LOG_START, Ledger
 from crawlguide.store.frontier import Frontier
-from crawlguide.store.groups import ALONE
 from crawlguide.store.local import LocalStore
-from crawlguide.store.pace import Pace
-from crawlguide.store.rows import FREE
-from crawlguide.store.shelves import key_of
+from crawlguide.store.tables.pace import Pace
+from crawlguide.store.tables.politeness_queues import ALONE
+from crawlguide.store.tables.rows import FREE
+from crawlguide.store.tables.shelves import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from crawlguide.core.tables import I64
     from crawlguide.store.embedded.format import Reader
-    from crawlguide.store.groups import Sharing
-    from crawlguide.store.quota import Quota
+    from crawlguide.store.moves.rank import Quota
+    from crawlguide.store.tables.politeness_queues import Sharing
 
 FORMAT, NEXT_OWNER = b"format", b"next_owner"
 
@@ -149,18 +149,18 @@ class EmbeddedStore(LocalStore):
 
     # crawls
 
-    def _new_book(self, crawl: Crawl, definition: bytes) -> Book:
+    def _new_book(self, crawl: Crawl, definition: bytes) -> CrawlData:
         owner = int.from_bytes(self._ledger.folder.get(NEXT_OWNER) or b"\1", "big")
         self._ledger.folder.put(NEXT_OWNER, key_of(owner + 1))
         return self._book_of(crawl, owner, definition)
 
-    def _book_of(self, crawl: Crawl, owner: int, definition: bytes) -> Book:
+    def _book_of(self, crawl: Crawl, owner: int, definition: bytes) -> CrawlData:
         shelves, changes = keys.shelves(self._disk, owner), self._ledger.watch()
         frontier = Frontier(self._pace, self._quota, shelves, changes)
         self._ledger.add(owner, frontier, changes)
         self._owners[crawl] = owner
         answers, told = keys.answers(self._disk, owner), keys.told(self._disk, owner)
-        return Book(definition, frontier, answers, told, shelves.states, self._ledger.notebook(owner))
+        return CrawlData(definition, frontier, answers, told, shelves.states, self._ledger.notebook(owner))
 
     async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
         self._changing(at)
@@ -178,7 +178,7 @@ class EmbeddedStore(LocalStore):
         self._doomed.append(owner)
         return True
 
-    def _book(self, crawl: Crawl) -> Book:
+    def _book(self, crawl: Crawl) -> CrawlData:
         self._mend()
         return super()._book(crawl)
 

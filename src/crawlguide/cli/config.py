@@ -1,0 +1,230 @@
+"""What every key of the configuration means and takes, in one line each: for `init` and `config explain`.
+
+docs/configuration.md says the same in the same words; a test compares them.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+
+import typer
+
+from crawlguide.cli.common import ConfigOption, JsonOption, app, config_file, say_json, settings
+from crawlguide.core.errors import ConfigError, MalformedRequest
+from crawlguide.core.telemetry import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crawlguide.core.config import Config
+
+WORDS = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
+MEANINGS = {
+    "server.host": "address to listen on; without credentials only a loopback address is accepted",
+    "server.allowed_hosts": "names besides this machine's own by which it may be called; `*`: any",
+    "server.port": "port for HTTP and WebSockets; 0 picks a free one",
+    "server.max_message_bytes": "larger messages are refused with `too_large`",
+    "server.max_requests": "requests at once; beyond, `unavailable`",
+    "server.keep_alive_s": "an idle connection is closed after so long",
+    "server.drain_s": "on SIGTERM, requests that run may take so long to end",
+    "server.max_sockets": "open WebSockets; the next one is refused with 503",
+    "server.socket_in_flight": (
+        "messages of one socket that are worked on at once, and its subscriptions; beyond, it is not read"
+    ),
+    "server.socket_buffer_bytes": (
+        "bytes sent to a socket that it has not taken; beyond, it is neither read nor pushed to"
+    ),
+    "server.socket_stall_s": "a socket that has not taken what was sent for so long is cut",
+    "server.log_format": "how the log is written, a line for each event: `text` for people, `json` for programs",
+    "server.log_level": "what is logged: `debug`, `info`, `warning` or `error`, each with all that is worse",
+    "store.data": "the folder to remember in (also `--data`); `:memory:` forgets at the end",
+    "store.max_urls": "waiting URLs of one crawl; beyond, the lowest-ranked go",
+    "store.max_urls_per_host": "waiting URLs of one host in one crawl; beyond, the lowest-ranked go",
+    "store.max_links": "links of one crawl kept in the link table; evidence counts beyond",
+    "store.max_done": (
+        "URLs of a crawl that are kept after they were fetched or dropped; over it the oldest are forgotten"
+    ),
+    "store.politeness_queue": "what is asked politely: each `host`, or each `ip` with all hosts that were found there",
+    "store.politeness_groups": "hosts that share one pace, with their sub-domains: `shops = a.example b.example`",
+    "store.keep_done_days": (
+        "days after which a fetched or dropped URL is forgotten; a link that leads there later makes it new again"
+    ),
+    "crawls.auto_create": "an ask, a tell or seeds for an unknown crawl create it; otherwise `not_found`",
+    "crawls.plugins": "modules of your own that a crawl's `strategy` may name as a `kind`, such as `acme.models.mine`",
+    "guide.candidates": "candidates looked at for an ask (more if it asks for more)",
+    "guide.filters": "filters in their order",
+    "guide.freshness_tau_s": "freshness = 1 − exp(−age / this)",
+    "guide.slow_ms": "a fetch that takes so long costs the most",
+    "guide.heavy_bytes": "a page so large costs the most",
+    "guide.default_fetch_ms": "estimate for a host nobody has fetched yet",
+    "guide.default_bytes": "the same for bytes",
+    "guide.upkeep_every_s": "how often leases and answers that ended are cleared",
+    "guide.rules": "the operator's rules: a file or a folder in Rego; empty means none",
+    "guide.rules_timeout_ms": "rules that take longer for up to 200 URLs are stopped",
+    "guide.predict_budget_ms": "a predictor that takes longer for up to 200 URLs is passed over for a while",
+    "outgoing.ports": "ports that the guide itself may connect to, for robots.txt; an empty list means any",
+    "outgoing.allow_networks": "networks beyond the public Internet that it may connect to, such as `10.0.0.0/8`",
+    "outgoing.timeout_s": "one such request, with its redirects, may take so long",
+}
+
+
+def kind_in_words(kind: Any) -> str:
+    """What a key takes: Annotated[int, Meta(ge=1)] -> "an integer from 1"."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return kind_in_words(parts[0]) + "".join(map(_bounds, parts[1:]))
+    if origin is Literal:
+        return f"one of {', '.join(parts)}"
+    if origin is tuple:
+        return f"a list, each {kind_in_words(parts[0])}"
+    return WORDS[kind]
+
+
+def _bounds(meta: Any) -> str:
+    words = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
+    found = {word: getattr(meta, name, None) for name, word in words.items()}
+    return "".join(f" {word} {bound}" for word, bound in found.items() if bound is not None)
+
+
+# crawlguide config show, check, explain.
+
+config = typer.Typer(help="Show, check and explain the configuration.", no_args_is_help=True)
+app.add_typer(config, name="config")
+PREDICT = "predict"
+DataFlag = Annotated[str | None, typer.Option("--data", help="As for serve.")]
+HostFlag = Annotated[str | None, typer.Option("--host", help="As for serve.")]
+PortFlag = Annotated[int | None, typer.Option("--port", help="As for serve.")]
+
+
+@config.command("show")
+def show_(
+    data: DataFlag = None,
+    host: HostFlag = None,
+    port: PortFlag = None,
+    path: ConfigOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show every key, its value and where it comes from.
+
+    That is a default, a file, an environment variable or a flag.
+
+    Example: crawlguide config show
+
+    Example: crawlguide config show --port 9090 --json
+    """
+    from crawlguide.cli.init import toml
+    from crawlguide.cli.printing import show, table
+
+    flags = {"server.host": host, "server.port": port, "store.data": data}
+    values, sources = _flat(settings(path, flags)), _sources(config_file(path), flags)
+    if json:
+        say_json({key: {"value": value, "source": sources.get(key, "default")} for key, value in values.items()})
+        return
+    rows = [(key, toml(value), sources.get(key, "default")) for key, value in values.items()]
+    show(table(("key", "value", "from"), rows))
+
+
+@config.command()
+def check(
+    data: DataFlag = None,
+    host: HostFlag = None,
+    port: PortFlag = None,
+    path: ConfigOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say whether a server could start with this configuration.
+
+    Ends with 0 if so, with 2 and the reason if not.
+
+    Example: crawlguide config check
+
+    Example: crawlguide config check --config settings.toml
+    """
+    flags = {"server.host": host, "server.port": port, "store.data": data}
+    file = config_file(path)
+    try:
+        _check_use(settings(path, flags))
+    except ConfigError as wrong:
+        if json:
+            say_json({"good": False, "file": file and str(file), "message": wrong.message})
+        raise
+    changed = len(_sources(file, flags))
+    if json:
+        say_json({"good": True, "file": file and str(file), "set": changed})
+    else:
+        typer.echo(printable(f"good: {file or 'no file'}, {changed} {'key' if changed == 1 else 'keys'} set"))
+
+
+@config.command()
+def explain(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Such as server.port.")], json: JsonOption = False
+) -> None:
+    """Say what a key means and takes, its default and its variable.
+
+    Example: crawlguide config explain server.port
+    """
+    from crawlguide.cli.init import toml
+    from crawlguide.core.config import keys
+
+    if key not in keys():
+        raise ConfigError(_unknown(key, list(keys())))
+    kind, default = keys()[key]
+    about = {"key": key, "meaning": MEANINGS[key], "type": kind_in_words(kind)}
+    if json:
+        say_json({**about, "default": default, "environment": variable(key)})
+        return
+    for name, words in {**about, "default": toml(default), "environment": variable(key)}.items():
+        typer.echo(f"{name:<12} {words}")
+
+
+def variable(key: str) -> str:
+    """The environment variable that sets a key."""
+    from crawlguide.core.config import PREFIX
+
+    return PREFIX + key.replace(".", "_").upper()
+
+
+def _flat(options: Config) -> dict[str, Any]:
+    import msgspec
+
+    tree = msgspec.to_builtins(options)
+    predict = {PREDICT: tree.pop(PREDICT)}
+    found = {f"{section}.{name}": value for section, values in tree.items() for name, value in values.items()}
+    return found | (predict if predict[PREDICT] else {})
+
+
+def _sources(file: Path | None, flags: Mapping[str, Any]) -> dict[str, str]:
+    """Where each key that is not left at its default comes from; the last one that names it counts."""
+    from crawlguide.core.config import keys
+
+    tree = tomllib.loads(file.read_text()) if file is not None else {}
+    found = {PREDICT: f"file {file}"} if tree.pop(PREDICT, None) else {}
+    found |= {f"{section}.{name}": f"file {file}" for section, options in tree.items() for name in options}
+    found |= {key: f"environment {variable(key)}" for key in keys() if variable(key) in os.environ}
+    return found | {key: "flag" for key, value in flags.items() if value is not None}
+
+
+def _check_use(options: Config) -> None:
+    """What a server refuses later than loading: addresses of other machines, filters that are not there."""
+    from crawlguide.core.definition import Definition
+    from crawlguide.gateway.serve import bound
+    from crawlguide.guide.crawl import composition
+
+    bound(options.server.host, 0).close()
+    try:
+        composition.filters(options.guide.filters, Definition())
+        composition.check_default(options)
+    except MalformedRequest as wrong:
+        raise ConfigError(wrong.message) from None
+
+
+def _unknown(key: str, known: list[str]) -> str:
+    import difflib
+
+    named = [one for one in known if one.endswith(f".{key}") or variable(one) == key.upper()]
+    inside = [one for one in known if one.startswith(f"{key}.")]
+    near = named or inside or difflib.get_close_matches(key, known, 1, 0.5)
+    return f"unknown key {key!r}" + (f"; did you mean {', '.join(near)}?" if near else "; `config show` lists all")

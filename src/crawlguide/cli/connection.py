@@ -1,0 +1,78 @@
+"""Who answers commands about a crawl: a server over HTTP, or a data folder opened in this process."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+from crawlguide.cli.common import check_place, settings
+from crawlguide.core.errors import ConfigError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from crawlguide.core.config import Config
+
+CONNECT_S = 5.0
+RETRIES = 2  # a person waits: what does not pass by then is said
+
+
+class Answers(Protocol):
+    """What commands use of `crawlguide.Client` and `crawlguide.Guide`. Dictionaries in, dictionaries out."""
+
+    def ask(self, message: Mapping[str, Any]) -> dict[str, Any]: ...
+    def tell(self, message: Mapping[str, Any]) -> dict[str, Any]: ...
+    def define(self, crawl_id: str, definition: Mapping[str, Any]) -> bool: ...
+    def explain(self, crawl_id: str, url: str) -> dict[str, Any]: ...
+    def stats(self, crawl_id: str | None = None) -> dict[str, Any]: ...
+    def release(self, crawl_id: str, crawler_id: str) -> int: ...
+    def rules(self, crawl_id: str) -> dict[str, Any]: ...
+    def edit_rules(self, crawl_id: str, edit: Mapping[str, Any]) -> dict[str, Any]: ...
+    def close(self) -> None: ...
+
+
+@contextmanager
+def answering(url: str | None, data: str | None, config: Path | None, *, new: bool = False) -> Iterator[Answers]:
+    """The folder if one is named (a `new` one is made), else the server that is named or configured."""
+    options = settings(config, {"store.data": data})
+    guide: Answers
+    if data is not None:
+        check_place(options, data, url, must_exist=not new)
+        from crawlguide import Guide
+
+        guide = Guide.open(Path(options.store.data), config=options)
+    else:
+        from crawlguide import Client
+
+        guide = Client(check_answers(url or configured(options)), retries=RETRIES)
+    with closing(guide):
+        yield guide
+
+
+def configured(options: Config) -> str:
+    """Where `crawlguide serve` listens with the same configuration."""
+    host, port = options.server.host, options.server.port
+    if port == 0:
+        raise ConfigError("--url: expected one, since server.port is 0 and the server has picked its port by itself")
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def check_answers(url: str) -> str:
+    """The address, if anybody listens there."""
+    from crawlguide.gateway.places import address
+
+    parts = urlsplit(address(url))
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        socket.create_connection((parts.hostname or "", port), CONNECT_S).close()
+    except OSError as problem:
+        start = "crawlguide serve" if port == 8080 else f"crawlguide serve --port {port}"
+        why = problem.strerror or str(problem) or type(problem).__name__
+        where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"  # without a password
+        raise UnavailableError(
+            f"no server answers at {where} ({why}): start one with `{start}`, or open a folder with --data"
+        ) from None
+    return url

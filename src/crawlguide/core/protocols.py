@@ -1,0 +1,481 @@
+"""Who says which URLs are worth fetching."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from crawlguide.core.definition import Weights
+    from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage
+    from crawlguide.core.notebook import Notebook
+    from crawlguide.core.tables import F64, I64, U64, Mask
+    from crawlguide.core.telemetry import Telemetry
+    from crawlguide.core.types import (
+        Also,
+        Ask,
+        Batch,
+        Crawl,
+        Discovery,
+        Fetches,
+        Grants,
+        Hosts,
+        KnownLink,
+        KnownPage,
+        KnownUrl,
+        LeaseTerms,
+        Lesson,
+        Links,
+        Paths,
+        Recorded,
+        Sample,
+        UrlRecord,
+    )
+
+
+class Sampler(Protocol):
+    """Many to some: which rows are worth a model pass."""
+
+    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample: ...
+
+
+class Predictor(Protocol):
+    """Some to values: the worth of fetching each row, in 0…1.
+
+    The same function writes a row's priority at rest and its exact value in an answer, so it must depend on the
+    columns of the batch alone, and, if it is a `Learner`, on what it heard. `version` names it in answers and logs.
+    """
+
+    @property
+    def version(self) -> str: ...
+
+    def predict(self, batch: Batch) -> F64: ...
+
+
+@runtime_checkable
+class Learner(Predictor, Protocol):
+    """A predictor that hears what became of its advice. One that does not learn simply lacks these two methods.
+
+    It may be asked about URLs it never heard of: they came by an import, or before it was built.
+    """
+
+    def given(self, batch: Batch) -> None:
+        """These rows were just handed out, as they stood when it was decided: the one half of an example."""
+        ...
+
+    def learn(self, lesson: Lesson) -> U64 | None:
+        """The other half: what was fetched and found. Returns URLs whose value changed besides those linked here.
+
+        The URLs that a lesson's links lead to are ranked anew in any case. Of those returned the first 2 000 are, so
+        that no tell costs more than it may; whoever has more keeps them for the next lesson.
+        """
+        ...
+
+
+@runtime_checkable
+class Explores(Protocol):
+    """A predictor that also says what may be learned by fetching a row, and which rows to look at for that."""
+
+    def explore(self, batch: Batch) -> F64:
+        """What each row is worth beyond its value, in the same units; 0: nothing."""
+        ...
+
+    def also(self, ask: Ask, wanted: int) -> Also:
+        """Of an answer of `wanted` URLs some may be others than the best: those to look at besides.
+
+        Those that do not wait, or whose host may not be fetched now, are passed over.
+        """
+        ...
+
+    def drawn(self, batch: Batch) -> F64:
+        """1 for each row that goes before all others since it was drawn for this answer, else 0."""
+        ...
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A predictor that can say what its opinion rests on."""
+
+    def because(self, batch: Batch) -> list[str]:
+        """What speaks for and against the first row, in words, the most telling first."""
+        ...
+
+
+class Strategy(Protocol):
+    """A named composition of judges with the weights it wants unless the crawl says otherwise."""
+
+    @property
+    def sampler(self) -> Sampler: ...
+
+    @property
+    def predictor(self) -> Predictor: ...
+
+    @property
+    def weights(self) -> Weights: ...
+
+
+# Who says which URLs may not be fetched, and what else a filter may know.
+
+
+class Filter(Protocol):
+    """Ranked rows to survivors. Rows arrive best first; a filter never revives a row and never reorders.
+
+    `name` is the file's name, the key in `dropped` and, with `_ok`, the word in `filters_applied`.
+    `refusal` says what a refusal means: "pass" (not in this answer), "defer" (not now), "withhold" (not this host for
+    a while), "forbid" (never: the store remembers it as dropped) or "shut" (passed over, and dropped where it has
+    shut for good) or "either" (of the refused rows some are deferred, and the others forbidden).
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def refusal(self) -> str: ...
+
+    def keep(self, batch: Batch, ask: Ask) -> Mask: ...
+
+    def why(self, batch: Batch, ask: Ask) -> str:
+        """What a person is told about the verdict on a batch of one row."""
+        ...
+
+
+class Defers(Filter, Protocol):
+    """A filter whose refusals are for now (`refusal` is "defer"): it says how long each row has to wait.
+
+    One that also forbids (`refusal` is "either") says NaN for what it forbids.
+    """
+
+    def wait(self, batch: Batch, ask: Ask) -> F64: ...
+
+
+class Withholds(Filter, Protocol):
+    """A filter that refuses whole hosts (`refusal` is "withhold"): it says until when, NaN for not at all."""
+
+    def until(self, hosts: Hosts, ask: Ask) -> F64: ...
+
+
+class Shuts(Filter, Protocol):
+    """A filter that learns what is not worth it (`refusal` is "shut"): of the refused rows some are dropped."""
+
+    def shut(self, batch: Batch) -> Mask: ...
+
+
+@runtime_checkable
+class Rests(Shuts, Protocol):
+    """One that also knows rows that are not worth it while there is anything else: they wait behind all others."""
+
+    def last(self, batch: Batch) -> Mask: ...
+
+
+@runtime_checkable
+class Sees(Protocol):
+    """A filter that can tell from a URL alone: what it refuses is dropped when it is found. Seeds are not judged."""
+
+    @property
+    def name(self) -> str: ...
+
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> Sequence[str | None]:
+        """Why each URL is dropped, found on a page of these queues ("": on none that is known); None: it is not.
+
+        What is found out here may be remembered by id, so that no ask has to read the URL.
+        """
+        ...
+
+
+@runtime_checkable
+class Hears(Protocol):
+    """A filter that learns from what was fetched and found."""
+
+    @property
+    def name(self) -> str: ...
+
+    def learn(self, lesson: Lesson) -> None: ...
+
+    def inherit(self, before: Any) -> None:
+        """Go on with what the filter of the same name has learned before the crawl was defined anew."""
+        ...
+
+
+# What a store does with the URLs of a crawl while they wait and while they are held.
+
+
+class Queues(Protocol):
+    """What waits, what was found and fetched, and in which order it goes out."""
+
+    async def discover(self, crawl: Crawl, links: Links, parents: Fetches | None, at: float) -> Discovery:
+        """Add links. A known URL gains evidence and keeps its state; one with a `reason` is dropped on sight."""
+        ...
+
+    async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int) -> Recorded:
+        """Fetched state, host profiles, retries and redirects."""
+        ...
+
+    async def rank(self, crawl: Crawl, ids: U64, priority: F64) -> None:
+        """Write the priority at rest of queued URLs; then, over quota, the lowest-ranked are forgotten."""
+        ...
+
+    async def give(self, crawl: Crawl, ids: U64, given: F64) -> None:
+        """Set the priority of known URLs by hand; NaN lifts it. It counts when they are ranked the next time."""
+        ...
+
+    async def look(self, crawl: Crawl, ids: U64) -> Batch:
+        """The rows of known URLs, in the order of `ids`, without touching them."""
+        ...
+
+    async def parents(self, crawl: Crawl, ids: U64) -> Paths: ...
+
+    async def children(self, crawl: Crawl, ids: U64) -> Paths: ...
+
+    async def gather(
+        self, crawl: Crawl, ask: Ask, limit: int, horizon_s: float, per_host: int, also: U64 | None = None
+    ) -> Batch:
+        """The best queued URLs of hosts that may be fetched within the horizon, best first, O(limit).
+
+        A store spread over partitions looks into a few of them: best first then means among those it looked into.
+        Those named in `also` stand behind them, as far as they wait and their hosts may be fetched.
+        """
+        ...
+
+    async def wait(self, crawl: Crawl, at: float) -> float | None:
+        """Seconds until something may be given again; None if nothing is queued, leased or scheduled."""
+        ...
+
+    async def schedule(self, crawl: Crawl, ids: U64, due: F64) -> None:
+        """Queue done URLs again at the given instants (recrawl); one that waits for a sooner one already keeps it."""
+        ...
+
+    async def drop(self, crawl: Crawl, ids: U64, reason: str) -> None:
+        """Queued URLs become dropped, and stay known so that they are not asked again."""
+        ...
+
+    async def revive(self, crawl: Crawl, ids: U64, deepest: int = ...) -> None:
+        """Dropped URLs become queued again, except those that lie deeper than `deepest` (-1: no bound)."""
+        ...
+
+
+class Leases(Protocol):
+    """Who holds which URLs, and how politely hosts are asked."""
+
+    async def reserve(self, crawl: Crawl, batch: Batch, terms: LeaseTerms) -> Grants:
+        """Take host slots and leases for all rows at once; atomic per partition, partial is normal."""
+        ...
+
+    async def release(self, crawl: Crawl, crawler_id: str) -> int:
+        """Give back everything a crawler holds."""
+        ...
+
+    async def held(self, crawl: Crawl, crawler_id: str, at: float) -> int:
+        """How many URLs a crawler holds."""
+        ...
+
+    async def expire(self, crawl: Crawl, at: float) -> int:
+        """Leases that ended go back to the queue."""
+        ...
+
+    async def withhold(self, crawl: Crawl, hosts: Sequence[str], until: F64) -> None:
+        """Keep a crawl's hosts out of `gather`, each until its instant; one in the past lets a host in again."""
+        ...
+
+    async def admit(self, crawl: Crawl) -> None:
+        """Every host of the crawl that is kept out of `gather` is let in again."""
+        ...
+
+    async def control(
+        self,
+        queue: str,
+        *,
+        delay_s: float | None = None,
+        block_until: float | None = None,
+        limit: int | None = None,
+    ) -> None:
+        """Set a politeness queue's own delay, block it until an instant, or cap its leases at once (0 lifts)."""
+        ...
+
+    async def located(self, host: str, address: str) -> None:
+        """A host (as its politeness queue names it) is at an address.
+
+        Where addresses are what is asked politely (`store.politeness_queue`) it shares from now on the slots of all
+        that were found there; else nothing comes of it.
+        """
+        ...
+
+
+# What a store keeps of whole crawls, and how long.
+
+
+class CrawlCatalogue(Protocol):
+    """Whose frontiers there are, and what was counted of each."""
+
+    async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
+        """Create or replace a crawl's definition; True if it is new. Its frontier stays."""
+        ...
+
+    async def crawl_get(self, crawl: Crawl) -> bytes | None: ...
+
+    async def crawl_list(self, tenant: str) -> list[Crawl]: ...
+
+    async def crawl_delete(self, crawl: Crawl) -> bool:
+        """Forget a crawl and all it holds. What hosts are owed in politeness stays."""
+        ...
+
+    async def count(self, crawl: Crawl, numbers: Mapping[str, int]) -> None:
+        """Add to the crawl's counters, which `stats` shows."""
+        ...
+
+    async def stats(self, crawl: Crawl) -> Mapping[str, Any]: ...
+
+
+class CrawlMemory(Protocol):
+    """What is kept of a crawl besides its URLs: answers given, and what was learned."""
+
+    async def answer_get(self, crawl: Crawl, key: str, at: float) -> bytes | None: ...
+
+    async def answer_put(self, crawl: Crawl, key: str, answer: bytes, expires: float) -> None: ...
+
+    async def state_get(self, crawl: Crawl, name: str) -> tuple[bytes, int] | None: ...
+
+    async def state_put(self, crawl: Crawl, name: str, state: bytes, version: int) -> bool:
+        """Write if `version` is newer than what is there; True if it was."""
+        ...
+
+    async def notebook(self, crawl: Crawl) -> Notebook:
+        """Where the crawl's strategy keeps what it learns. It lasts with the next commit, like all else, and goes with
+        the crawl."""
+        ...
+
+    async def generation(self) -> int:
+        """Another number than before if all was read anew since: what was lent before (notebooks) is of no use then."""
+        ...
+
+
+class Lasting(Protocol):
+    """What lasts beyond the process, and what that costs."""
+
+    @property
+    def opened_s(self) -> float:
+        """How long opening it took."""
+        ...
+
+    @property
+    def folder(self) -> Path | None:
+        """Where all is kept; None for a store that keeps nothing on a disk of its own."""
+        ...
+
+    def listen(self, telemetry: Telemetry) -> None:
+        """From now on say to `telemetry` what keeping costs: `sync_seconds`, from any thread."""
+        ...
+
+    async def figures(self) -> Mapping[str, float]:
+        """What it takes now: `columns_bytes` in memory, and of a folder `disk_bytes` and `log_bytes`."""
+        ...
+
+    async def commit(self, durable: bool = ...) -> None:
+        """Returning means that all that was done so far survives this process; with `durable`, a loss of power.
+
+        Calls between two commits last together or not at all. Raises `StorageFull` or `StoreUnavailable`; then what
+        was done is still there, lasts with the next commit that returns, and is not to be acknowledged before.
+        """
+        ...
+
+    async def backup(self, target: Path) -> str:
+        """A copy of all that is known at this moment, in a new folder; returns its state hash."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+# How others look into a store, and carry what it knows into another.
+
+
+class Views(Protocol):
+    """What people and judges may look at: a bounded part at a time."""
+
+    async def find(self, crawl: Crawl, ids: U64) -> list[UrlRecord | None]: ...
+
+    async def scan(
+        self, crawl: Crawl, state: str | None, host: str | None, limit: int, cursor: str | None
+    ) -> tuple[list[UrlRecord], str | None]:
+        """A page of URLs and the cursor of the next; a URL that is there throughout is seen exactly once."""
+        ...
+
+    async def count_above(self, crawl: Crawl, priority: float, cursor: int) -> tuple[int, int | None]:
+        """How many of the next waiting URLs stand before this priority; and the next cursor, None at the end."""
+        ...
+
+    async def hosts(self, crawl: Crawl, limit: int) -> tuple[Hosts, I64, F64]:
+        """The hosts to look at first, how many URLs wait on each, and until when it is withheld (-inf: it is not).
+
+        Up to half of them failed most, on the others most URLs wait. Looks at a bounded number of hosts.
+        """
+        ...
+
+    async def open_hosts(
+        self, crawl: Crawl, domain: str | None, until: float, limit: int, cursor: int
+    ) -> tuple[list[str], int | None]:
+        """Hosts, of a registrable domain or of any, on which URLs wait and that may be fetched by then.
+
+        From a cursor (0: the beginning) on; and the next cursor, None at the end. Looks at a bounded number of hosts.
+        """
+        ...
+
+
+class Transfer(Protocol):
+    """What goes from one store into another, and what is forgotten."""
+
+    async def dump(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownUrl], int | None]:
+        """Everything known of some URLs, from a cursor (0: the beginning) on; and the next cursor, None at the end."""
+        ...
+
+    async def dump_links(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownPage], int | None]:
+        """The same for the links between them."""
+        ...
+
+    async def adopt(self, crawl: Crawl, ids: U64, hosts: Sequence[str], urls: Sequence[KnownUrl], at: float) -> int:
+        """Take over URLs as another store knew them; those known here are left alone. Returns how many were new."""
+        ...
+
+    async def adopt_links(self, crawl: Crawl, page: int, children: U64, links: Sequence[KnownLink], at: float) -> None:
+        """Take over the links of a page to URLs that are known here, unless it has links here."""
+        ...
+
+    async def purge(self, crawl: Crawl, state: str | None, host: str | None) -> int:
+        """Forget the matching URLs, except leased ones."""
+        ...
+
+    async def forget_old(self, crawl: Crawl, at: float) -> int:
+        """Look at some of the URLs that are done or dropped and forget those that are too old or too many."""
+        ...
+
+
+# What is known, as one plug: the sum of what `frontier`, `keeping` and `looking` ask for.
+
+
+class Store(CrawlCatalogue, Queues, Leases, CrawlMemory, Views, Transfer, Lasting, Protocol):
+    """What is known of URLs, hosts, links and leases. All in batches; O(batch), never O(frontier).
+
+    A URL of a crawl is in exactly one state: queued, leased, done or dropped (with a reason).
+    Times are seconds from the caller's clock; a store never looks at a clock of its own.
+    """
+
+
+# Who answers a crawler.
+
+
+class Guide(Protocol):
+    """What answers ask and tell: in this process, at the edge or far away."""
+
+    async def ask(self, message: AskMessage, tenant: str = ...) -> Advice: ...
+
+    async def tell(self, message: ReportMessage, tenant: str = ...) -> Ack: ...
+
+
+# What a strategy that learns says of itself.
+
+
+@runtime_checkable
+class ReportsStats(Protocol):
+    """A predictor that tells in numbers what it has learned so far: `learner` in the statistics of its crawl."""
+
+    def stats(self) -> Mapping[str, float]: ...

@@ -1,0 +1,170 @@
+"""Between calls as plain data and httpx: what both clients send, and how what comes back is understood."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import httpx
+
+from crawlguide.core.errors import ConfigError, CrawlGuideError, RateLimited, UnavailableError
+from crawlguide.gateway.client.calls import LINES, Reply
+from crawlguide.gateway.places import address
+from crawlguide.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from crawlguide.gateway.client.calls import Call
+
+KEPT_S = 30.0  # an idle connection; a guide keeps it for a minute
+
+
+class Options(TypedDict):
+    """How both kinds of httpx client are made."""
+
+    base_url: str
+    headers: dict[str, str]
+    limits: httpx.Limits
+    trust_env: bool
+
+
+class Sent(TypedDict):
+    """One request, in the words of httpx."""
+
+    method: str
+    url: str
+    params: Mapping[str, str]
+    content: bytes
+    timeout: httpx.Timeout
+
+
+def options(url: str, headers: Mapping[str, str] | None) -> Options:
+    """As many connections as there are callers at once, each used again."""
+    try:
+        base_url = address(url)
+    except ConfigError as wrong:
+        raise ConfigError(wrong.message.removeprefix("--")) from None
+    words = {"content-type": "application/json", "user-agent": f"crawlguide/{__version__}", **(headers or {})}
+    return Options(base_url=base_url, headers=words, limits=httpx.Limits(keepalive_expiry=KEPT_S), trust_env=False)
+
+
+def shown(url: httpx.URL) -> str:
+    """The address as it may stand in a message: without a password."""
+    return str(url.copy_with(userinfo=b"")).rstrip("/")
+
+
+def sent(call: Call[Any], tries: Tries) -> Sent:
+    return Sent(method=call.method, url=call.path, params=call.query, content=call.body, timeout=tries.timeout)
+
+
+def reply(server: str, answer: httpx.Response, body: bytes, tries: Tries) -> Reply:
+    return Reply(server, answer.status_code, body, answer.headers.get("retry-after"), again=tries.failed > 0)
+
+
+def are_lines(answer: httpx.Response) -> bool:
+    return answer.is_success and answer.headers.get("content-type", "").startswith(LINES)
+
+
+def check_open(closed: bool) -> None:
+    if closed:
+        raise RuntimeError("this client is closed; open another one")
+
+
+@contextmanager
+def heard(server: str) -> Iterator[None]:
+    """Every way in which HTTP can fail, said in one line. Only what is unavailable may be tried again."""
+    try:
+        yield
+    except (httpx.TimeoutException, TimeoutError):
+        raise UnavailableError(f"{server} does not answer in time") from None
+    except httpx.ConnectError as problem:
+        if _is_untrusted(problem):
+            raise CrawlGuideError(f"{server} cannot be trusted: {problem}") from None
+        raise UnavailableError(f"{server} cannot be reached ({problem}): is a server running there?") from None
+    except (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.DecodingError) as problem:
+        raise CrawlGuideError(f"{server} cannot be spoken to: {problem}") from None
+    except httpx.HTTPError as problem:
+        raise UnavailableError(f"{server} broke off: {str(problem) or type(problem).__name__}") from None
+
+
+def _is_untrusted(problem: BaseException) -> bool:
+    """Is it the certificate? That does not change by waiting."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+# How often and how long a call is tried, decided in one place for both clients; they only send and sleep.
+
+TIMEOUT_S, RETRIES, DEADLINE_S = 30.0, 5, 60.0
+CONNECT_S = 5.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 10.0
+AT_LEAST_S = 0.01  # for a try that begins just before the deadline
+PASSING = (UnavailableError, RateLimited)  # what another try may mend
+
+
+@dataclass(frozen=True)
+class Patience:
+    """The options of a client. Time and chance come in as arguments."""
+
+    timeout_s: float = TIMEOUT_S
+    retries: int = RETRIES
+    deadline_s: float = DEADLINE_S
+    clock: Callable[[], float] = time.monotonic
+    chance: Callable[[], float] = SystemRandom().random
+
+    def __post_init__(self) -> None:
+        for name in ("timeout_s", "deadline_s"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name}: expected a number above 0, got {getattr(self, name)}")
+        if self.retries < 0:
+            raise ConfigError(f"retries: expected an integer from 0, got {self.retries}")
+
+
+class Tries:
+    """The tries of one call, from its first to its deadline."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._began = patience.clock()
+        self.failed = 0
+
+    @property
+    def left_s(self) -> float:
+        return self._began + self._patience.deadline_s - self._patience.clock()
+
+    @property
+    def timeout(self) -> httpx.Timeout:
+        """For the try that begins now."""
+        most = max(AT_LEAST_S, min(self._patience.timeout_s, self.left_s))
+        return httpx.Timeout(most, connect=min(most, CONNECT_S))
+
+    def wait_s(self, problem: CrawlGuideError) -> float:
+        """How long to wait before the next try; raises the problem if there is none.
+
+        wait = Retry-After + min(first · 2ⁿ, longest) · uniform(½, 1), so that those who failed together come back apart
+        """
+        doubled = min(FIRST_WAIT_S * 2.0**self.failed, LONGEST_WAIT_S)
+        wait = max(0.0, problem.retry_after_s or 0.0) + doubled * (1 + self._patience.chance()) / 2
+        self.failed += 1
+        if self.failed > self._patience.retries or wait >= self.left_s:
+            problem.add_note(self._summary())
+            raise problem
+        return wait
+
+    def check(self) -> None:
+        """An answer that comes drop by drop is none after the deadline."""
+        if self.left_s <= 0:
+            raise TimeoutError
+
+    def _summary(self) -> str:
+        took_s = self._patience.clock() - self._began
+        return f"given up after {self.failed} {'try' if self.failed == 1 else 'tries'} in {took_s:.1f} s"

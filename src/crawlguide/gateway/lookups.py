@@ -1,0 +1,160 @@
+"""Looking in: a crawl, its URLs page by page, and why one of them stands where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from crawlguide.core.clock import iso
+from crawlguide.core.definition import Definition
+from crawlguide.core.errors import MalformedRequest, UrlError
+from crawlguide.core.messages import Explanation, UrlShown, UrlsMessage, crawl_id
+from crawlguide.core.types import Crawl
+from crawlguide.gateway import wire
+from crawlguide.guide import explain as explaining
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crawlguide.core.types import UrlRecord
+    from crawlguide.gateway.routes import Call
+    from crawlguide.guide.local import LocalGuide
+
+STATES = ("queued", "leased", "done", "dropped")
+MOST = 10_000
+
+
+class CrawlMessage(msgspec.Struct, frozen=True):
+    crawl_id: str
+    state: str
+    definition: Definition
+
+
+class Forgotten(msgspec.Struct, frozen=True):
+    deleted: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which URLs of a crawl, from where on, and how many of them at once."""
+
+    state: str | None = None
+    host: str | None = None
+    limit: int = 1_000
+    cursor: str | None = None
+
+
+async def crawl(guide: LocalGuide, name: Crawl) -> CrawlMessage:
+    """A crawl's definition, and the state it is in."""
+    at = guide.clock.now()
+    running = await guide.crawls.get(name, at, create=False)
+    return CrawlMessage(name.name, await guide.crawls.state(name, running, at), running.shown)
+
+
+async def urls(call: Call) -> UrlsMessage:
+    query = call.query
+    wanted = Selection(query.get("state"), query.get("host"), _limit(query), query.get("cursor"))
+    return await page(call.guide, _named(call), wanted)
+
+
+async def page(guide: LocalGuide, name: Crawl, wanted: Selection) -> UrlsMessage:
+    """Some URLs, and where to go on."""
+    _check_state(wanted.state)
+    await guide.crawls.get(name, guide.clock.now(), create=False)
+    records, cursor = await guide.store.scan(name, wanted.state, wanted.host, wanted.limit, wanted.cursor)
+    return UrlsMessage([_shown(record) for record in records], cursor)
+
+
+async def forget_urls(call: Call) -> Forgotten:
+    """Forget matching URLs, except what crawlers hold. Without a state or a host it would be everything: say so."""
+    state, host = call.query.get("state"), call.query.get("host")
+    _check_state(state)
+    if state is None and host is None:
+        raise MalformedRequest("state: expected a state or a host; to forget all of a crawl, delete it", field="state")
+    name = _named(call)
+    await call.guide.crawls.get(name, call.guide.clock.now(), create=False)
+    gone = await call.guide.store.purge(name, state, host)
+    await call.guide.store.commit()
+    return Forgotten(gone)
+
+
+async def explain(call: Call) -> Explanation:
+    return await explained(call.guide, _named(call), call.query.get("url"))
+
+
+async def explained(guide: LocalGuide, name: Crawl, url: str | None) -> Explanation:
+    """Why a URL stands where it stands."""
+    await guide.crawls.get(name, guide.clock.now(), create=False)
+    if not url:
+        raise MalformedRequest("url: expected the URL to be explained, got none", field="url")
+    try:
+        return await explaining.explain(guide, name, url)
+    except UrlError as wrong:
+        raise MalformedRequest(f"url: {wrong.message}", field="url") from None
+
+
+def _named(call: Call) -> Crawl:
+    """The crawl that the query names."""
+    return Crawl(call.tenant, crawl_id(call.query.get("crawl_id", "default")))
+
+
+def _check_state(state: str | None) -> None:
+    if state is not None and state not in STATES:
+        raise MalformedRequest(f"state: expected one of {', '.join(STATES)}, got {state[:40]!r}", field="state")
+
+
+def _limit(query: Mapping[str, str]) -> int:
+    given = query.get("limit", "1000")
+    if not given.isdecimal() or not 1 <= int(given[:9]) <= MOST:
+        raise MalformedRequest(f"limit: expected an integer from 1 to {MOST}, got {given[:40]!r}", field="limit")
+    return int(given)
+
+
+def _shown(record: UrlRecord) -> UrlShown:
+    ends = None if record.lease_expires is None else iso(record.lease_expires)
+    fetched = None if record.fetched is None else iso(record.fetched)
+    return UrlShown(
+        record.url, record.state, record.reason, record.priority, record.crawler_id, ends, record.status, fetched
+    )
+
+
+# A definition changed in parts: a JSON merge patch (RFC 7396) of what there is. Unknown fields are refused by name.
+
+
+async def patch(guide: LocalGuide, crawl: Crawl, changes: Mapping[str, Any]) -> None:
+    """Change parts of a crawl that is there."""
+    running = await guide.crawls.get(crawl, guide.clock.now(), create=False)
+    await guide.define(crawl, patched(running.definition, changes))
+
+
+def patched(definition: Definition, patch: Mapping[str, Any]) -> Definition:
+    """The definition with what the patch names replaced; null brings a field back to its default."""
+    return wire.convert(_merged(msgspec.to_builtins(definition), patch, Definition, ""), Definition)
+
+
+def _merged(target: Any, patch: Any, kind: Any, path: str) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        where = f"{path}.{name}" if path else name
+        inner = _kind_of(kind, name, where)
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = _merged(merged.get(name), value, inner, where)
+    return merged
+
+
+def _kind_of(kind: Any, name: str, where: str) -> Any:
+    """The type of a field; a field that is not there is refused, also where a null would leave no trace of it."""
+    kind = wire.plain_type(kind)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        known = get_type_hints(kind, include_extras=True)
+        if name not in known:
+            expected = ", ".join(sorted(known))
+            raise MalformedRequest(f"{where}: unknown field; expected one of {expected}", field=where)
+        return known[name]
+    return get_args(kind)[-1] if get_origin(kind) is dict else Any

@@ -1,0 +1,117 @@
+"""What subscriptions were given and nobody has told of yet, over all sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from crawlguide.core import urls as addresses
+from crawlguide.core.errors import CrawlGuideError, UrlError
+from crawlguide.core.messages import VERSION, Fetch, ReportMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from crawlguide.core.messages import Advice
+    from crawlguide.guide.local import LocalGuide
+
+RETURNED_AT_ONCE = 500
+
+
+class AssignedUrls:
+    """Who holds which URL. A URL has one lease at a time, so the crawl and the URL name it, whoever tells of it."""
+
+    def __init__(self) -> None:
+        self._holders: dict[tuple[str, str], Holder] = {}
+
+    def note(self, holder: Holder, urls: Iterable[str]) -> None:
+        for url in urls:
+            before = self._holders.get((holder.crawl_id, url))
+            if before is not None:  # its lease has ended, else it would not have been given again
+                before.drop(url)
+            self._holders[holder.crawl_id, url] = holder
+
+    def told(self, crawl_id: str, fetches: Iterable[Fetch]) -> None:
+        """These URLs were told of, through whatever door: their places are free."""
+        if not self._holders:
+            return
+        for fetch in fetches:
+            key = (crawl_id, fetch.url)
+            if key not in self._holders:
+                key = (crawl_id, _one_form(fetch.url))
+            holder = self._holders.pop(key, None)
+            if holder is not None:
+                holder.drop(key[1])
+                holder.freed()
+
+    def released(self, crawl_id: str, crawler_id: str) -> None:
+        """A crawler holds nothing any more: the places of its subscriptions are free."""
+        whose = (crawl_id, crawler_id)
+        for holder in {one for one in self._holders.values() if (one.crawl_id, one.crawler_id) == whose}:
+            holder.clear()
+            holder.freed()
+
+    def forget(self, holder: Holder, urls: Iterable[str]) -> None:
+        for url in urls:
+            if self._holders.get((holder.crawl_id, url)) is holder:
+                del self._holders[holder.crawl_id, url]
+
+
+class Holder:
+    """The URLs that one subscription was given, until each is told of or its lease ends."""
+
+    def __init__(self, crawl_id: str, crawler_id: str, given: AssignedUrls, freed: Callable[[], None]) -> None:
+        self.crawl_id = crawl_id
+        self.freed = freed
+        self.crawler_id = crawler_id
+        self._given = given
+        self._ends: dict[str, float] = {}  # by URL; leases end in the order in which they were given
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def add(self, advice: Advice) -> None:
+        urls = [one.url for one in advice.assigned_urls]
+        if urls:
+            self._given.note(self, urls)
+            end = datetime.fromisoformat(advice.assigned_urls[0].lease_expires).timestamp()
+            self._ends.update(dict.fromkeys(urls, end))
+
+    def drop(self, url: str) -> None:
+        self._ends.pop(url, None)
+
+    def clear(self) -> list[str]:
+        """Nothing is held any more; returns what was."""
+        held = list(self._ends)
+        self._given.forget(self, held)
+        self._ends.clear()
+        return held
+
+    def next_end(self, now: float) -> float | None:
+        """Give up what has expired; returns when the next lease ends, or None."""
+        expired = [url for url, _ in takewhile(lambda one: one[1] <= now, self._ends.items())]
+        self._given.forget(self, expired)
+        for url in expired:
+            del self._ends[url]
+        return next(iter(self._ends.values()), None)
+
+    async def give_back(self, guide: LocalGuide) -> None:
+        """Return every lease unjudged. One that cannot be returned ends by itself."""
+        self.next_end(guide.clock.now())
+        held = self.clear()
+        for first in range(0, len(held), RETURNED_AT_ONCE):
+            fetches = [Fetch(url, error="released") for url in held[first : first + RETURNED_AT_ONCE]]
+            try:
+                await guide.tell(ReportMessage(VERSION, self.crawler_id, fetches, self.crawl_id))
+            except CrawlGuideError:
+                return
+            await asyncio.sleep(0)  # others are served between the batches
+
+
+def _one_form(url: str) -> str:
+    try:
+        return addresses.canonical(url)
+    except UrlError:
+        return url

@@ -1,0 +1,168 @@
+"""One WebSocket as uvicorn holds it, with the two things that ASGI has no words for: how much waits, and a cut.
+
+Messages go straight from the transport to who listens and back. uvicorn's queue and events between them would cost
+more than all else a socket adds to an ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from crawlguide.gateway.websocket import frames
+from crawlguide.gateway.websocket.frames import Broken, Frames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from uvicorn.config import Config
+    from uvicorn.server import ServerState
+    from websockets.http11 import Request
+
+READ_AHEAD_BYTES = 65_536
+CLOSES_WITHIN_S = 5.0
+
+
+class Pipe(WebSocketsSansIOProtocol):
+    """uvicorn does the handshake; from then on `listener` hears every message, one in each turn of the loop."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.lost = asyncio.Event()
+        self._incoming = Frames(config.ws_max_size)
+        self._listener: Callable[[bytes], None] | None = None
+        self._held = self._turn_comes = self._closed = False
+        self._said_bytes = self._marked_bytes = 0
+        self._marked_at = 0.0
+
+    def open(self, listener: Callable[[bytes], None], most_waiting_bytes: int) -> None:
+        """From now on `listener` hears; over so many bytes that the other side has not taken, nothing is read."""
+        self._listener = listener
+        self._marked_at = self.loop.time()
+        self.transport.set_write_buffer_limits(high=most_waiting_bytes)
+        self._turn()
+
+    def say(self, pieces: Iterable[bytes | memoryview]) -> None:
+        """Send one message; nobody hears it if the socket is closing."""
+        self._write(frames.text(pieces))
+
+    def hold(self) -> None:
+        """Read no more, until told to go on."""
+        self._held = True
+        self._pause()
+
+    def go_on(self) -> None:
+        self._held = False
+        self._next_turn()
+
+    def close(self, code: int, reason: str) -> None:
+        """Say goodbye. Whatever still comes in is thrown away: unread, it would make TCP throw away the goodbye."""
+        if self._closed or self.transport.is_closing():
+            return
+        self._write(frames.closing(code, reason))
+        self._end()
+
+    def stalled(self, at: float, most_s: float) -> bool:
+        """Whether something that was said has not been taken for so long. Asked again and again, by the loop's time."""
+        if self._said_bytes - self.transport.get_write_buffer_size() >= self._marked_bytes:
+            self._marked_bytes, self._marked_at = self._said_bytes, at
+        return at - self._marked_at >= most_s
+
+    # what uvicorn and the transport call
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if not self.close_sent:  # else the handshake was refused, and nobody will listen
+            self.scope["state"]["pipe"] = self
+
+    def data_received(self, data: bytes) -> None:
+        if not self.handshake_initiated:
+            super().data_received(data)
+        elif not self._closed:
+            self._incoming.feed(data)
+            if not self._turn_comes:
+                self._turn()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._next_turn()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closed = True
+        super().connection_lost(exc)
+        self.lost.set()
+
+    def shutdown(self) -> None:
+        """The server ends. Whoever listens was told before, and closes when all is answered."""
+        if self._listener is None:
+            super().shutdown()
+
+    # in
+
+    def _turn(self) -> None:
+        """Hand on one message; the next one when all others had their turn."""
+        self._turn_comes = False
+        if self._listener is None or self._closed or self._held or not self.writable.is_set():
+            self._pause()
+            return
+        try:
+            found = self._incoming.take()
+            if found is not None:
+                self._hear(*found)
+        except Broken as wrong:
+            self.close(wrong.code, wrong.reason)
+            return
+        if found is not None and self._incoming:
+            self._next_turn()
+        elif not self._held:
+            self._resume()
+
+    def _hear(self, kind: int, payload: bytes) -> None:
+        if kind == frames.TEXT and self._listener is not None:
+            self._listener(payload)
+        elif kind == frames.PING:
+            self._write(frames.control(frames.PONG, payload))
+        elif kind == frames.CLOSE:
+            frames.check_close(payload)
+            self._write(frames.control(frames.CLOSE, payload))
+            self._end()
+
+    def _next_turn(self) -> None:
+        if not (self._turn_comes or self._closed):
+            self._turn_comes = True
+            self.loop.call_soon(self._turn)
+        if len(self._incoming) > READ_AHEAD_BYTES:
+            self._pause()
+
+    def _pause(self) -> None:
+        if not (self.read_paused or self._closed or self.transport.is_closing()):
+            self.read_paused = True
+            self.transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self.read_paused and not self.transport.is_closing():
+            self.read_paused = False
+            self.transport.resume_reading()
+
+    # out
+
+    def _write(self, frame: bytes) -> None:
+        if not (self._closed or self.transport.is_closing()):
+            self._said_bytes += len(frame)
+            self.transport.write(frame)
+
+    def _end(self) -> None:
+        """No more is said. The other side closes when it has heard so; one that does not is cut."""
+        self._closed = True
+        self._incoming.clear()
+        self._resume()
+        self.transport.write_eof()
+        self.close_timer = self.loop.call_later(CLOSES_WITHIN_S, self.transport.abort)

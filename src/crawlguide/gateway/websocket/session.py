@@ -1,0 +1,207 @@
+"""One socket's conversation: many questions at once, each answered when its answer is there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from crawlguide.core.errors import Conflict, CrawlGuideError, Draining, NotFound, RateLimited, UnavailableError
+from crawlguide.core.messages import AskMessage, Released, ReportMessage
+from crawlguide.core.types import Crawl
+from crawlguide.gateway import wire
+from crawlguide.gateway.http import STATUS, fault_of_ours
+from crawlguide.gateway.websocket import messages
+from crawlguide.gateway.websocket.frames import GOING_AWAY
+from crawlguide.gateway.websocket.messages import Envelope, Release, StatsWanted, Subscribe
+from crawlguide.gateway.websocket.streams import Subscription, Ticker
+from crawlguide.guide.local import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+
+    from crawlguide.gateway.http import Door
+    from crawlguide.gateway.websocket.assigned import AssignedUrls, Holder
+    from crawlguide.gateway.websocket.messages import Id, Pieces
+    from crawlguide.gateway.websocket.pipe import Pipe
+    from crawlguide.gateway.websocket.streams import Stream
+
+MOST_WORK_BYTES = 16 * 1024 * 1024  # of messages that are being worked on
+LEAVING = "the server is shutting down; connect again, another may answer"
+ROUTES = {kind: f"/ws {kind}" for kind in (*messages.TYPES, "other")}  # as metrics and the log call them
+log = logging.getLogger(__name__)
+
+
+class Session:
+    """Hears messages of one pipe and answers them. The door is told of each answer."""
+
+    def __init__(self, pipe: Pipe, door: Door, given: AssignedUrls) -> None:
+        self.pipe = pipe
+        self._door, self._given = door, given
+        self._working = self._work_bytes = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._streams: dict[Id, Stream] = {}
+        self._holders: list[Holder] = []
+        self._leaving = False
+
+    def hear(self, body: bytes) -> None:
+        """One message. Over the limits the pipe is held until one of those before is answered."""
+        try:
+            envelope = messages.envelope(body)
+            self._check_load()
+        except CrawlGuideError as problem:
+            self._refuse("other", messages.id_of(body), problem, 0.0)
+            return
+        self._working += 1
+        self._work_bytes += len(body)
+        self._door.running += 1
+        if self._is_full():
+            self.pipe.hold()
+        self._start(self._served(envelope, body))
+
+    def leave(self) -> None:
+        """The server ends: no more is heard, what is being worked on is answered, then the socket closes."""
+        self._leaving = True
+        self.pipe.hold()
+        self.pipe.say(messages.error(None, Draining(LEAVING, retry_after_s=1.0)))
+        for stream in self._streams.values():
+            stream.stop()
+        self._close_if_done()
+
+    async def end(self) -> None:
+        """The socket is gone: let what runs come to its end, then return what its subscriptions still hold."""
+        self._leaving = True
+        for stream in self._streams.values():
+            stream.stop()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        for holder in self._holders:
+            await holder.give_back(self._door.guide)
+
+    def _check_load(self) -> None:
+        most = self._door.options.max_requests
+        if self._door.running >= most:
+            raise UnavailableError(f"more than {most} requests at once", retry_after_s=1.0)
+
+    def _is_full(self) -> bool:
+        return self._working >= self._door.options.socket_in_flight or self._work_bytes >= MOST_WORK_BYTES
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = self.pipe.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _served(self, envelope: Envelope, body: bytes) -> None:
+        began = time.perf_counter()
+        try:
+            if not self.pipe.writable.is_set():
+                await self.pipe.writable.wait()
+                began = time.perf_counter()
+            answer = await SERVES[envelope.type](self, envelope.id, body)
+            self._door.answered(ROUTES[envelope.type], 200, time.perf_counter() - began)
+            if answer:
+                self.pipe.say(answer)
+        except CrawlGuideError as problem:
+            self._refuse(envelope.type, envelope.id, problem, time.perf_counter() - began)
+        except Exception as fault:
+            log.exception("a fault while answering %s", envelope.type)
+            self._refuse(envelope.type, envelope.id, fault_of_ours(fault), time.perf_counter() - began)
+        finally:
+            self._answered(len(body))
+
+    def _answered(self, size: int) -> None:
+        was_full = self._is_full()
+        self._working -= 1
+        self._work_bytes -= size
+        self._door.running -= 1
+        if self._leaving:
+            self._close_if_done()
+        elif was_full and not self._is_full():
+            self.pipe.go_on()
+
+    def _close_if_done(self) -> None:
+        if not self._working:
+            self.pipe.close(GOING_AWAY, LEAVING)
+
+    def _refuse(self, kind: str, name: Id | None, problem: CrawlGuideError, took_s: float) -> None:
+        self._door.answered(ROUTES[kind], STATUS[problem.code], took_s, problem)
+        self.pipe.say(messages.error(name, problem))
+
+    # one step for each type
+
+    async def _next(self, name: Id, body: bytes) -> Pieces:
+        message = wire.decode(body, AskMessage)
+        advice = await self._door.guide.ask(message, DEFAULT_TENANT)
+        if message.context is not None and message.context.recent_history:
+            self._given.told(message.crawl_id, message.context.recent_history)
+        return messages.saying("next", name, advice)
+
+    async def _report(self, name: Id, body: bytes) -> Pieces:
+        message = wire.decode(body, ReportMessage)
+        ack = await self._door.guide.tell(message, DEFAULT_TENANT)
+        self._given.told(message.crawl_id, message.fetches)
+        return messages.saying("report", name, ack)
+
+    async def _subscribe(self, name: Id, body: bytes) -> None:
+        wanted = wire.decode(body, Subscribe)
+        subscription = Subscription(name, wanted, self._door.guide, self.pipe, self._given)
+        self._begin(name, subscription)
+        now = self._door.guide.clock.now()
+        self._holders = [one for one in self._holders if one.next_end(now) is not None]
+        self._holders.append(subscription.holder)
+
+    async def _stats(self, name: Id, body: bytes) -> None:
+        self._begin(name, Ticker(name, wire.decode(body, StatsWanted), self._door.guide, self.pipe))
+
+    async def _unsubscribe(self, name: Id, body: bytes) -> Pieces:
+        """What was given stays given: the crawler is on its way, and only its report or the lease's end frees it."""
+        wire.decode(body, Envelope)
+        stream = self._streams.pop(name, None)
+        if stream is None:
+            raise NotFound(f"id: nothing is subscribed under {name!r}", field="id")
+        stream.stop()
+        return messages.saying("unsubscribe", name)
+
+    async def _release(self, name: Id, body: bytes) -> Pieces:
+        wanted = wire.decode(body, Release)
+        released = await self._door.guide.release(Crawl(DEFAULT_TENANT, wanted.crawl_id), wanted.crawler_id)
+        self._given.released(wanted.crawl_id, wanted.crawler_id)
+        return messages.saying("release", name, Released(released))
+
+    async def _ping(self, name: Id, body: bytes) -> Pieces:
+        wire.decode(body, Envelope)
+        return messages.saying("pong", name)
+
+    def _begin(self, name: Id, stream: Stream) -> None:
+        if self._leaving:
+            raise Draining(LEAVING, retry_after_s=1.0)
+        if name in self._streams:
+            raise Conflict(f"id: {name!r} is subscribed already; unsubscribe it first, or use another id", field="id")
+        if len(self._streams) >= self._door.options.socket_in_flight:
+            most = self._door.options.socket_in_flight
+            raise RateLimited(f"expected at most {most} subscriptions of one socket", retry_after_s=1.0)
+        self._streams[name] = stream
+        self._start(self._streamed(name, stream))
+
+    async def _streamed(self, name: Id, stream: Stream) -> None:
+        try:
+            await stream.run()
+        except CrawlGuideError as problem:
+            self.pipe.say(messages.error(name, problem))
+        except Exception as fault:
+            log.exception("a fault in a subscription")
+            self.pipe.say(messages.error(name, fault_of_ours(fault)))
+        if self._streams.get(name) is stream:
+            del self._streams[name]
+
+
+SERVES: dict[str, Callable[[Session, Id, bytes], Awaitable[Pieces | None]]] = {
+    "next": Session._next,
+    "report": Session._report,
+    "subscribe": Session._subscribe,
+    "unsubscribe": Session._unsubscribe,
+    "release": Session._release,
+    "stats": Session._stats,
+    "ping": Session._ping,
+}

@@ -1,0 +1,112 @@
+"""What a socket is sent unasked, until it has had enough: assignments as politeness allows, and statistics."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from crawlguide.core.messages import AskMessage
+from crawlguide.gateway.websocket import messages
+from crawlguide.gateway.websocket.assigned import Holder
+from crawlguide.guide.local import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from crawlguide.gateway.websocket.assigned import AssignedUrls
+    from crawlguide.gateway.websocket.messages import Id, StatsWanted, Subscribe
+    from crawlguide.gateway.websocket.pipe import Pipe
+    from crawlguide.guide.local import LocalGuide
+
+GATHERED_S = 0.02  # reports that come together free their places together: one ask for all of them
+UNDER_WAY = ("running", "waiting")
+
+
+class Stream(Protocol):
+    """Says something now and then until it is stopped. It is never cancelled: an ask cut short would lose leases."""
+
+    async def run(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Subscription:
+    """Asks for a crawler as often as there are free places and something to fill them."""
+
+    def __init__(self, name: Id, wanted: Subscribe, guide: LocalGuide, pipe: Pipe, given: AssignedUrls) -> None:
+        self.holder = Holder(wanted.crawl_id, wanted.crawler_id, given, self._freed)
+        self._name, self._wanted, self._guide, self._pipe = name, wanted, guide, pipe
+        self._woken = asyncio.Event()
+        self._stopped = False
+        self._ask_at = 0.0  # by the guide's clock
+        self._said_state = UNDER_WAY[0]
+
+    async def run(self) -> None:
+        while not self._stopped:
+            self._woken.clear()
+            await self._pipe.writable.wait()
+            if self._stopped:
+                return
+            lease_ends = self.holder.next_end(self._guide.clock.now())
+            wakes_at = lease_ends if lease_ends is not None else float("inf")
+            if places := max(0, self._wanted.budget.max_urls - len(self.holder)):
+                if self._ask_at <= self._guide.clock.now():
+                    await self._ask(places)
+                wakes_at = min(wakes_at, self._ask_at)
+            await waited(self._woken, max(GATHERED_S, wakes_at - self._guide.clock.now()))
+            if self._woken.is_set() and not self._stopped:
+                await asyncio.sleep(GATHERED_S)
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._woken.set()
+
+    async def _ask(self, places: int) -> None:
+        budget = msgspec.structs.replace(self._wanted.budget, max_urls=places)
+        wanted = self._wanted
+        ask = AskMessage(wanted.mcp_version, wanted.crawler_id, budget, crawl_id=wanted.crawl_id)
+        advice = await self._guide.ask(ask, DEFAULT_TENANT)
+        self.holder.add(advice)
+        self._ask_at = self._guide.clock.now() + advice.retry_after_ms / 1_000
+        self._say_state(advice.metadata.crawl_state)
+        if advice.assigned_urls:
+            self._pipe.say(messages.saying("assignment", self._name, advice))
+
+    def _say_state(self, state: str) -> None:
+        """Only what the assignments, or their absence, do not say themselves."""
+        state = UNDER_WAY[0] if state in UNDER_WAY else state
+        if state != self._said_state:
+            self._said_state = state
+            self._pipe.say(messages.saying("state", self._name, messages.State(state)))
+
+    def _freed(self) -> None:
+        self._ask_at = 0.0
+        self._woken.set()
+
+
+class Ticker:
+    """The statistics, every so often."""
+
+    def __init__(self, name: Id, wanted: StatsWanted, guide: LocalGuide, pipe: Pipe) -> None:
+        self._name, self._wanted, self._guide, self._pipe = name, wanted, guide, pipe
+        self._stopped = asyncio.Event()
+
+    async def run(self) -> None:
+        while not self._stopped.is_set():
+            await self._pipe.writable.wait()
+            stats = await self._guide.stats(DEFAULT_TENANT, self._wanted.crawl_id)
+            if not self._stopped.is_set():
+                self._pipe.say(messages.saying("stats", self._name, stats))
+                await waited(self._stopped, self._wanted.every_s)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+
+async def waited(event: asyncio.Event, seconds: float) -> None:
+    """Until the event, or so long."""
+    try:
+        async with asyncio.timeout(seconds if seconds < float("inf") else None):
+            await event.wait()
+    except TimeoutError:
+        pass

@@ -1,0 +1,1 @@
+"""How an ask walks: intake, gather, predict, score, filter, lease, advice."""

@@ -1,0 +1,208 @@
+"""The crawls that run here: definitions checked, judges built, state told."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from bisect import bisect
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from crawlguide.core.definition import Definition
+from crawlguide.core.errors import NotFound
+from crawlguide.core.messages import CrawlStats
+from crawlguide.core.telemetry import WARNING, happened
+from crawlguide.core.types import Crawl
+from crawlguide.guide.crawl import composition, notebooks, redefinition
+from crawlguide.guide.crawl.active_crawl import ActiveCrawl, Record, activate, inherit
+
+if TYPE_CHECKING:
+    from crawlguide.core.config import Config
+    from crawlguide.core.protocols import Store
+    from crawlguide.guide.crawl.composition import StrategyDefaults
+    from crawlguide.policy.robots import Copies
+    from crawlguide.policy.rules.engine import Engine
+
+RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between others, and how often in a row
+NAMES_COMPARED = 200  # with one that is not there
+
+
+class Crawls:
+    """Running crawls by name; one that nobody defined is created with defaults unless the operator says no."""
+
+    def __init__(
+        self, store: Store, config: Config, house: StrategyDefaults, copies: Copies, rules: Engine | None = None
+    ) -> None:
+        self._store = store
+        self._copies = copies
+        self._rules = rules
+        self._config = config
+        self._house = house
+        self.known: dict[Crawl, ActiveCrawl] = {}  # those that were asked or told since this guide opened
+        self._before: dict[Crawl, ActiveCrawl] = {}  # what was known before the store had to read all anew
+        self._generation = 0  # of the store
+        self._noted: dict[Crawl, str] = {}
+
+    async def get(self, crawl: Crawl, at: float, create: bool = True) -> ActiveCrawl:
+        await self._keep_up()
+        found = self.known.get(crawl)
+        if found is not None:
+            return found
+        stored = await self._store.crawl_get(crawl)
+        if stored is not None:
+            return await self._start(crawl, msgspec.json.decode(stored, type=Record))
+        if not (create and self._config.crawls.auto_create):
+            raise await self._unknown(crawl)
+        await self._begin(crawl, Record(), at)
+        return await self._start(crawl, Record())
+
+    async def put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
+        """Create or replace; True if it is new. A known frontier is judged anew by the new definition."""
+        built = self._built(crawl, Record(definition))  # refuses what cannot be built
+        new = await self._store.crawl_get(crawl) is None
+        old = None if new else await self.get(crawl, at)
+        await notebooks.check(self._store, crawl, built, old)
+        if old is None:
+            await self._begin(crawl, Record(definition), at)
+            await self._start(crawl, Record(definition))
+            return True
+        built.record = Record(definition, old.record.paused, redefinition.states(old.record, definition))
+        if redefinition.same_judge(old.definition, definition):  # what it has learned stays
+            built.strategy, built.learner, built.explorer = old.strategy, old.learner, old.explorer
+            if built.judge is not None and old.judge is not None:
+                built.judge.inherit(old.judge)
+            await notebooks.newcomers(self._store, crawl, built, old)
+        else:
+            await notebooks.remember(self._store, crawl, built)
+        inherit(built, old)
+        self.known[crawl] = built
+        await self._save(crawl, built.record, at)
+        if old.definition != definition:
+            await self._store.admit(crawl)  # hosts held back get a new hearing
+            await redefinition.give(self._store, crawl, old, built)
+            await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
+        happened("crawl_changed", "crawl {crawl} has a new definition", crawl=crawl.name, strategy=built.kind)
+        _warn(crawl, definition)
+        return False
+
+    async def pause(self, crawl: Crawl, paused: bool, at: float) -> None:
+        found = await self.get(crawl, at, create=False)
+        found.record.paused = paused
+        await self._save(crawl, found.record, at)
+        if paused:
+            happened("crawl_paused", "crawl {crawl} is paused", crawl=crawl.name)
+        else:
+            happened("crawl_resumed", "crawl {crawl} goes on", crawl=crawl.name)
+
+    async def delete(self, crawl: Crawl) -> None:
+        self.known.pop(crawl, None)
+        self._before.pop(crawl, None)
+        self._noted.pop(crawl, None)
+        if not await self._store.crawl_delete(crawl):
+            raise await self._unknown(crawl)
+        happened("crawl_deleted", "crawl {crawl} was deleted with all it held", crawl=crawl.name)
+
+    def note(self, crawl: Crawl, state: str) -> None:
+        """An ask was given nothing in this state: the log is told once that the crawl has come to its end."""
+        if state in ("finished", "exhausted") and self._noted.get(crawl) != state:
+            happened("crawl_finished", "crawl {crawl} is {state}", crawl=crawl.name, state=state)
+        self._noted[crawl] = state
+
+    async def names(self, tenant: str) -> list[Crawl]:
+        return await self._store.crawl_list(tenant)
+
+    async def state(self, crawl: Crawl, found: ActiveCrawl, at: float) -> str:
+        """running, waiting (something is leased or delayed), exhausted, paused or finished (a limit was reached)."""
+        if found.record.paused:
+            return "paused"
+        left = await self.pages_left(crawl, found)
+        wait = await self._store.wait(crawl, at)
+        if found.until is not None and at >= found.until:
+            return "finished"
+        if left == 0:
+            leased = (await self._store.stats(crawl))["leased"]
+            return "waiting" if leased else "finished"
+        if wait is None:
+            return "exhausted"
+        return "activate" if wait == 0 else "waiting"
+
+    async def pages_left(self, crawl: Crawl, found: ActiveCrawl) -> int | None:
+        """How many more pages may be given out; None without a limit. What is on its way counts as fetched."""
+        most = found.definition.limits.max_pages
+        if not most:
+            return None
+        stats = await self._store.stats(crawl)
+        return max(0, most - int(stats["fetches"] - stats["failed"] + stats["leased"]))
+
+    async def stats(self, crawl: Crawl, at: float) -> CrawlStats:
+        found = await self.get(crawl, at, create=False)
+        await self._store.expire(crawl, at)
+        numbers = await self._store.stats(crawl)
+        state = await self.state(crawl, found, at)
+        learned = found.strategy.whole.stats()
+        return CrawlStats(state=state, strategy=found.kind, learner=learned, **numbers)
+
+    async def _unknown(self, crawl: Crawl) -> NotFound:
+        names = [known.name for known in await self.names(crawl.tenant)]
+        first = max(0, bisect(names, crawl.name) - NAMES_COMPARED // 2)  # of very many those that begin alike
+        near = difflib.get_close_matches(crawl.name, names[first : first + NAMES_COMPARED], 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return NotFound(f"crawl_id: no crawl named {crawl.name!r}{hint}", field="crawl_id")
+
+    async def _start(self, crawl: Crawl, record: Record) -> ActiveCrawl:
+        built = self._built(crawl, record, opening=True)
+        await notebooks.remember(self._store, crawl, built)
+        if crawl in self._before:
+            inherit(built, self._before.pop(crawl))
+        self.known[crawl] = built
+        return built
+
+    async def _keep_up(self) -> None:
+        """What was built on a store that has read all anew since may have learned what nobody knows any more."""
+        generation = await self._store.generation()
+        if generation != self._generation:
+            self._generation = generation
+            self._before.update(self.known)
+            self.known.clear()
+
+    def _built(self, crawl: Crawl, record: Record, opening: bool = False) -> ActiveCrawl:
+        """One that was there before is opened without what cannot be built any more, as a plugin that is gone."""
+        strategy = composition.strategy(record.definition, self._house, crawl.name, opening=opening)
+        return activate(record, self._config.guide.filters, strategy, self._copies, self._rules)
+
+    async def _begin(self, crawl: Crawl, record: Record, at: float) -> None:
+        """Written at once: a store that has to read its folder anew in the middle of a request still knows it."""
+        await self._save(crawl, record, at)
+        await self._store.commit(durable=False)
+        kind = str(composition.chosen(record.definition, self._house).get("kind", "layered"))
+        happened("crawl_created", "crawl {crawl} was created", crawl=crawl.name, strategy=kind)
+        _warn(crawl, record.definition)
+
+    async def _save(self, crawl: Crawl, record: Record, at: float) -> None:
+        await self._store.crawl_put(crawl, msgspec.json.encode(record), at)
+
+    async def renew(self, crawl: Crawl, at: float, pages: int, most: int) -> None:
+        """Judge some more of what is known by a definition that came later; others are served between the pages."""
+        for page in range(pages):
+            if page:
+                await asyncio.sleep(0)
+            found = self.known.get(crawl)
+            if found is None or not found.record.renew:
+                return
+            if await redefinition.step(self._store, crawl, found, most):
+                await self._save(crawl, found.record, at)
+
+    async def renew_all(self, at: float) -> None:
+        await self._keep_up()
+        for crawl, found in list(self.known.items()):
+            if found.record.renew:
+                await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
+
+
+def _warn(crawl: Crawl, definition: Definition) -> None:
+    """Whoever ignores robots.txt is named in the log."""
+    policy = definition.policy
+    if policy.robots == "ignore" or policy.robots_exceptions:
+        where = "everywhere" if policy.robots == "ignore" else ", ".join(policy.robots_exceptions[:10])
+        happened("robots_ignored", "crawl {crawl} ignores robots.txt: {where}", WARNING, crawl=crawl.name, where=where)

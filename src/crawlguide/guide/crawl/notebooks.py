@@ -1,0 +1,73 @@
+"""How a strategy comes by what was learned before: from its crawl's notebook, or first from another crawl's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.notebook import Remembers, Transfers
+from crawlguide.core.telemetry import happened
+from crawlguide.guide.crawl.composition import WARM_START, warm_start
+
+if TYPE_CHECKING:
+    from crawlguide.core.notebook import Notebook
+    from crawlguide.core.protocols import Store
+    from crawlguide.core.types import Crawl
+    from crawlguide.guide.crawl.active_crawl import ActiveCrawl
+
+
+async def remember(store: Store, crawl: Crawl, found: ActiveCrawl) -> None:
+    """Before a strategy judges anything: whatever of it learns goes on from what lies in the notebook."""
+    parts = _parts(found)
+    if not parts:
+        return
+    notebook = await store.notebook(crawl)
+    await _begin_warm(store, crawl, found, notebook)
+    for part in parts:
+        part.remember(notebook)
+
+
+async def newcomers(store: Store, crawl: Crawl, new: ActiveCrawl, old: ActiveCrawl) -> None:
+    """The same for filters that a crawl did not have before it was defined anew: others go on as they are."""
+    known = {rule.name: type(rule) for rule in old.hearing}
+    fresh = [rule for rule in new.hearing if known.get(rule.name) is not type(rule) and isinstance(rule, Remembers)]
+    if fresh:
+        notebook = await store.notebook(crawl)
+        for rule in fresh:
+            rule.remember(notebook)
+
+
+async def check(store: Store, crawl: Crawl, new: ActiveCrawl, old: ActiveCrawl | None) -> None:
+    """Whether a crawl can begin with what the one that it names has learned.
+
+    A name that was there before is left alone: that crawl may be gone by now, and was only needed at the beginning.
+    """
+    name = warm_start(new.definition)
+    if name is None or (old is not None and warm_start(old.definition) == name):
+        return
+    if not _transferable(new):
+        raise MalformedRequest(f"{WARM_START}: strategy {new.kind!r} learns nothing for other crawls", field=WARM_START)
+    if name == crawl.name or await store.crawl_get(crawl._replace(name=name)) is None:
+        raise MalformedRequest(f"{WARM_START}: expected another crawl, none is named {name[:80]!r}", field=WARM_START)
+
+
+async def _begin_warm(store: Store, crawl: Crawl, found: ActiveCrawl, notebook: Notebook) -> None:
+    """A crawl that has learned nothing yet begins with what another one knows, if it still exists."""
+    name, sheets = warm_start(found.definition), _transferable(found)
+    other = crawl._replace(name=name) if name else crawl
+    if other == crawl or not sheets or await store.crawl_get(other) is None:
+        return
+    if notebook.take_over(await store.notebook(other), sheets):
+        said = "crawl {crawl} begins with what {source} has learned"
+        happened("warm_start", said, crawl=crawl.name, source=other.name)
+
+
+def _parts(found: ActiveCrawl) -> list[Remembers]:
+    """The strategy with all that is in it; some filters learn too."""
+    learners = (found.strategy.whole, found.judge, found.rewards, found.stated, found.looks, *found.hearing)
+    parts = {id(part): part for part in learners}
+    return [part for part in parts.values() if isinstance(part, Remembers)]
+
+
+def _transferable(found: ActiveCrawl) -> list[str]:
+    return [name for part in _parts(found) if isinstance(part, Transfers) for name in part.transferable]

@@ -1,1 +1,0 @@
-"""Messages become columns: every URL is brought into its one form here, and nowhere else."""

@@ -1,0 +1,1 @@
+"""robots.txt and sitemaps: fetched safely, kept, and obeyed."""

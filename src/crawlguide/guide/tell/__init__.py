@@ -1,0 +1,1 @@
+"""How a tell walks: intake, record, discover, lessons for those who learn, ack."""

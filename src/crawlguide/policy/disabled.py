@@ -1,0 +1,25 @@
+"""A rule that the crawl does not want: it keeps everything, and says why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crawlguide.core.tables import Mask
+    from crawlguide.core.types import Ask, Batch
+
+
+@dataclass(frozen=True)
+class Disabled:
+    name: str
+    because: str
+    refusal: str = "pass"
+
+    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
+        return np.ones(len(batch), np.bool_)
+
+    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
+        return self.because

@@ -1,0 +1,71 @@
+"""Which URLs a crawl wants by what they look like: patterns that must or must not be found, and kinds of files."""
+
+from __future__ import annotations
+
+import mimetypes
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from crawlguide.core.patterns import Patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from crawlguide.core.definition import Policy
+    from crawlguide.core.messages import Fetch
+
+LONGEST_EXTENSION = 12
+NO_PATTERNS = Patterns((), "")
+
+
+@dataclass(frozen=True)
+class LinkRules:
+    include: Patterns = NO_PATTERNS
+    exclude: Patterns = NO_PATTERNS
+    extensions: frozenset[str] = field(default_factory=frozenset)  # never wanted, in lower case and without a dot
+
+    def __bool__(self) -> bool:
+        return bool(self.include or self.exclude or self.extensions)
+
+    def why_not(self, url: str) -> str | None:
+        """Why nobody wants a canonical URL; None: it is wanted."""
+        if (found := self.exclude.found(url)) and self.exclude:
+            return f"policy.exclude_patterns holds {self.exclude.texts[found[0]]!r}"
+        if self.include and not self.include.found(url):
+            return "none of policy.include_patterns is found in it"
+        ending = extension(url) if self.extensions else ""
+        return f"files that end in .{ending} are not wanted" if ending in self.extensions else None
+
+
+def link_rules(policy: Policy) -> LinkRules:
+    """Content types that nobody wants are known by the extensions they usually have."""
+    extensions = {one.lower().lstrip(".") for one in policy.deny_extensions}
+    types = [one.lower() for one in policy.deny_content_types]
+    known = {ending[1:] for ending, kind in mimetypes.types_map.items() if types and _among(kind, types)}
+    return LinkRules(
+        Patterns(policy.include_patterns, "policy.include_patterns"),
+        Patterns(policy.exclude_patterns, "policy.exclude_patterns"),
+        frozenset(extensions | known) - {""},
+    )
+
+
+def extension(url: str) -> str:
+    """Of the file that a canonical URL names, in lower case: https://a.org/b/c.PDF?d -> pdf. "": it has none."""
+    name = url.partition("?")[0].rpartition("/")[2]
+    ending = name.rpartition(".")[2].lower() if "." in name else ""
+    return ending if len(ending) <= LONGEST_EXTENSION else ""
+
+
+def follows(policy: Policy, fetch: Fetch) -> bool:
+    """Whether the links of a page may be followed: it speaks a language that is wanted, and is no unwanted file."""
+    spoken = {one.lower().partition("-")[0] for one in policy.languages}
+    if spoken and fetch.language and fetch.language.lower().replace("_", "-").partition("-")[0] not in spoken:
+        return False
+    kind = (fetch.content_type or "").partition(";")[0].strip().lower()
+    return not (kind and _among(kind, [one.lower() for one in policy.deny_content_types]))
+
+
+def _among(kind: str, types: Collection[str]) -> bool:
+    """image/png is one of image/*."""
+    return any(fnmatchcase(kind, one) for one in types)

@@ -1,1 +1,0 @@
-"""Some to values: what is it worth to fetch each candidate?"""

@@ -1,3 +1,0 @@
-"""Predictors made of predictors, and the guard around each: the file's name is the kind that a crawl names."""
-
-ASIDE = ("apart", "breaker", "opinion", "part", "several", "whole")

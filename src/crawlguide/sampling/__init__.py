@@ -1,1 +1,0 @@
-"""Many to some: which candidates are worth a model pass."""

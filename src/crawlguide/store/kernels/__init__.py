@@ -1,1 +1,0 @@
-"""Loops over the columns of a store."""

@@ -1,0 +1,1 @@
+"""What changes a frontier: one file for each move of a URL between its states."""

@@ -1,0 +1,1 @@
+"""What is known, as columns: rows of URLs, hosts, links, leases, politeness queues."""

@@ -1,0 +1,130 @@
+"""Hosts as one crawl knows them: pages, failures, relevance, caps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawlguide.core import urls
+from crawlguide.store.columns import grown
+from crawlguide.store.tables.names import Names
+from crawlguide.store.tables.rows import HOST
+from crawlguide.store.tables.shelves import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.tables import I32, I64, Text
+    from crawlguide.store.tables.pace import Pace
+    from crawlguide.store.tables.shelves import Shelf
+
+
+class CrawlHosts:
+    """One row for each politeness queue in which the crawl knows a URL."""
+
+    def __init__(self, pace: Pace, shelf: Shelf) -> None:
+        self._pace = pace
+        self._shelf = shelf
+        self.rows = np.zeros(0, HOST)
+        self.pace_row: I32 = np.zeros(0, np.int32)  # the same as rows["pace"], in one piece for kernels
+        self.scratch: I32 = np.zeros(0, np.int32)  # zeros, for joins
+        self.names: Text = np.zeros(0, object)
+        self.domain_pages: I64 = np.zeros(0, np.int64)  # fetched well or on their way, per registrable domain
+        self.forgotten_domains: set[int] = set()  # since the last commit
+        self._hosts = Names()
+        self._domains = Names()
+        self._of_domain: dict[int, list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    @property
+    def end(self) -> int:
+        """Every host's row has a smaller number."""
+        return self._hosts.end
+
+    def numbers(self) -> list[int]:
+        """The rows that are in use."""
+        return self._hosts.numbers()
+
+    def find(self, name: str) -> int | None:
+        return self._hosts.find(name)
+
+    def of_domain(self, domain_hash: str) -> list[int]:
+        """The hosts of the domain that a crawler names by its hash."""
+        number = self._domains.find(domain_hash)
+        return [] if number is None else self._of_domain[number]
+
+    def rows_of(self, names: Sequence[str]) -> I32:
+        """The row of each host, new ones added."""
+        known = self._hosts.number_of
+        return np.array([known[name] if name in known else self._add(name) for name in names], np.int32)
+
+    def load(self, rows: np.ndarray[Any, Any], domain_pages: I64) -> None:
+        """Take over hosts as they were written down; their names are on the shelf."""
+        self._fit(len(rows) - 1)
+        self.rows[: len(rows)], self.pace_row[: len(rows)] = rows, rows["pace"]
+        self.domain_pages = grown(self.domain_pages, len(domain_pages), 0)
+        self.domain_pages[: len(domain_pages)] = domain_pages
+        domains = rows["domain"].tolist()
+        for key, kept in self._shelf.items():
+            row, name = int.from_bytes(key, "big"), kept.decode()
+            self._hosts.put(name, row)
+            self.names[row] = name
+            self._join(name, row, domains[row])
+        self._hosts.close_gaps()
+        self._domains.close_gaps()
+
+    def forget(self, row: int) -> None:
+        """No URL of it is known any more. What it is owed in politeness stays with its queue."""
+        name, domain = self.names[row], int(self.rows["domain"][row])
+        self._pace.rows["crawls"][self.pace_row[row]] -= 1
+        self._pace.touched.add(int(self.pace_row[row]))
+        self._hosts.forget(name)
+        self._shelf.delete(key_of(row))
+        self._of_domain[domain].remove(row)
+        if not self._of_domain[domain]:
+            del self._of_domain[domain]
+            self._domains.forget(_domain_hash(name))
+            self.domain_pages[domain] = 0
+            self.forgotten_domains.add(domain)
+        self.names[row], self.rows[row] = "", np.zeros((), HOST)
+
+    def move(self, row: int, queue: int) -> None:
+        """From now on a host has its place in another politeness queue."""
+        self.rows["pace"][row] = self.pace_row[row] = queue
+
+    def leave(self) -> None:
+        """The crawl ends: its queues are known by one crawl less."""
+        for row in self._hosts.number_of.values():
+            self._pace.rows["crawls"][self.pace_row[row]] -= 1
+            self._pace.touched.add(int(self.pace_row[row]))
+
+    def _add(self, name: str) -> int:
+        row = self._hosts.add(name)
+        self._fit(row)
+        self._shelf.put(key_of(row), name.encode())
+        self.names[row], self.rows[row] = name, np.zeros((), HOST)
+        self.rows["withheld"][row] = -np.inf
+        self.rows["pace"][row] = self.pace_row[row] = self._pace.row(name)
+        self._pace.rows["crawls"][self.pace_row[row]] += 1
+        known = self._domains.find(_domain_hash(name))
+        domain = self._domains.add(_domain_hash(name)) if known is None else known
+        self.rows["domain"][row] = domain
+        self._join(name, row, domain)
+        return row
+
+    def _fit(self, row: int) -> None:
+        self.rows, self.names = grown(self.rows, row + 1), grown(self.names, row + 1, "")
+        self.pace_row, self.scratch = grown(self.pace_row, row + 1, 0), grown(self.scratch, row + 1, 0)
+
+    def _join(self, name: str, row: int, domain: int) -> None:
+        """A host is one of its registrable domain's."""
+        self._domains.put(_domain_hash(name), domain)
+        self._of_domain.setdefault(domain, []).append(row)
+        self.domain_pages = grown(self.domain_pages, domain + 1, 0)
+
+
+def _domain_hash(name: str) -> str:
+    return urls.domain_hash(urls.domain_of(name))

@@ -1,0 +1,120 @@
+"""Who may fetch what until when."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from crawlguide.store.tables.shelves import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from crawlguide.store.tables.shelves import Shelf
+
+
+@dataclass(frozen=True, eq=False)
+class Lease:
+    """What one answer granted: some rows, to one crawler, for one request."""
+
+    crawler_id: str
+    request_id: str | None
+    expires: float
+    rows: Mapping[int, float]  # and when each may start
+    strict: bool = False
+
+    @property
+    def holder(self) -> tuple[str, str | None]:
+        return self.crawler_id, self.request_id
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Lease)
+
+
+class Leases:
+    """Leases by row, by crawler and by their end; each step costs what it touches."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.by_row: dict[int, Lease] = {}
+        self._shelf = shelf
+        self._by_crawler: dict[str, dict[Lease, None]] = {}
+        self._ends: list[tuple[float, int, Lease]] = []
+        self._next = 0
+        self._held: Counter[str] = Counter()  # rows, by crawler
+
+    def __len__(self) -> int:
+        return len(self.by_row)
+
+    def add(self, lease: Lease) -> None:
+        self._shelf.put(key_of(self._next, 8), _encoder.encode(lease))
+        self._hold(self._next, lease, lease.rows)
+
+    def load(self, is_leased: Callable[[int], bool]) -> None:
+        """Take over leases as they were written down; of two for one row the newer one holds."""
+        for key, kept in self._shelf.items():
+            lease = _decoder.decode(kept)
+            self._hold(int.from_bytes(key, "big"), lease, [row for row in lease.rows if is_leased(row)])
+
+    def _hold(self, number: int, lease: Lease, rows: Collection[int]) -> None:
+        self.end(rows)
+        self.by_row.update(dict.fromkeys(rows, lease))
+        self._held[lease.crawler_id] += len(rows)
+        self._by_crawler.setdefault(lease.crawler_id, {})[lease] = None
+        heapq.heappush(self._ends, (lease.expires, number, lease))
+        self._next = number + 1
+
+    def end(self, rows: Iterable[int]) -> list[int]:
+        """End the leases of these rows; returns those that had one."""
+        ended = {row: lease for row in rows if (lease := self.by_row.pop(row, None))}
+        for lease in ended.values():
+            self._left(lease, 1)
+        return list(ended)
+
+    def expired(self, at: float) -> list[int]:
+        """End every lease whose time is over; returns its rows."""
+        rows: list[int] = []
+        while self._ends and self._ends[0][0] <= at:
+            rows += self._ended(self._pop())
+        return rows
+
+    def held_by(self, crawler_id: str) -> list[int]:
+        """End everything a crawler holds; returns its rows."""
+        return [row for lease in self._by_crawler.pop(crawler_id, {}) for row in self._ended(lease)]
+
+    def count(self, crawler_id: str) -> int:
+        """How many rows a crawler holds."""
+        return self._held[crawler_id]
+
+    def next_end(self) -> float | None:
+        while self._ends and not any(self.by_row.get(row) is self._ends[0][2] for row in self._ends[0][2].rows):
+            self._pop()
+        return self._ends[0][0] if self._ends else None
+
+    def _ended(self, lease: Lease) -> list[int]:
+        mine = [row for row in lease.rows if self.by_row.get(row) is lease]
+        for row in mine:
+            del self.by_row[row]
+        self._left(lease, len(mine))
+        return mine
+
+    def _left(self, lease: Lease, rows: int) -> None:
+        self._held[lease.crawler_id] -= rows
+        if not self._held[lease.crawler_id]:
+            del self._held[lease.crawler_id]
+
+    def _pop(self) -> Lease:
+        """The lease that ends first is no longer kept."""
+        _, number, lease = heapq.heappop(self._ends)
+        self._shelf.delete(key_of(number, 8))
+        held = self._by_crawler.get(lease.crawler_id)
+        if held is not None:
+            held.pop(lease, None)
+            if not held:
+                del self._by_crawler[lease.crawler_id]
+        return lease

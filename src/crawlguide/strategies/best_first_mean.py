@@ -1,0 +1,42 @@
+"""x"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.definition import CLASSIC, Fixed
+from crawlguide.strategies.shared.composition import Composition, Top
+from crawlguide.strategies.shared.draws import TIE, drawn_once
+
+if TYPE_CHECKING:
+    from crawlguide.core.definition import Goal
+    from crawlguide.core.protocols import Strategy
+    from crawlguide.core.tables import F64
+    from crawlguide.core.types import Batch
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Of equals a random one goes first."""
+
+    seed: int = 0
+    version: str = "parent-mean-1"
+
+    def predict(self, batch: Batch) -> F64:
+        tie = drawn_once(batch.id, self.seed)
+        value: F64 = batch.parent_sum / np.maximum(batch.parents, 1.0) * (1.0 - TIE) + TIE * tie
+        return value
+
+
+# Links of relevant pages first: the mean relevance of all pages that link here.
+
+
+class Options(Fixed, frozen=True):
+    kind: str = "best-first-mean"
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+    return Composition(Top(), Mean(seed), CLASSIC)

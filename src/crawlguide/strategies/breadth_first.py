@@ -1,0 +1,39 @@
+"""x"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.definition import CLASSIC, Fixed
+from crawlguide.strategies.shared.composition import Composition, Top
+
+if TYPE_CHECKING:
+    from crawlguide.core.definition import Goal
+    from crawlguide.core.protocols import Strategy
+    from crawlguide.core.tables import F64
+    from crawlguide.core.types import Batch
+
+
+@dataclass(frozen=True)
+class First:
+    """Earlier is better: 1 / (1 + n) for the n-th URL discovered."""
+
+    version: str = "first-1"
+
+    def predict(self, batch: Batch) -> F64:
+        value: F64 = np.reciprocal(1.0 + batch.sequence)
+        return value
+
+
+# First discovered, first fetched: a plain queue.
+
+
+class Options(Fixed, frozen=True):
+    kind: str = "breadth-first"
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+    return Composition(Top(), First(), CLASSIC)

@@ -1,0 +1,39 @@
+"""x"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.definition import CLASSIC, Fixed
+from crawlguide.strategies.shared.composition import Composition, Top
+
+if TYPE_CHECKING:
+    from crawlguide.core.definition import Goal
+    from crawlguide.core.protocols import Strategy
+    from crawlguide.core.tables import F64
+    from crawlguide.core.types import Batch
+
+
+@dataclass(frozen=True)
+class Last:
+    """Later is better: 1 − 1 / (1 + n); distinct for the first 90 million."""
+
+    version: str = "last-1"
+
+    def predict(self, batch: Batch) -> F64:
+        value: F64 = 1.0 - np.reciprocal(1.0 + batch.sequence)
+        return value
+
+
+# Last discovered, first fetched: a plain stack.
+
+
+class Options(Fixed, frozen=True):
+    kind: str = "depth-first"
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+    return Composition(Top(), Last(), CLASSIC)

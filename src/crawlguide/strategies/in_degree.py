@@ -1,0 +1,38 @@
+"""The most linked first: how many of the fetched pages lead here, n / (n + 10); of equals a random one goes first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crawlguide.core.definition import CLASSIC, Fixed
+from crawlguide.strategies.shared.composition import Composition, Top
+from crawlguide.strategies.shared.draws import TIE, drawn_once
+
+if TYPE_CHECKING:
+    from crawlguide.core.definition import Goal
+    from crawlguide.core.protocols import Strategy
+    from crawlguide.core.tables import F64
+    from crawlguide.core.types import Batch
+
+
+@dataclass(frozen=True)
+class InDegree:
+    seed: int = 0
+    version: str = "in-degree-1"
+
+    def predict(self, batch: Batch) -> F64:
+        tie = drawn_once(batch.id, self.seed)
+        value: F64 = (batch.parents + TIE * tie) / (batch.parents + 10.0)
+        return value
+
+
+# The most linked first.
+
+
+class Options(Fixed, frozen=True):
+    kind: str = "in-degree"
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+    return Composition(Top(), InDegree(seed), CLASSIC)

@@ -1,0 +1,1 @@
+"""What several strategies use: reproducible draws, record tables, the plain sampler."""

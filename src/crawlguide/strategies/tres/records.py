@@ -1,0 +1,105 @@
+"""What is kept: URLs, the tree's nodes and leaves and what they saw, domains, transitions and the network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    pass
+
+FEATURES = (
+    "depth",
+    "domain_relevance",
+    "domain_count",
+    "domain_failure_rate",
+    "parent_score",
+    "anchor_similarity",
+    "sibling_score",
+    "path_depth",
+    "has_query",
+    "domain_weight",
+    "round_discovered",
+)
+X = len(FEATURES)
+HIDDEN = (30, 15)
+WEIGHTS = X * HIDDEN[0] + HIDDEN[0] + HIDDEN[0] * HIDDEN[1] + HIDDEN[1] + HIDDEN[1] + 1
+
+ROOM = 4_096  # URLs that a leaf holds; of more it holds an even sample
+SEEN = 128  # newest experiences by which a leaf is split
+MOST_LEAVES = 1_024  # so that an ask costs no more, however long a crawl
+MOST_LINKS = 1 << 19
+GONE = 1 << 16  # URLs given out or fetched, of which features and reward are still known
+NEXT = 8  # links of a page that stand for all that can be done next
+
+PATIENCE = 8  # misses until a URL is taken for gone
+WELCOMED = 8  # URLs that an ask takes back into the leaves
+
+FREE, WAITING, GIVEN, DONE = 0, 1, 2, 3
+
+LINK = np.dtype(
+    [
+        ("id", np.uint64),
+        ("reward", np.float32),  # once it is done
+        ("depth", np.float32),  # links from a seed
+        ("x", np.float32, X),
+        ("state", np.uint8),
+        ("missed", np.uint8),  # times in a row that it was drawn and could not be had
+    ],
+    align=True,
+)
+
+NODE = np.dtype(  # a leaf has no feature: -1
+    [
+        ("feature", np.int32),
+        ("threshold", np.float32),  # what is at most that goes left
+        ("left", np.int32),
+        ("right", np.int32),
+        ("leaf", np.int32),
+    ],
+    align=True,
+)
+
+LEAF = np.dtype(
+    [
+        ("node", np.int32),
+        ("depth", np.int32),
+        ("waiting", np.int32),  # URLs in its room
+        ("offered", np.int64),  # URLs that ever came
+        ("heard", np.int64),  # experiences
+        ("total", np.float64),  # of their rewards
+    ],
+    align=True,
+)
+
+SAMPLE = np.dtype([("reward", np.float32), ("x", np.float32, X)], align=True)
+
+DOMAIN = np.dtype([("key", np.uint64), ("fetched", np.float64), ("failed", np.float64), ("score", np.float64)])
+
+TRANSITION = np.dtype(
+    [
+        ("reward", np.float32),
+        ("ways", np.int32),  # how many next links are kept
+        ("x", np.float32, X),
+        ("next", np.float32, (NEXT, X)),
+    ],
+    align=True,
+)
+
+ONLINE, TARGET, MEAN, SQUARE = 0, 1, 2, 3
+NETWORK = np.dtype([("weights", np.float32, WEIGHTS)])
+
+CRAWL = np.dtype(
+    [
+        ("draws", np.int64),  # how often chance was asked
+        ("transitions", np.int64),
+        ("trained", np.int64),  # steps of Adam
+        ("taught", np.int64),  # 1: the network came trained
+        ("gone", np.int64),  # URLs ever given out
+        ("largest", np.float64),  # priority of a transition so far
+        ("reward", np.float64),  # of all transitions
+        ("limits", np.float64, 3),  # domain_max_pages, slow_domain_ms, unreliable_threshold as they are now
+    ],
+    align=True,
+)

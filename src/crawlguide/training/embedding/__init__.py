@@ -1,1 +1,0 @@
-"""Distils a sentence encoder into a table of word pieces (docs/embedding.md)."""
