@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 def modules() -> list[str]:
     """Those in which kernels stand; to import them compiles them."""
     files = [path for path in sorted(SOURCE.rglob("*.py")) if "\n@kernel(" in path.read_text()]
-    return [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in files]
+    return [".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__") for path in files]
 
 
 if __name__ == "__main__":

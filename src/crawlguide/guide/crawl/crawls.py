@@ -125,7 +125,7 @@ class Crawls:
             return "waiting" if leased else "finished"
         if wait is None:
             return "exhausted"
-        return "activate" if wait == 0 else "waiting"
+        return "running" if wait == 0 else "waiting"
 
     async def pages_left(self, crawl: Crawl, found: ActiveCrawl) -> int | None:
         """How many more pages may be given out; None without a limit. What is on its way counts as fetched."""

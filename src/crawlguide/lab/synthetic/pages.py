@@ -26,7 +26,7 @@ _WORDS = list(TOPICS.values())
 
 def page_text(topic: int, *names: object) -> str:
     """Some sentences about a topic, or about nothing in particular where it is -1."""
-    chance = stream("page_text", *names)
+    chance = stream("text", *names)
     other = chance.randrange(len(_WORDS))
     return " ".join(_sentence(topic, other, chance) for _ in range(chance.randint(*SENTENCES)))
 

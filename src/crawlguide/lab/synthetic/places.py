@@ -30,7 +30,7 @@ def sitemap_text(base: str, path: str, urls: Sequence[str]) -> str | None:
     """`/sitemap.xml`, an index, or one of the parts it names, such as `/sitemap-2.xml`; None if it has no such part."""
     parts = range(1, -(-len(urls) // SITEMAP_PAGES) + 1)
     if path == "/sitemap.xml":
-        return _document("sitemapindex", "sitemap_text", [f"{base}/sitemap-{part}.xml" for part in parts])
+        return _document("sitemapindex", "sitemap", [f"{base}/sitemap-{part}.xml" for part in parts])
     number = path.removeprefix("/sitemap-").removesuffix(".xml")
     if not number.isdecimal() or int(number) not in parts:
         return None
