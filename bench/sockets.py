@@ -201,7 +201,7 @@ def filling() -> Iterator[SeedsMessage]:
     chance = np.random.default_rng(0)
     for first in range(0, URLS, FILLED_AT_ONCE):
         found = waiting(first, FILLED_AT_ONCE, HOSTS, chance)
-        pairs = zip(found.url.tolist(), found.given.tolist(), strict=True)
+        pairs = zip(found.url.tolist(), found.manual_priority.tolist(), strict=True)
         yield SeedsMessage([SeedMessage(url, priority) for url, priority in pairs])
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
     from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F64, I64, U64
-    from crawlguide.core.types import Batch, Lesson
+    from crawlguide.core.types import Ask, Batch, Lesson
 
 PLUG = "tests.tally"
 HOST = np.dtype([("name", "S32"), ("given", "<i4"), ("pages", "<i4"), ("paid", "<f8")])
@@ -51,7 +51,7 @@ class Tally:
         luck: F64 = mean[batch.host] * 0.5 + chance[(batch.id % np.uint64(1_000)).astype(np.int64)] * 0.5
         return luck
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         self._add("given", batch.hosts.name[batch.host], np.ones(len(batch)))
 
     def learn(self, lesson: Lesson) -> U64 | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crawlguide.core.tables import F64, U64
-    from crawlguide.core.types import Batch, Lesson
+    from crawlguide.core.types import Ask, Batch, Lesson
 
 A = "https://a.org/"
 PLUG = "acme_listener"
@@ -39,7 +39,7 @@ class Listener:
     def predict(self, batch: Batch) -> F64:
         return np.array([float(one in self.liked) for one in batch.id.tolist()])
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         self.batches.append(batch)
 
     def learn(self, lesson: Lesson) -> U64 | None:

@@ -35,7 +35,7 @@ class Web:
         self.files: dict[str, Answer] = {}
         self.asked: list[tuple[str, str]] = []
 
-    async def get(self, url: str, agent: str, most_bytes: int) -> Answer:  # noqa: ARG002 - as a fetcher is called
+    async def get(self, url: str, agent: str, most_bytes: int) -> Answer:
         self.asked.append((url, agent))
         return self.files.get(url, Answer(problem="nobody answers"))
 

@@ -83,7 +83,7 @@ MANY = 256
 
 
 def test_the_functions_fit_the_records_of_the_store() -> None:
-    """Also where no Redis is: records change, and this is the only one to notice."""
+    """Draw where no Redis is: records change, and this is the only one to notice."""
     assert not re.search(r"@[A-Z]+@", source())
 
 

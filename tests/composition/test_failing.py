@@ -116,7 +116,7 @@ def test_one_that_is_broken_is_tried_now_and_then(guide: Guide, clock: ManualClo
     assert degraded(ask(guide))[0] == HEURISTIC
 
 
-@pytest.mark.parametrize("part", ["predict", "explore", "also", "drawn"])
+@pytest.mark.parametrize("part", ["predict", "exploration_bonus", "draw", "draw_bonus"])
 def test_the_default_degrades_too(guide: Guide, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     defined(guide, {"kind": "layered"}, *TWO)
     tell(guide, fetched(A + "1", A + "2", relevance=1.0))
@@ -131,7 +131,9 @@ def _raising(*_: Any) -> Any:
     raise ZeroDivisionError
 
 
-@pytest.mark.parametrize(("part", "nonsense"), [("also", 7), ("drawn", "x"), ("explore", [1.0]), ("learn", "x")])
+@pytest.mark.parametrize(
+    ("part", "nonsense"), [("draw", 7), ("draw_bonus", "x"), ("exploration_bonus", [1.0]), ("learn", "x")]
+)
 def test_nonsense_of_any_kind_is_replaced(
     guide: Guide, monkeypatch: pytest.MonkeyPatch, part: str, nonsense: Any
 ) -> None:
@@ -159,7 +161,7 @@ def test_a_sampler_that_fails_is_replaced(guide: Guide, monkeypatch: pytest.Monk
 
 def test_who_cannot_explain_or_count_may_still_judge(guide: Guide, monkeypatch: pytest.MonkeyPatch) -> None:
     defined(guide, {"kind": "layered"}, *TWO)
-    monkeypatch.setattr(Layered, "because", _raising)
+    monkeypatch.setattr(Layered, "explain", _raising)
     monkeypatch.setattr(Layered, "stats", _raising)
     assert "layered raised ZeroDivisionError when asked why" in guide.explain("default", A + "0.1")["words"]
     assert guide.stats("default")["crawls"]["default"]["learner"] == {}

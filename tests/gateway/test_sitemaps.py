@@ -37,7 +37,7 @@ class Web:
         self.files: dict[str, Answer] = {}
         self.asked: list[str] = []
 
-    async def get(self, url: str, agent: str, most_bytes: int) -> Answer:  # noqa: ARG002 - as a fetcher is called
+    async def get(self, url: str, agent: str, most_bytes: int) -> Answer:
         self.asked.append(url)
         found = self.files.get(url, Answer(404))
         return Answer(found.status, found.body[:most_bytes], cut=len(found.body) > most_bytes)

@@ -26,7 +26,14 @@ def ids(*found: str) -> U64:
 def links(*found: str, parent: int | Sequence[int] = -1, **columns: Any) -> Links:
     """Links to the given URLs; other columns by name, one value for all or one each."""
     count = len(found)
-    given = {"anchor": "", "position": 0, "given": np.nan, "max_depth": -1, "metadata": None, "reason": None} | columns
+    given = {
+        "anchor": "",
+        "position": 0,
+        "manual_priority": np.nan,
+        "max_depth": -1,
+        "metadata": None,
+        "reason": None,
+    } | columns
     column = {name: _spread(value, count) for name, value in given.items()}
     return Links(
         parent=np.array(_spread(parent, count), np.int64),
@@ -35,7 +42,7 @@ def links(*found: str, parent: int | Sequence[int] = -1, **columns: Any) -> Link
         host=texts(urls.queue(url) for url in found),
         anchor=texts(column["anchor"]),
         position=np.array(column["position"], np.int32),
-        given=np.array(column["given"], np.float64),
+        manual_priority=np.array(column["manual_priority"], np.float64),
         max_depth=np.array(column["max_depth"], np.int32),
         metadata=texts(column["metadata"]),
         reason=texts(column["reason"]),

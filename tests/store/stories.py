@@ -29,7 +29,7 @@ distinct_urls = st.lists(st.sampled_from(URLS), min_size=1, max_size=6, unique=T
 shares = st.sampled_from([0.0, 0.2, 0.5, 0.9])
 link_facts = st.fixed_dictionaries(
     {
-        "given": st.sampled_from([NAN, NAN, 0.1, 0.9]),
+        "manual_priority": st.sampled_from([NAN, NAN, 0.1, 0.9]),
         "max_depth": st.sampled_from([-1, -1, 0, 1, 2]),
         "metadata": st.sampled_from([None, None, b'{"n":1}', b'{"n":2}']),
         "reason": st.sampled_from([None, None, None, "scope", "risk"]),

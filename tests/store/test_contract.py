@@ -177,24 +177,24 @@ async def test_depth_is_the_shortest_way_from_a_seed(store: Store) -> None:
 
 
 async def test_gather_gives_the_best_first_across_hosts(store: Store) -> None:
-    await store.discover(CRAWL, links(A, B, X, Y, given=[0.2, 0.9, 0.5, 0.7]), None, 0.0)
+    await store.discover(CRAWL, links(A, B, X, Y, manual_priority=[0.2, 0.9, 0.5, 0.7]), None, 0.0)
     assert await gathered(store) == [B, Y, X, A]
 
 
 async def test_equals_come_in_the_order_of_their_discovery(store: Store) -> None:
     found = [f"https://h{n % 3}.org/{n}" for n in range(20)]
-    await store.discover(CRAWL, links(*found, given=0.5), None, 0.0)
+    await store.discover(CRAWL, links(*found, manual_priority=0.5), None, 0.0)
     assert await gathered(store) == found
 
 
 async def test_gather_gives_no_more_than_asked_and_no_more_than_so_many_of_a_host(store: Store) -> None:
-    await store.discover(CRAWL, links(A, B, C, X, Y, given=[0.9, 0.8, 0.7, 0.2, 0.1]), None, 0.0)
+    await store.discover(CRAWL, links(A, B, C, X, Y, manual_priority=[0.9, 0.8, 0.7, 0.2, 0.1]), None, 0.0)
     assert await gathered(store, limit=2) == [A, B]
     assert await gathered(store, per_host=1) == [A, X, Y]
 
 
 async def test_rank_moves_a_waiting_url_up_and_down(store: Store) -> None:
-    await store.discover(CRAWL, links(A, B, X, given=[0.3, 0.2, 0.1]), None, 0.0)
+    await store.discover(CRAWL, links(A, B, X, manual_priority=[0.3, 0.2, 0.1]), None, 0.0)
     await store.rank(CRAWL, ids(X, A), np.array([0.9, 0.0]))
     assert await gathered(store) == [X, B, A]
 
@@ -207,7 +207,7 @@ async def test_rank_leaves_urls_alone_that_do_not_wait(store: Store) -> None:
 
 
 async def test_a_focus_is_gathered_whatever_its_rank(store: Store) -> None:
-    await store.discover(CRAWL, links(A, B, X, given=[0.9, 0.8, 0.1]), None, 0.0)
+    await store.discover(CRAWL, links(A, B, X, manual_priority=[0.9, 0.8, 0.1]), None, 0.0)
     wanted = ask(focus=frozenset({"x.org"}))
     assert X in listed(await store.gather(CRAWL, wanted, 1, 5.0, 10))
 
@@ -216,7 +216,7 @@ async def test_the_order_holds_against_a_plain_sort_for_thousands_of_urls(store:
     chance = np.random.default_rng(7)
     found = [f"https://h{n % 41}.org/{n}" for n in range(4_000)]
     priority = chance.random(4_000)
-    await store.discover(CRAWL, links(*found, given=priority), None, 0.0)
+    await store.discover(CRAWL, links(*found, manual_priority=priority), None, 0.0)
     moved = chance.permutation(4_000)[:1_500]
     priority[moved] = chance.random(1_500)
     await store.rank(CRAWL, ids(*[found[n] for n in moved]), priority[moved])
@@ -382,7 +382,7 @@ async def test_a_slot_beyond_the_horizon_is_deferred_and_takes_nothing(store: St
 
 
 async def test_a_host_that_must_wait_is_not_gathered_until_it_may(store: Store) -> None:
-    await store.discover(CRAWL, links(A, B, X, given=[0.9, 0.8, 0.1]), None, 0.0)
+    await store.discover(CRAWL, links(A, B, X, manual_priority=[0.9, 0.8, 0.1]), None, 0.0)
     await leased(store, A, delay_s=60.0)
     assert await gathered(store, at=1.0) == [X]
     assert await gathered(store, at=56.0) == [B, X]
@@ -573,10 +573,10 @@ async def test_scan_sees_every_url_once_page_by_page(store: Store) -> None:
 
 async def test_a_priority_set_by_hand_is_shown_and_can_be_lifted(store: Store) -> None:
     await store.discover(CRAWL, links(A, B), None, 0.0)
-    await store.give(CRAWL, ids(A, C), np.array([0.7, 0.9]))
-    assert (await store.look(CRAWL, ids(A, B))).given.tolist() == pytest.approx([0.7, np.nan], nan_ok=True)
-    await store.give(CRAWL, ids(A), np.array([np.nan]))
-    assert np.isnan((await store.look(CRAWL, ids(A))).given).all()
+    await store.set_priority(CRAWL, ids(A, C), np.array([0.7, 0.9]))
+    assert (await store.look(CRAWL, ids(A, B))).manual_priority.tolist() == pytest.approx([0.7, np.nan], nan_ok=True)
+    await store.set_priority(CRAWL, ids(A), np.array([np.nan]))
+    assert np.isnan((await store.look(CRAWL, ids(A))).manual_priority).all()
     assert (await store.stats(CRAWL))["discovered"] == 2
 
 

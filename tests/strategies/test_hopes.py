@@ -87,7 +87,7 @@ def wished(urls: list[str], dry: int, *without: str) -> list[float]:
     found.learn(told(fetched(DIGGING, *good, *bad, *urls, relevance=1.0)))
     found.learn(told(*(fetched(url, relevance=1.0) for url in good)))
     found.learn(told(*(fetched(url, relevance=0.0) for url in bad)))
-    return [float(one) for one in found.explore(batch(urls))]
+    return [float(one) for one in found.exploration_bonus(batch(urls))]
 
 
 def test_more_is_hoped_for_when_the_crawl_pays_less_than_at_its_best() -> None:

@@ -114,7 +114,7 @@ def test_it_says_in_words_what_its_opinion_rests_on() -> None:
         guide.seed("default", [HOME])
         fetches = crawled(guide, web(), 40)
         waiting = next(url for url in web() if "/birds/" in url and url not in fetches)
-        said = learner_of(guide).because(batch([waiting]))
+        said = learner_of(guide).explain(batch([waiting]))
         assert 1 <= len(said) <= 3
         assert any("birds" in one or "paid" in one or "goal" in one for one in said)
 
@@ -124,7 +124,7 @@ def test_without_a_goal_nothing_is_said_of_it() -> None:
         guide.seed("default", [HOME])
         crawled(guide, web(), 20)
         found = learner_of(guide)
-        said = [one for url in web() for one in found.because(batch([url]))]
+        said = [one for url in web() for one in found.explain(batch([url]))]
     assert any("paid" in one for one in said)
     assert not any("goal" in one or "topic" in one for one in said)
 

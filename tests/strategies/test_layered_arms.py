@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def test_draws_are_the_same_for_the_same_seed_and_others_for_another() -> None:
         found = learner(seed=seed)
         found.learn(seeds(*(f"https://h{number}.org/" for number in range(40))))
         found.learn(told(fetched("https://h0.org/", A + "x", A + "y", relevance=0.0)))
-        asked.append([(sorted(one.hosts), one.ids.tolist()) for one in (found.also(question(), 20) for _ in range(5))])
+        asked.append([(sorted(one.hosts), one.ids.tolist()) for one in (found.draw(question(), 20) for _ in range(5))])
     assert asked[0] == asked[1] != asked[2]
     assert asked[0][0] != asked[0][1]  # the counter goes on
 
@@ -93,17 +94,18 @@ def test_draws_are_the_same_for_the_same_seed_and_others_for_another() -> None:
 def test_who_is_drawn_stands_first() -> None:
     found, many = learner(), [f"https://h{number}.org/" for number in range(40)]
     found.learn(seeds(*many))
-    assert not found.also(question(), 40).hosts  # nothing was fetched yet to draw by
+    assert not found.draw(question(), 40).hosts  # nothing was fetched yet to draw by
     found.learn(told(fetched("https://h0.org/", relevance=0.0)))
-    also = found.also(question(), 100)
+    draw = found.draw(question(), 100)
     rows = batch(many)
-    mark = found.drawn(rows)
+    mark = found.draw_bonus(rows, replace(question(), draw=draw))
     assert 0 < mark.sum() <= 40
-    assert {url.split("/")[2] for url, one in zip(many, mark, strict=True) if one} == also.hosts
+    assert {url.split("/")[2] for url, one in zip(many, mark, strict=True) if one} == draw.hosts
     none = learner("", "draws")
     none.learn(seeds(*many))
-    assert not none.also(question(), 40).hosts
-    assert not none.drawn(rows).any()
+    none_drawn = none.draw(question(), 40)
+    assert not none_drawn.hosts
+    assert not none.draw_bonus(rows, replace(question(), draw=none_drawn)).any()
 
 
 # memory
@@ -149,11 +151,11 @@ def test_a_long_crawl_in_little_memory_stays_in_its_senses() -> None:
         found.learn(told(fetched(f"{A}{number}", *links, relevance=number % 2)))
         rows = batch(links[:20])
         assert np.isfinite(found.predict(rows)).all()
-        assert np.isfinite(found.explore(rows)).all()
+        assert np.isfinite(found.exploration_bonus(rows)).all()
         assert 0 < page(found, f"{A}{number}")["found"] <= len(links)
         assert (found.memory.find(ids(*links)) >= 0).all()
         assert found.stats()["urls"] <= 10_000
-        found.also(question(), 10)
+        found.draw(question(), 10)
     assert found.memory.links.used <= 10_000
     assert np.isfinite(found.memory.hub.rows["weight"]).all()
 

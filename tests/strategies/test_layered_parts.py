@@ -15,7 +15,7 @@ from crawlguide.strategies.layered.model import FIRST_SQUARE
 from crawlguide.strategies.layered.records import DONE, VISITED, WAITING
 from tests.strategies.alone import A, column, learner, link, linked, page, place
 from tests.strategies.lessons import ids, seeds, told
-from tests.support import batch, fetched
+from tests.support import batch, fetched, question
 
 PAGES = tuple(f"{A}page/{number}" for number in range(4))
 MEMORY = tuning.CHOSEN["memory"]
@@ -85,7 +85,7 @@ def test_what_is_under_way_counts_against_its_place_until_it_is_told() -> None:
     found.learn(seeds(*many))
     found.learn(told(fetched(many[0], relevance=1.0)))
     before = column(found, many[5], "place")
-    found.given(batch(many[1:4]))
+    found.assigned(batch(many[1:4]), question())
     assert place(found, many[5])["pending"] == 3
     assert column(found, many[5], "place") < before
     found.learn(told(*({"url": url, "error": "released"} for url in many[1:4])))
@@ -98,7 +98,7 @@ def test_what_is_under_way_counts_against_its_place_until_it_is_told() -> None:
 def test_who_fails_is_learned_although_nobody_says_what_it_is_worth() -> None:
     found = learner()
     found.learn(seeds(*PAGES))
-    found.given(batch(PAGES[:2]))
+    found.assigned(batch(PAGES[:2]), question())
     found.learn(told({"url": PAGES[0], "error": "timeout"}, {"url": PAGES[1], "status": 404}))
     host = place(found, PAGES[2])
     assert (host["fetched"], host["alive"], host["pending"]) == (2, 0, 0)
@@ -135,7 +135,7 @@ def test_links_of_a_page_that_nobody_has_judged_yet_are_no_seeds() -> None:
     found, seed, other = learner(), "https://seed.example/", "https://other.example/"
     found.learn(seeds(A, seed))
     found.learn(told(fetched(A, other)))
-    wished = found.explore(batch([seed, other])) + found.predict(batch([seed, other]))
+    wished = found.exploration_bonus(batch([seed, other])) + found.predict(batch([seed, other]))
     assert wished[0] >= tuning.CHOSEN["seed"] > wished[1]
 
 
@@ -154,7 +154,7 @@ def test_what_failed_may_pay_at_another_time() -> None:
 def test_a_page_that_nobody_judged_teaches_nothing_until_somebody_does() -> None:
     found = learner()
     found.learn(seeds(*PAGES))
-    found.given(batch(PAGES[:1]))
+    found.assigned(batch(PAGES[:1]), question())
     found.learn(told(fetched(PAGES[0], A + "x")))
     assert link(found, PAGES[0])["state"] == VISITED
     assert (place(found, PAGES[0])["fetched"], place(found, PAGES[0])["pending"]) == (0, 0)
@@ -218,11 +218,11 @@ def test_hubs_are_learned_by_place() -> None:
     for number in range(10):
         links = [f"https://h{number}.org/{link}" for link in range(50)]
         found.learn(told(fetched(rich[number], *links, relevance=0.0), fetched(poor[number], relevance=0.0)))
-    hub, leaf = found.explore(batch([rich[11], poor[11]]))
+    hub, leaf = found.exploration_bonus(batch([rich[11], poor[11]]))
     assert hub > leaf
     without = learner("", "exploration")
     without.learn(seeds(*rich))
-    assert without.explore(batch(rich[:2])).tolist() == [0.0, 0.0]
+    assert without.exploration_bonus(batch(rich[:2])).tolist() == [0.0, 0.0]
 
 
 def leading(hits: int, *without: str) -> float:
@@ -235,7 +235,7 @@ def leading(hits: int, *without: str) -> float:
     for number in range(8):
         links = [f"https://h{number}.org/{link}" for link in range(50)]
         found.learn(told(fetched(folders[number], *links, relevance=0.0), fetched(pages[number], relevance=0.0)))
-    folder, page = found.explore(batch([folders[8], pages[8]]))
+    folder, page = found.exploration_bonus(batch([folders[8], pages[8]]))
     return float(folder - page)
 
 
@@ -247,7 +247,7 @@ def test_pages_that_lead_on_are_worth_something_until_something_else_is() -> Non
 def test_a_link_nobody_heard_of_has_the_chance_of_any_page() -> None:
     found = learner()
     assert found.predict(batch([A])) == pytest.approx([0.05])
-    assert found.because(batch([A])) == ["nothing was learned of it yet"]
+    assert found.explain(batch([A])) == ["nothing was learned of it yet"]
 
 
 # parts that can be left out

@@ -150,8 +150,8 @@ def test_records_of_another_version_are_forgotten_together_and_weights_stay(shee
         learner.learn(lessons.told(*({"url": h, "status": 200, "relevance": 1.0, "outlinks": links} for h in HOSTS)))
         found = batch([f"{HOSTS[0]}1", f"{HOSTS[1]}2"])
         assert np.isfinite(learner.predict(found)).all()
-        learner.also(question(), 10)
-        learner.given(found)
+        learner.draw(question(), 10)
+        learner.assigned(found, question())
         learner.learn(lessons.told({"url": f"{HOSTS[0]}1", "status": 200, "relevance": 0.0}))
 
 

@@ -33,7 +33,7 @@ def rows(*pages: str) -> Batch:
 
 def said(found: Layered, *pages: str) -> F64:
     look = rows(*pages)
-    return np.concatenate([found.predict(look), found.explore(look)])
+    return np.concatenate([found.predict(look), found.exploration_bonus(look)])
 
 
 def anew(found: Layered, *pages: str) -> F64:
@@ -45,7 +45,7 @@ def changed(found: Layered) -> bool:
     """Whether links are judged otherwise than before; whatever is the case, what is said must be what holds."""
     before = said(found, *PAGES[20:])
     yield_of_domain = {int(urls.domain_hash("a.org"), 16): (50.0, 49.0)}
-    found.also(question(yields=yield_of_domain), 0)
+    found.draw(question(yields=yield_of_domain), 0)
     after = said(found, *PAGES[20:])
     assert np.array_equal(after, anew(found, *PAGES[20:]))
     return not np.array_equal(before, after)
@@ -78,7 +78,7 @@ def test_what_was_said_holds_until_a_page_is_told_or_given_out_or_a_yield_is_nam
         after = said(found, *PAGES[20:])
         assert not np.array_equal(before, after)
         assert np.array_equal(after, anew(found, *PAGES[20:]))
-        found.given(rows(PAGES[10 + number]))
+        found.assigned(rows(PAGES[10 + number]), question())
         later = said(found, *PAGES[20:])
         assert not np.array_equal(after, later)
         assert np.array_equal(later, anew(found, *PAGES[20:]))
@@ -91,7 +91,7 @@ def test_what_crawlers_tell_of_a_url_counts_at_once() -> None:
     fetches, waiting = ids(*PAGES[:4]).tolist(), ids(PAGES[30])[0]
     for number, page in enumerate(fetches):
         before = said(found, *PAGES[20:])
-        found.also(question(external={page: {"rank": number % 2}, int(waiting): {"rank": 5.0 - number}}), 0)
+        found.draw(question(external={page: {"rank": number % 2}, int(waiting): {"rank": 5.0 - number}}), 0)
         after = said(found, *PAGES[20:])
         assert np.array_equal(after, anew(found, *PAGES[20:]))
         moved.append(not np.array_equal(before, after))

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I64, U64, Mask
     from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import (
-        Also,
         Ask,
         Batch,
         Crawl,
         Discovery,
+        Draw,
         Fetches,
         Grants,
         Hosts,
@@ -61,7 +61,7 @@ class Learner(Predictor, Protocol):
     It may be asked about URLs it never heard of: they came by an import, or before it was built.
     """
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         """These rows were just handed out, as they stood when it was decided: the one half of an example."""
         ...
 
@@ -78,19 +78,20 @@ class Learner(Predictor, Protocol):
 class Explores(Protocol):
     """A predictor that also says what may be learned by fetching a row, and which rows to look at for that."""
 
-    def explore(self, batch: Batch) -> F64:
+    def exploration_bonus(self, batch: Batch) -> F64:
         """What each row is worth beyond its value, in the same units; 0: nothing."""
         ...
 
-    def also(self, ask: Ask, wanted: int) -> Also:
-        """Of an answer of `wanted` URLs some may be others than the best: those to look at besides.
+    def draw(self, ask: Ask, wanted: int) -> Draw:
+        """Of an answer of `wanted` URLs some may be others than the best: those to gather besides.
 
-        Those that do not wait, or whose host may not be fetched now, are passed over.
+        Those that do not wait, or whose host may not be fetched now, are passed over. What was drawn comes back as
+        `ask.draw` in the calls that follow.
         """
         ...
 
-    def drawn(self, batch: Batch) -> F64:
-        """1 for each row that goes before all others since it was drawn for this answer, else 0."""
+    def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
+        """How far each row goes before others since it was drawn for this ask; 0: it was not."""
         ...
 
 
@@ -98,7 +99,7 @@ class Explores(Protocol):
 class Explains(Protocol):
     """A predictor that can say what its opinion rests on."""
 
-    def because(self, batch: Batch) -> list[str]:
+    def explain(self, batch: Batch) -> list[str]:
         """What speaks for and against the first row, in words, the most telling first."""
         ...
 
@@ -216,7 +217,7 @@ class Queues(Protocol):
         """Write the priority at rest of queued URLs; then, over quota, the lowest-ranked are forgotten."""
         ...
 
-    async def give(self, crawl: Crawl, ids: U64, given: F64) -> None:
+    async def set_priority(self, crawl: Crawl, ids: U64, given: F64) -> None:
         """Set the priority of known URLs by hand; NaN lifts it. It counts when they are ranked the next time."""
         ...
 

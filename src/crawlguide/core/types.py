@@ -55,6 +55,7 @@ class Ask:
     external: Mapping[int, Mapping[str, float]] = field(default_factory=dict)  # by URL
     yields: Mapping[int, tuple[float, float]] = field(default_factory=dict)  # by domain: pages visited, new ones
     concurrency: int = 8
+    draw: Draw | None = None  # None until the strategy has drawn
 
 
 # What walks the corridor: candidate URLs with their hosts, and those that are chosen among them.
@@ -101,7 +102,7 @@ class Batch(Table):
     parents = Fact(5, "pages known to link here")
     parent_sum = Fact(6, "of their relevance")
     parent_best = Fact(7, "the largest relevance among them")
-    given = Fact(8, "priority set by hand; NaN: none")
+    manual_priority = Fact(8, "priority set by hand; NaN: none")
     priority = Fact(9, "at rest")
     estimated_ms = Fact(10, "of a fetch; NaN: not known")
     estimated_bytes = Fact(11, "of a page; NaN: not known")
@@ -124,11 +125,12 @@ class Sample:
     chance: F64
 
 
-class Also(NamedTuple):
-    """What a strategy wants to look at besides the best: URLs, and the best of some hosts."""
+class Draw(NamedTuple):
+    """What a strategy drew for one ask: URLs to gather besides the best, and hosts whose best to gather."""
 
     ids: U64
     hosts: frozenset[str]
+    state: Any = None  # the strategy's own, of this ask alone
 
 
 # What is told: fetches, the links found on them, and what learners hear of both.
@@ -147,7 +149,7 @@ class Links(Table):
     host: Text
     anchor: Text
     position: I32
-    given: F64
+    manual_priority: F64
     max_depth: I32
     metadata: Text
     reason: Text

@@ -49,8 +49,8 @@ class Selection:
 async def crawl(guide: LocalGuide, name: Crawl) -> CrawlMessage:
     """A crawl's definition, and the state it is in."""
     at = guide.clock.now()
-    running = await guide.crawls.get(name, at, create=False)
-    return CrawlMessage(name.name, await guide.crawls.state(name, running, at), running.shown)
+    active = await guide.crawls.get(name, at, create=False)
+    return CrawlMessage(name.name, await guide.crawls.state(name, active, at), active.shown)
 
 
 async def urls(call: Call) -> UrlsMessage:
@@ -125,8 +125,8 @@ def _shown(record: UrlRecord) -> UrlShown:
 
 async def patch(guide: LocalGuide, crawl: Crawl, changes: Mapping[str, Any]) -> None:
     """Change parts of a crawl that is there."""
-    running = await guide.crawls.get(crawl, guide.clock.now(), create=False)
-    await guide.define(crawl, patched(running.definition, changes))
+    active = await guide.crawls.get(crawl, guide.clock.now(), create=False)
+    await guide.define(crawl, patched(active.definition, changes))
 
 
 def patched(definition: Definition, patch: Mapping[str, Any]) -> Definition:

@@ -81,24 +81,24 @@ class Sitemaps:
         """When its host may be asked for it; None: not now, or never, since that was done or is not permitted."""
         guide, crawl = self.guide, named.crawl
         await guide.seed(crawl, SeedsMessage([SeedMessage(named.url, priority=0.0)]))
-        running = await guide.crawls.get(crawl, guide.clock.now())
+        active = await guide.crawls.get(crawl, guide.clock.now())
         ids = np.array([urls.identity(urls.canonical(named.url))], np.uint64)
-        if not await self._is_due(running, named, ids):
+        if not await self._is_due(active, named, ids):
             return None
         batch = await guide.store.look(crawl, ids)
         ask = Ask(crawl, READER, guide.clock.now(), Budget(1))
-        grants = await guide.store.reserve(crawl, batch, lease_terms(running, ask))
+        grants = await guide.store.reserve(crawl, batch, lease_terms(active, ask))
         await guide.store.commit(durable=False)
         if len(batch) and grants.outcome[0] == DEFERRED:
             self._later(AGAIN_S, named)
         return float(grants.start[0]) if len(batch) and grants.outcome[0] == LEASED else None
 
-    async def _is_due(self, running: ActiveCrawl, named: Named, ids: U64) -> bool:
+    async def _is_due(self, active: ActiveCrawl, named: Named, ids: U64) -> bool:
         """Whether it was never read, or long ago in a crawl that fetches again; then it waits for its turn anew."""
         (record,), at = await self.guide.store.find(named.crawl, ids), self.guide.clock.now()
         if record is None or record.state != "done" or record.fetched is None:
             return True
-        wait_s = record.fetched + renewed_s(running.definition.policy) - at
+        wait_s = record.fetched + renewed_s(active.definition.policy) - at
         if wait_s <= 0:
             await self.guide.store.schedule(named.crawl, ids, np.array([at]))
             await self.guide.store.expire(named.crawl, at)

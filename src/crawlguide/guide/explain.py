@@ -28,20 +28,20 @@ LINKS_SHOWN = 5
 
 async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
     """Everything there is to say about a known URL; `NotFound` with the likely reason for an unknown one."""
-    running = await guide.crawls.get(crawl, guide.clock.now(), create=False)
+    active = await guide.crawls.get(crawl, guide.clock.now(), create=False)
     canonical = addresses.canonical(url)
     ids = np.array([addresses.identity(canonical)], np.uint64)
     record = (await guide.store.find(crawl, ids))[0]
     if record is None:
-        raise _unknown(running, url, canonical)
+        raise _unknown(active, url, canonical)
     ask = Ask(crawl, ASKER, guide.clock.now(), Budget(1))
-    batch, terms = guide.pipeline.ranked(running, ask, await guide.store.look(crawl, ids))
-    await guide.robots.ready(running, ask, batch)
-    if running.operator is not None:
-        await running.operator.prepare(batch, ask)
-    filters = [FilterVerdict(rule.name, _verdict(rule, batch, ask), rule.why(batch, ask)) for rule in running.filters]
+    batch, terms = guide.pipeline.ranked(active, ask, await guide.store.look(crawl, ids))
+    await guide.robots.ready(active, ask, batch)
+    if active.operator is not None:
+        await active.operator.prepare(batch, ask)
+    filters = [FilterVerdict(rule.name, _verdict(rule, batch, ask), rule.why(batch, ask)) for rule in active.filters]
     links = await _links(guide, crawl, ids)
-    rules = running.weighing.why(canonical, addresses.queue(canonical))
+    rules = active.weighing.why(canonical, addresses.queue(canonical))
     return Explanation(
         url=url,
         canonical=canonical,
@@ -50,15 +50,15 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
         score=float(batch.score[0]),
         p=float(np.clip(batch.value[0], 0.0, 1.0)),
         terms=dict(zip(scoring.TERMS, np.round(terms[0], 6).tolist(), strict=True)),
-        features=features(batch) | _said(running, batch),
+        features=features(batch) | _said(active, batch),
         rank=await _rank(guide, crawl, record),
         history=_history(batch, record),
         links=links,
         filters=filters,
         lease=_lease(record),
         rules=rules,
-        words=_words(batch, record, filters, [*_linked(batch, links), *_because(running, batch), *rules]),
-        needs=_needs(running, record, filters),
+        words=_words(batch, record, filters, [*_linked(batch, links), *_because(active, batch), *rules]),
+        needs=_needs(active, record, filters),
     )
 
 
@@ -75,9 +75,9 @@ def features(batch: Batch) -> dict[str, float | None]:
     return _facts(batch, BatchTable) | {f"host_{name}": value for name, value in _facts(batch.hosts, Hosts).items()}
 
 
-def _said(running: ActiveCrawl, batch: Batch) -> dict[str, float | None]:
+def _said(active: ActiveCrawl, batch: Batch) -> dict[str, float | None]:
     """What sitemaps say of the first row, if they name it."""
-    said = running.stated.of(batch.id)
+    said = active.stated.of(batch.id)
     if said is None or not said.priority[0]:
         return {}
     when = float(said.modified[0])
@@ -140,9 +140,9 @@ def _linked(batch: Batch, links: list[LinkSeen]) -> list[str]:
     return [f"{known}, mean relevance {mean:.2f}, the newest is {links[0].url}"]
 
 
-def _because(running: ActiveCrawl, batch: Batch) -> list[str]:
+def _because(active: ActiveCrawl, batch: Batch) -> list[str]:
     """The evidence that decided, where the strategy can say it."""
-    return running.strategy.whole.because(batch)
+    return active.strategy.whole.explain(batch)
 
 
 def _words(batch: Batch, record: UrlRecord, filters: list[FilterVerdict], known: list[str]) -> str:
@@ -152,30 +152,30 @@ def _words(batch: Batch, record: UrlRecord, filters: list[FilterVerdict], known:
     return "; ".join(said) + "."
 
 
-def _needs(running: ActiveCrawl, record: UrlRecord, filters: list[FilterVerdict]) -> list[str]:
+def _needs(active: ActiveCrawl, record: UrlRecord, filters: list[FilterVerdict]) -> list[str]:
     """What would have to change for it to be given out."""
     if record.state == "leased":
         return [f"{record.crawler_id} tells or releases it, or its lease ends"]
     if record.state == "done":
-        wanted = running.definition.policy.recrawl
+        wanted = active.definition.policy.recrawl
         return ["its time to be fetched again comes" if wanted else "policy.recrawl is set: it was fetched already"]
     if record.state == "dropped" and record.reason == "banned":
         return [f"it is unbanned: {verdict.why}" for verdict in filters if verdict.name == record.reason]
     if record.state == "dropped":
         return [f"what {record.reason} refuses is permitted in the crawl's definition"]
     needs = [f"{verdict.name}: {verdict.why}" for verdict in filters if verdict.verdict != "keep"]
-    if running.record.paused:
+    if active.record.paused:
         needs.append("the crawl is resumed")
     return needs or ["a crawler asks while nothing better is waiting"]
 
 
-def _unknown(running: ActiveCrawl, url: str, canonical: str) -> NotFound:
+def _unknown(active: ActiveCrawl, url: str, canonical: str) -> NotFound:
     """Never discovered, or not in the form it was given, or out of scope, or forgotten."""
     host = addresses.queue(canonical)
     why = "no page that was told links to it and it is no seed, or it was forgotten since"
-    if running.rules.bans and (rule := running.rules.bans(canonical, host)):
+    if active.rules.bans and (rule := active.rules.bans(canonical, host)):
         why = f"{rule}, so it would be dropped as soon as it were found"
-    elif reason := running.rules.verdict(host):
+    elif reason := active.rules.verdict(host):
         why = f"{host} is refused by {reason}, so it would be dropped as soon as it were found"
     form = "" if canonical == url else f" (its canonical form is {canonical})"
     return NotFound(f"url: {url[:200]}{form} is not known: {why}", field="url")

@@ -73,16 +73,16 @@ class LocalGuide:
         """What next? The same request id with the same body gives the same answer."""
         check_version(message.mcp_version)
         ask = asked(message, tenant, self.clock.now())
-        running = await self.crawls.get(ask.crawl, ask.at)
+        active = await self.crawls.get(ask.crawl, ask.at)
         advice = await self._replayed(ask.crawl, "ask", ask.request_id, ask.digest, Advice)
         told = bool(ask.seeds or (message.context and message.context.recent_history))
         if advice is None:
-            await self._hear(running, ask, message)
-            advice = await self._answer(running, ask)
+            await self._hear(active, ask, message)
+            advice = await self._answer(active, ask)
             ends = ask.at + lease_s(ask)
             await self._remember(ask.crawl, "ask", ask.request_id, ask.digest, advice, ends + ANSWER_KEPT_S)
         elif advice.assigned_urls:
-            await told_again(self.store, running, ask, advice)
+            await told_again(self.store, active, ask, advice)
         await self.store.commit(durable=told)
         return advice
 
@@ -90,10 +90,10 @@ class LocalGuide:
         """What happened. The same report told twice counts once."""
         check_version(message.mcp_version)
         at, crawl = self.clock.now(), Crawl(tenant, message.crawl_id)
-        running = await self.crawls.get(crawl, at)
+        active = await self.crawls.get(crawl, at)
         body = digest(message) if message.report_id is not None else b""
         known = await self._replayed(crawl, "tell", message.report_id, body, Ack)
-        ack = known or await self._telling.tell(running, crawl, message.crawler_id, message.fetches, at)
+        ack = known or await self._telling.tell(active, crawl, message.crawler_id, message.fetches, at)
         if known is None:
             await self._remember(crawl, "tell", message.report_id, body, ack, at + REPORT_KEPT_S)
             self._telemetry.count("tells")
@@ -112,8 +112,8 @@ class LocalGuide:
                 where = f"urls[{number}]"
                 raise MalformedRequest(f"{where}: {wrong.message}", field=where) from None
         at = self.clock.now()
-        running = await self.crawls.get(crawl, at)
-        new = await self._telling.seed(running, crawl, seeds, at)
+        active = await self.crawls.get(crawl, at)
+        new = await self._telling.seed(active, crawl, seeds, at)
         await self.store.commit()
         return new
 
@@ -181,15 +181,15 @@ class LocalGuide:
             await self._rules.close()
         await self.store.close()
 
-    async def _hear(self, running: ActiveCrawl, ask: Ask, message: AskMessage) -> None:
+    async def _hear(self, active: ActiveCrawl, ask: Ask, message: AskMessage) -> None:
         """An ask may tell and seed on its way."""
         history = message.context.recent_history if message.context else None
         if history:
-            ack = await self._telling.tell(running, ask.crawl, ask.crawler_id, history, ask.at)
+            ack = await self._telling.tell(active, ask.crawl, ask.crawler_id, history, ask.at)
             counting.told(self._telemetry, history, ack)
             await self._sample(ask.crawl, ack.accepted)
         if ask.seeds:
-            await self._telling.seed(running, ask.crawl, ask.seeds, ask.at)
+            await self._telling.seed(active, ask.crawl, ask.seeds, ask.at)
 
     async def _sample(self, crawl: Crawl, fetches: int) -> None:
         recent = self.recent[crawl]
@@ -197,42 +197,42 @@ class LocalGuide:
             numbers = await self.store.stats(crawl)
             recent.sample(numbers["fetches"], numbers["relevant"])
 
-    async def _answer(self, running: ActiveCrawl, ask: Ask) -> Advice:
+    async def _answer(self, active: ActiveCrawl, ask: Ask) -> Advice:
         self._queries += 1
-        walked = await self._walk(running, ask)
+        walked = await self._walk(active, ask)
         counting.asked(self._telemetry, walked)
         await self.store.count(ask.crawl, {"asks": 1, "assigned": len(walked.batch) if walked else 0})
         if walked is None:
-            return await self._nothing(running, ask, AnswerParts())
-        held, dropped, degraded = answers.deferred(walked, ask), walked.dropped, answers.degraded(running, ask, walked)
+            return await self._nothing(active, ask, AnswerParts())
+        held, dropped, degraded = answers.deferred(walked, ask), walked.dropped, answers.degraded(active, ask, walked)
         counting.degraded(self._telemetry, degraded[0])
         if not len(walked.batch):
-            return await self._nothing(running, ask, AnswerParts(deferred=held, dropped=dropped, degraded=degraded))
-        if running.learner is not None:
-            running.learner.given(walked.batch)
-        urls = answers.assigned(running, walked, walked.at + lease_s(ask))
+            return await self._nothing(active, ask, AnswerParts(deferred=held, dropped=dropped, degraded=degraded))
+        if active.learner is not None:
+            active.learner.assigned(walked.batch, walked.ask)
+        urls = answers.assigned(active, walked, walked.at + lease_s(ask))
         self.recent[ask.crawl].answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
         given = AnswerParts(urls, held, dropped, degraded=degraded)
-        return answers.advice(running, ask, given, self._queries)
+        return answers.advice(active, ask, given, self._queries)
 
-    async def _walk(self, running: ActiveCrawl, ask: Ask) -> Walked | None:
+    async def _walk(self, active: ActiveCrawl, ask: Ask) -> Walked | None:
         """None where the crawl rests: paused, past its end, or out of pages."""
-        if running.record.paused or (running.until is not None and ask.at >= running.until):
+        if active.record.paused or (active.until is not None and ask.at >= active.until):
             return None
-        left = await self.crawls.pages_left(ask.crawl, running)
+        left = await self.crawls.pages_left(ask.crawl, active)
         if left == 0:  # unless some of what was given out never came back
             await self.store.expire(ask.crawl, ask.at)
-            left = await self.crawls.pages_left(ask.crawl, running)
-        most = await self._most(running, ask, left)
+            left = await self.crawls.pages_left(ask.crawl, active)
+        most = await self._most(active, ask, left)
         if most <= 0:
             return None
-        if running.record.renew:  # where nobody calls `upkeep`, those who ask bring it to its end
+        if active.record.renew:  # where nobody calls `upkeep`, those who ask bring it to its end
             await self.crawls.renew(ask.crawl, ask.at, 1, RENEWED_BY_AN_ASK)
-        return await self.pipeline.walk(running, replace(ask, budget=replace(ask.budget, max_urls=most)))
+        return await self.pipeline.walk(active, replace(ask, budget=replace(ask.budget, max_urls=most)))
 
-    async def _most(self, running: ActiveCrawl, ask: Ask, left: int | None) -> int:
+    async def _most(self, active: ActiveCrawl, ask: Ask, left: int | None) -> int:
         """How many URLs this answer may hold: as the crawler wants, the crawl has left and its policy permits."""
-        bounds, most = running.crawlers.bounds_of(ask.crawler_id), [ask.budget.max_urls]
+        bounds, most = active.crawlers.bounds_of(ask.crawler_id), [ask.budget.max_urls]
         if left is not None:
             most.append(left)
         if bounds.max_urls:
@@ -241,9 +241,9 @@ class LocalGuide:
             most.append(bounds.max_leases - await self.store.held(ask.crawl, ask.crawler_id, ask.at))
         return min(most)
 
-    async def _nothing(self, running: ActiveCrawl, ask: Ask, given: AnswerParts) -> Advice:
+    async def _nothing(self, active: ActiveCrawl, ask: Ask, given: AnswerParts) -> Advice:
         """Nothing to give is not an error: say why, and when to come back."""
-        state = await self.crawls.state(ask.crawl, running, ask.at)
+        state = await self.crawls.state(ask.crawl, active, ask.at)
         self.crawls.note(ask.crawl, state)
         wait = await self.store.wait(ask.crawl, ask.at)
         leased = (await self.store.stats(ask.crawl))["leased"]
@@ -251,7 +251,7 @@ class LocalGuide:
         longest = min([longest, *(held.retry_after_ms for held in given.deferred if held.reason == "robots")])
         retry_ms = longest if not wait else max(1, min(int(wait * 1_000) + 1, longest))
         given = replace(given, state="waiting" if state == "running" else state, retry_after_ms=retry_ms)
-        return answers.advice(running, ask, given, self._queries)
+        return answers.advice(active, ask, given, self._queries)
 
     async def _replayed(
         self, crawl: Crawl, verb: str, name: str | None, digest: bytes, kind: type[Reply]

@@ -30,7 +30,7 @@ class Banned:
     def __bool__(self) -> bool:
         return bool(self.urls or self.hosts or self.patterns)
 
-    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
+    def keep(self, batch: Batch, ask: Ask) -> Mask:
         keep = np.ones(len(batch), np.bool_)
         if self.urls:
             keep &= ~np.isin(batch.id, self.ids)
@@ -49,7 +49,7 @@ class Banned:
         found = self.patterns.found(url)
         return f"rules.ban.patterns holds {self.patterns.texts[found[0]]!r}" if found else None
 
-    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
+    def why(self, batch: Batch, ask: Ask) -> str:
         return self.rule(batch.url.tolist()[0], batch.hosts.name.tolist()[0]) or "no rule bans it"
 
 

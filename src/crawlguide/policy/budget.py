@@ -44,7 +44,7 @@ class Budget:
         expected = self.sizes.expected(batch)
         np.copyto(batch.estimated_bytes, np.ceil(expected), where=~np.isnan(expected))
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:  # noqa: ARG002
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
         """Nothing is dropped for its weight; extensions are noted while the texts are at hand."""
         self.sizes.see(urls, ids)
         return [None] * len(urls)
@@ -82,5 +82,5 @@ def fill(keep: Mask, size: F64, ms: F64, urls: int, room: float, time_ms: float)
                 return
 
 
-def build(definition: Definition) -> Budget:  # noqa: ARG001 - every filter is built from the definition
+def build(definition: Definition) -> Budget:
     return Budget()

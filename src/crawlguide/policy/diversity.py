@@ -22,7 +22,7 @@ class Diversity:
     name: str = "diversity"
     refusal: str = "pass"
 
-    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
+    def keep(self, batch: Batch, ask: Ask) -> Mask:
         keep = np.ones(len(batch), np.bool_)
         if self.max_per_host:
             keep = rank_within(batch.host) < self.max_per_host
@@ -31,7 +31,7 @@ class Diversity:
             keep[rows] = rank_within(batch.hosts.domain[batch.host[rows]].astype(np.int64)) < self.max_per_domain
         return keep
 
-    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
+    def why(self, batch: Batch, ask: Ask) -> str:
         bounds = (self.max_per_host, "host"), (self.max_per_domain, "registrable domain")
         said = [f"an answer holds at most {most} URLs of a {whole}" for most, whole in bounds if most]
         return ", ".join(said) or "no bound is set"

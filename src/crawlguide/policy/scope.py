@@ -37,7 +37,7 @@ class Scope:
     name: str = "scope"
     refusal: str = "forbid"
 
-    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
+    def keep(self, batch: Batch, ask: Ask) -> Mask:
         keep: Mask = batch.depth <= (self.max_depth or np.inf)
         if self.allow or self.deny or self.at_home:
             inside = np.array([self.covers(name) for name in batch.hosts.name], np.bool_)
@@ -56,7 +56,7 @@ class Scope:
         keep: Mask = (found > 0) | (batch.depth == 0)
         return keep
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:  # noqa: ARG002
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
         """Why each URL is dropped when it is found, by itself; None: it is not."""
         if not self.wanted:
             return [None] * len(urls)
@@ -73,7 +73,7 @@ class Scope:
     def inherit(self, before: Scope) -> None:
         self.homes.take(before.homes)
 
-    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
+    def why(self, batch: Batch, ask: Ask) -> str:
         queue, depth = batch.hosts.name.tolist()[0], int(batch.depth[0])
         host, unwanted = urls.host_of(queue), self.wanted.why_not(batch.url.tolist()[0])
         names = _with_parents(host)

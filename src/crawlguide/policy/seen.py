@@ -18,12 +18,12 @@ class Seen:
     name: str = "seen"
     refusal: str = "pass"
 
-    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
+    def keep(self, batch: Batch, ask: Ask) -> Mask:
         return first_of_each(batch.id)
 
-    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
+    def why(self, batch: Batch, ask: Ask) -> str:
         return "it stands once in an answer, and is given out again only when it is due"
 
 
-def build(definition: Definition) -> Seen:  # noqa: ARG001 - every filter is built from the definition
+def build(definition: Definition) -> Seen:
     return Seen()

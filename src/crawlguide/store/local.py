@@ -149,7 +149,7 @@ class LocalStore:
         frontier = self._frontier(crawl)
         rank.rank(frontier, frontier.index.find(ids), priority)
 
-    async def give(self, crawl: Crawl, ids: U64, given: F64) -> None:
+    async def set_priority(self, crawl: Crawl, ids: U64, given: F64) -> None:
         frontier = self._frontier(crawl)
         rows = frontier.index.find(ids)
         frontier.give(rows[rows >= 0], given[rows >= 0])

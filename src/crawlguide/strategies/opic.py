@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.tables import F64, U64
-    from crawlguide.core.types import Batch, Lesson
+    from crawlguide.core.types import Ask, Batch, Lesson
 
 ACCOUNT = np.dtype([("id", np.uint64), ("cash", np.float64)])
 ACCOUNTS = records(ACCOUNT)
@@ -48,7 +48,7 @@ class Opic:
         value: F64 = cash / (cash + HALF) * (1.0 - TIE) + tie * np.minimum(cash / HALF, 1.0)
         return value
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         """Cash is spent when a page has come."""
 
     def learn(self, lesson: Lesson) -> U64 | None:
@@ -88,5 +88,5 @@ class Options(Fixed, frozen=True):
     kind: str = "opic"
 
 
-def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Composition(Top(), Opic(seed), CLASSIC)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.tables import F64, I64, U64
-    from crawlguide.core.types import Batch, Lesson
+    from crawlguide.core.types import Ask, Batch, Lesson
 
 URL = np.dtype(
     [
@@ -74,7 +74,7 @@ class PageRank:
         value: F64 = rank / (rank + 1.0)
         return value
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         """What is under way changes nothing."""
 
     def learn(self, lesson: Lesson) -> U64:
@@ -179,5 +179,5 @@ class Options(Fixed, frozen=True):
     kind: str = "pagerank"
 
 
-def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Composition(Top(), PageRank(seed), CLASSIC)

@@ -34,5 +34,5 @@ class Options(Fixed, frozen=True):
     kind: str = "relational"
 
 
-def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Composition(Top(), Relational(), CLASSIC)

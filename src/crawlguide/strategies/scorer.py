@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.tables import F64, I64, U64
-    from crawlguide.core.types import Batch, Lesson
+    from crawlguide.core.types import Ask, Batch, Lesson
 
 ENOUGH = 5  # examples
 PARENT = 0.3  # how much the best page counts
@@ -48,8 +48,8 @@ class Scorer:
     def predict(self, batch: Batch) -> F64:
         return self._book.predict(batch)
 
-    def given(self, batch: Batch) -> None:
-        self._book.given(batch)
+    def assigned(self, batch: Batch, ask: Ask) -> None:
+        self._book.assigned(batch)
 
     def learn(self, lesson: Lesson) -> U64:
         told, model = examples(self._book, lesson), self._model.rows[0]

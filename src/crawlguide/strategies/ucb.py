@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crawlguide.core.notebook import Records
     from crawlguide.core.protocols import Strategy
     from crawlguide.core.tables import F64, I64, U64
-    from crawlguide.core.types import Batch, Lesson
+    from crawlguide.core.types import Ask, Batch, Lesson
 
 MIN_SAMPLES = 2
 HOPE = 0.25  # of an arm that was never tried, until some were
@@ -49,8 +49,8 @@ class Ucb:
     def predict(self, batch: Batch) -> F64:
         return self._book.predict(batch)
 
-    def given(self, batch: Batch) -> None:
-        self._book.given(batch)
+    def assigned(self, batch: Batch, ask: Ask) -> None:
+        self._book.assigned(batch)
 
     def learn(self, lesson: Lesson) -> U64:
         book, heard = self._book, self._book.hear(lesson)

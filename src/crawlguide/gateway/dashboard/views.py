@@ -124,31 +124,31 @@ async def overviews(guide: LocalGuide, crawls: list[Crawl]) -> list[Overview]:
 
 async def overview(guide: LocalGuide, crawl: Crawl) -> Overview:
     at = guide.clock.now()
-    running = await guide.crawls.get(crawl, at, create=False)
+    active = await guide.crawls.get(crawl, at, create=False)
     stats = await guide.crawls.stats(crawl, at)
     harvest = guide.recent.get(crawl, Recent()).harvest
-    return Overview(crawl.name, stats, running.definition, drawing.curve(harvest, stats.fetches, stats.relevant))
+    return Overview(crawl.name, stats, active.definition, drawing.curve(harvest, stats.fetches, stats.relevant))
 
 
 async def detail(guide: LocalGuide, crawl: Crawl) -> Detail:
-    running = await guide.crawls.get(crawl, guide.clock.now(), create=False)
+    active = await guide.crawls.get(crawl, guide.clock.now(), create=False)
     return Detail(
         crawl=await overview(guide, crawl),
-        model=running.strategy.whole.version,
-        upcoming=await upcoming(guide, crawl, running),
-        hosts=await hosts(guide, crawl, running),
+        model=active.strategy.whole.version,
+        upcoming=await upcoming(guide, crawl, active),
+        hosts=await hosts(guide, crawl, active),
         decisions=decisions(guide, crawl),
     )
 
 
-async def upcoming(guide: LocalGuide, crawl: Crawl, running: ActiveCrawl) -> list[Choice]:
+async def upcoming(guide: LocalGuide, crawl: Crawl, active: ActiveCrawl) -> list[Choice]:
     """What an ask would be given now, then the best of what it would not: gathered as an ask does, leased by nobody."""
     ask = Ask(crawl, LOOKER, guide.clock.now(), Budget(NEXT_SHOWN))
-    policy, limit = running.definition.policy, max(guide.pipeline.options.candidates, NEXT_SHOWN)
+    policy, limit = active.definition.policy, max(guide.pipeline.options.candidates, NEXT_SHOWN)
     per_host = min(CANDIDATES_PER_HOST * policy.max_per_host or limit, limit)
     found = await guide.store.gather(crawl, ask, limit, policy.horizon_s, per_host)
-    batch, terms = guide.pipeline.ranked(running, ask, found)
-    refused = verdicts(running, ask, batch)
+    batch, terms = guide.pipeline.ranked(active, ask, found)
+    refused = verdicts(active, ask, batch)
     order = np.argsort(refused != "", kind="stable")[:NEXT_SHOWN]
     batch, terms = batch.take(order), terms.take(order, 0)
     columns = zip(
@@ -159,10 +159,10 @@ async def upcoming(guide: LocalGuide, crawl: Crawl, running: ActiveCrawl) -> lis
     return [Choice(*row) for row in columns]
 
 
-def verdicts(running: ActiveCrawl, ask: Ask, batch: Batch) -> Any:
+def verdicts(active: ActiveCrawl, ask: Ask, batch: Batch) -> Any:
     """The name of the filter that keeps each row out of the next answer, "" where none does."""
     refused, rows = np.full(len(batch), "", object), np.arange(len(batch))
-    for rule in running.filters:
+    for rule in active.filters:
         keep = rule.keep(batch.take(rows), ask)
         refused[rows[~keep]] = rule.name
         rows = rows[keep]
@@ -175,7 +175,7 @@ def _parts(terms: Any) -> list[list[Part]]:
     return [drawing.parts(dict(zip(scoring.TERMS, row, strict=True)), longest) for row in terms.tolist()]
 
 
-async def hosts(guide: LocalGuide, crawl: Crawl, running: ActiveCrawl) -> list[Host]:
+async def hosts(guide: LocalGuide, crawl: Crawl, active: ActiveCrawl) -> list[Host]:
     """Hosts with most URLs waiting first; among them are those that failed most."""
     at = guide.clock.now()
     found, waiting, withheld = await guide.store.hosts(crawl, HOSTS_SHOWN)
@@ -184,20 +184,20 @@ async def hosts(guide: LocalGuide, crawl: Crawl, running: ActiveCrawl) -> list[H
         list(found.name), waiting.tolist(), found.pages.astype(np.int64).tolist(),
         found.failures.astype(np.int64).tolist(), found.median_ms.tolist(), relevance.tolist(),
         np.maximum(found.next_fetch - at, 0.0).tolist(), np.maximum(withheld - at, 0.0).tolist(),
-        troubles(guide, running, found, at), strict=True,
+        troubles(guide, active, found, at), strict=True,
     )  # fmt: skip
     return sorted((Host(*row) for row in columns), key=lambda host: (-host.waiting, -host.pages))
 
 
-def troubles(guide: LocalGuide, running: ActiveCrawl, found: Hosts, at: float) -> list[list[str]]:
+def troubles(guide: LocalGuide, active: ActiveCrawl, found: Hosts, at: float) -> list[list[str]]:
     """What is to be said of each host, by the rules that the filters apply."""
-    policy, rule = running.definition.policy, running.domains or domains.build(running.definition)
+    policy, rule = active.definition.policy, active.domains or domains.build(active.definition)
     delay = np.where(np.isnan(found.crawl_delay), policy.default_delay_s, found.crawl_delay)
     signs = {
         "failing": rule.unreliable(found, at),
         "full": rule.full(found) | ((found.limit > 0) & (found.leases >= found.limit)),
         "throttled": found.next_fetch - at > delay + max(policy.horizon_s, 1.0),
-        "slow": found.median_ms > slow_ms(running, guide.pipeline.options),
+        "slow": found.median_ms > slow_ms(active, guide.pipeline.options),
     }
     return [[word for word, mask in signs.items() if mask[row]] for row in range(len(found.name))]
 

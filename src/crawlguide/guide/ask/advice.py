@@ -34,9 +34,9 @@ class AnswerParts:
     degraded: Degraded = (None, UNSET)  # which part stood in for another, and why
 
 
-def assigned(running: ActiveCrawl, walked: Walked, expires: float) -> list[Assigned]:
+def assigned(active: ActiveCrawl, walked: Walked, expires: float) -> list[Assigned]:
     """One entry for each granted URL, in the order of the batch: best first. Waits count from when it was promised."""
-    batch, files = walked.batch, running.definition.policy.robots == "crawler"
+    batch, files = walked.batch, active.definition.policy.robots == "crawler"
     columns = zip(
         batch.url.tolist(),
         batch.score.tolist(),
@@ -65,30 +65,30 @@ def deferred(walked: Walked, ask: Ask) -> list[Deferred]:
     return [Deferred(url, max(1, int(np.ceil(wait * 1_000))), why) for url, wait, why in walked.deferred[:most]]
 
 
-def degraded(running: ActiveCrawl, ask: Ask, walked: Walked) -> Degraded:
+def degraded(active: ActiveCrawl, ask: Ask, walked: Walked) -> Degraded:
     """Which parts stood in for others in this answer.
 
     An old robots.txt spoke for some of the URLs that are given out, or none did and the crawler has to look; the
     operator's rules do not hold as they lie on disk: older ones do, or none work; a predictor is passed over.
     """
-    judging = running.strategy.whole.degraded()
+    judging = active.strategy.whole.degraded()
     robots = None
-    if running.robots is not None and len(walked.batch):
-        robots = running.robots.degraded(walked.batch, ask)
-    rules = running.operator.engine if running.operator is not None else None
+    if active.robots is not None and len(walked.batch):
+        robots = active.robots.degraded(walked.batch, ask)
+    rules = active.operator.engine if active.operator is not None else None
     words = (judging[0] if judging else None, robots, rules.trouble if rules is not None else None)
     return "+".join(filter(None, words)) or None, judging[1] if judging else UNSET
 
 
-def advice(running: ActiveCrawl, ask: Ask, given: AnswerParts, queries: int) -> Advice:
+def advice(active: ActiveCrawl, ask: Ask, given: AnswerParts, queries: int) -> Advice:
     """The whole answer."""
     about = AdviceMetadata(
         request_id=ask.request_id,
         crawl_state=given.state,
         num_queries_completed=queries,
-        last_model_version=running.strategy.whole.version,
-        strategy=running.kind,
-        filters_applied=running.filters_applied,
+        last_model_version=active.strategy.whole.version,
+        strategy=active.kind,
+        filters_applied=active.filters_applied,
         dropped=given.dropped,
         degraded=given.degraded[0],
         degraded_why=given.degraded[1],

@@ -36,6 +36,7 @@ CANDIDATES_PER_HOST = 3
 class Walked:
     """What came out at the end: granted rows, the terms of their scores and their starts; and what fell by the way."""
 
+    ask: Ask  # with what the strategy drew for it
     batch: Batch
     terms: F64
     start: F64
@@ -59,49 +60,56 @@ class Pipeline:
     robots: Keeper
     clock: Clock
 
-    async def walk(self, running: ActiveCrawl, ask: Ask) -> Walked:
+    async def walk(self, active: ActiveCrawl, ask: Ask) -> Walked:
         """Look at more candidates only while filters leave the answer short and there are more."""
         wanted = ask.budget.max_urls
         usual = max(self.options.candidates, wanted + wanted // 4)
         forbidden: Counter[str] = Counter()
         for limit in (usual * wider for wider in WIDER):
-            batch = await self._gathered(running, ask, limit)
-            walked = await self._judged(running, ask, batch, limit, forbidden)
+            drawn = self._drawn(active, ask)
+            batch = await self._gathered(active, drawn, limit)
+            walked = await self._judged(active, drawn, batch, limit, forbidden)
             if len(walked.batch) >= wanted or (len(batch) < limit and not walked.again):
                 break
         if len(walked.batch) < wanted:
-            walked = await self._sought(running, ask, usual, forbidden) or walked
+            walked = await self._sought(active, ask, usual, forbidden) or walked
         walked.dropped.update(+forbidden)  # what one look dropped for good, the next does not see any more
         if len(walked.batch) >= wanted:
             walked.dropped.pop("budget", None)  # the answer is full: what did not fit was not refused
         if len(walked.batch) > wanted:  # whatever the filters are
             walked = walked.take(np.arange(wanted))
-        return await self._reserved(running, ask, walked)
+        return await self._reserved(active, ask, walked)
 
-    async def _sought(self, running: ActiveCrawl, ask: Ask, limit: int, forbidden: Counter[str]) -> Walked | None:
+    async def _sought(self, active: ActiveCrawl, ask: Ask, limit: int, forbidden: Counter[str]) -> Walked | None:
         """For a crawler with a scope of its own: what lies in it, however low it stands. None: nothing was found."""
-        scope = running.crawlers.scope_of(ask.crawler_id)
-        hosts = await scoped_hosts.hosts(self.store, running, ask, scope) if scope is not None else None
+        scope = active.crawlers.scope_of(ask.crawler_id)
+        hosts = await scoped_hosts.hosts(self.store, active, ask, scope) if scope is not None else None
         if not hosts:
             return None
-        batch = await self._gathered(running, replace(ask, focus=hosts, domain_hash=None), limit)
-        return await self._judged(running, ask, batch, len(batch), forbidden)
+        drawn = self._drawn(active, ask)
+        batch = await self._gathered(active, replace(drawn, focus=hosts, domain_hash=None), limit)
+        return await self._judged(active, drawn, batch, len(batch), forbidden)
 
-    async def _gathered(self, running: ActiveCrawl, ask: Ask, limit: int) -> Batch:
-        policy = running.definition.policy
+    def _drawn(self, active: ActiveCrawl, ask: Ask) -> Ask:
+        """The ask with what the strategy draws for it."""
+        if active.explorer is None:
+            return ask
+        return replace(ask, draw=active.explorer.draw(ask, ask.budget.max_urls))
+
+    async def _gathered(self, active: ActiveCrawl, ask: Ask, limit: int) -> Batch:
+        policy = active.definition.policy
         per_host = min(CANDIDATES_PER_HOST * policy.max_per_host or limit, limit)
         ids = None
-        if running.explorer is not None:
-            ids, hosts = running.explorer.also(ask, ask.budget.max_urls)
-            ask = replace(ask, focus=ask.focus | hosts) if hosts else ask
-        looks, best, most = 0, -np.inf, running.looks.left if running.learner is not None else 1
+        if ask.draw is not None:
+            ids, ask = ask.draw.ids, replace(ask, focus=ask.focus | ask.draw.hosts)
+        looks, best, most = 0, -np.inf, active.looks.left if active.learner is not None else 1
         while looks < most:
             batch = await self.store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, ids)
             looks += 1
             if most == 1 or len(batch) < limit:  # priorities do not move, or this is all there is
                 chosen = batch
                 break
-            worth = priority_at_rest(running, batch)
+            worth = priority_at_rest(active, batch)
             sunk = changed_priorities(batch, worth)
             stays = stands(worth, batch.priority, ask.budget.max_urls) or not len(sunk[0])
             found = np.inf if stays else best_of(worth, ask.budget.max_urls)
@@ -110,38 +118,36 @@ class Pipeline:
             if stays:
                 break
             await self.store.rank(ask.crawl, *sunk)
-        if running.learner is not None:
-            running.looks.spend(looks)
+        if active.learner is not None:
+            active.looks.spend(looks)
         return chosen
 
-    async def _judged(
-        self, running: ActiveCrawl, ask: Ask, batch: Batch, limit: int, forbidden: Counter[str]
-    ) -> Walked:
+    async def _judged(self, active: ActiveCrawl, ask: Ask, batch: Batch, limit: int, forbidden: Counter[str]) -> Walked:
         """What of a batch may go out, best first; adds to `forbidden` what never may."""
-        whole = running.strategy.whole
+        whole = active.strategy.whole
         sample = whole.sample(batch, ask, limit)
         if len(sample.rows) < len(batch):
             batch = batch.take(sample.rows)
         batch.arm[:] = sample.arm
         opinion = whole.judge(batch)
-        worth = valued(running, batch, opinion)
-        changes = running.learner is not None or opinion.waits is not None
-        changed = [changed_priorities(batch, worth.waits)] if changes else []
-        batch, terms = self.ranked(running, ask, batch, worth)
-        walked = Walked(batch, terms, np.zeros(len(batch)), worth=changed)
-        for rule in running.filters:  # each filter sees only the survivors of the one before
-            if rule is running.robots and await self.robots.ready(running, ask, walked.batch):
+        worth = valued(active, batch, opinion)
+        changes = active.learner is not None or opinion.at_rest is not None
+        changed = [changed_priorities(batch, worth.priority)] if changes else []
+        batch, terms = self.ranked(active, ask, batch, worth)
+        walked = Walked(ask, batch, terms, np.zeros(len(batch)), worth=changed)
+        for rule in active.filters:  # each filter sees only the survivors of the one before
+            if rule is active.robots and await self.robots.ready(active, ask, walked.batch):
                 return replace(walked.take(np.zeros(0, np.int64)), again=True)
-            if rule is running.operator:
-                await running.operator.prepare(walked.batch, ask)
+            if rule is active.operator:
+                await active.operator.prepare(walked.batch, ask)
             keep = rule.keep(walked.batch, ask)
             if np.count_nonzero(keep) < len(keep):
-                await self._refused(running, ask, walked, rule, ~keep)
+                await self._refused(active, ask, walked, rule, ~keep)
                 walked = walked.take(np.flatnonzero(keep))
-        forbidden.update({name: walked.dropped.get(name, 0) for name in running.forbidding})
+        forbidden.update({name: walked.dropped.get(name, 0) for name in active.forbidding})
         return walked
 
-    def ranked(self, running: ActiveCrawl, ask: Ask, batch: Batch, worth: Valuation | None = None) -> tuple[Batch, F64]:
+    def ranked(self, active: ActiveCrawl, ask: Ask, batch: Batch, worth: Valuation | None = None) -> tuple[Batch, F64]:
         """Fill in estimates, value and score, best row first; with the terms of each row's score.
 
         The batch was made for this ask alone, so its own block is written into.
@@ -149,21 +155,22 @@ class Pipeline:
         options = self.options
         _estimate(batch.estimated_ms, options.default_fetch_ms)
         _estimate(batch.estimated_bytes, options.default_bytes)
-        worth = worth or valued(running, batch, running.strategy.whole.judge(batch))
-        batch.value[:], chosen = worth.value, worth.hope
-        if running.explorer is not None and np.isnan(batch.given).all():  # what a person wants goes before chance
-            chosen = chosen + running.explorer.drawn(batch)
-        scales = scoring.Scales(options.freshness_tau_s, slow_ms(running, options), options.heavy_bytes)
-        said = running.stated.of(batch.id)
-        terms, batch.score[:] = scoring.terms(batch, ask, running.weights, scales, chosen, said)
+        worth = worth or valued(active, batch, active.strategy.whole.judge(batch))
+        batch.value[:], chosen = worth.value, worth.exploration
+        free = np.isnan(batch.manual_priority).all()  # what a person wants goes before chance
+        if active.explorer is not None and free:
+            chosen = chosen + active.explorer.draw_bonus(batch, ask)
+        scales = scoring.Scales(options.freshness_tau_s, slow_ms(active, options), options.heavy_bytes)
+        said = active.stated.of(batch.id)
+        terms, batch.score[:] = scoring.terms(batch, ask, active.weights, scales, chosen, said)
         order = np.argsort(-batch.score, kind="stable")
         return batch.take(order), terms.take(order, 0)
 
-    async def _refused(self, running: ActiveCrawl, ask: Ask, walked: Walked, rule: Filter, gone: Mask) -> None:
+    async def _refused(self, active: ActiveCrawl, ask: Ask, walked: Walked, rule: Filter, gone: Mask) -> None:
         """A refusal may be for this answer, for now, for as long as a host is full or failing, or for good."""
         batch = walked.batch
         if rule.refusal in ("defer", "either"):
-            gone = gone & ~await self._deferred(running, ask, walked, cast("Defers", rule), gone)
+            gone = gone & ~await self._deferred(active, ask, walked, cast("Defers", rule), gone)
             if not gone.any():
                 return
         walked.dropped[rule.name] = int(np.count_nonzero(gone))
@@ -171,20 +178,20 @@ class Pipeline:
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
         if rule.refusal == "shut":
             await self.store.drop(ask.crawl, batch.id[gone & cast("Shuts", rule).shut(batch)], rule.name)
-        if rule.name in running.resting and len(last := batch.id[gone & cast("Rests", rule).last(batch)]):
+        if rule.name in active.resting and len(last := batch.id[gone & cast("Rests", rule).last(batch)]):
             await self.store.rank(ask.crawl, last, np.full(len(last), LAST))
         if rule.refusal == "withhold":
             await self._withhold(ask, batch, cast("Withholds", rule).until(batch.hosts, ask))
 
-    async def _deferred(self, running: ActiveCrawl, ask: Ask, walked: Walked, rule: Defers, gone: Mask) -> Mask:
+    async def _deferred(self, active: ActiveCrawl, ask: Ask, walked: Walked, rule: Defers, gone: Mask) -> Mask:
         """Of the refused rows those that are for later; their hosts are not looked at before."""
         batch, wait = walked.batch, rule.wait(walked.batch, ask)
         later: Mask = gone & ~np.isnan(wait)
         waiting = zip(batch.url[later].tolist(), wait[later].tolist(), strict=True)
         walked.deferred.extend((url, wait_s, rule.name) for url, wait_s in waiting)
         until = ask.at + _soonest(batch, later, wait[later])
-        if rule is running.robots:  # so that they do not stand in the way; a file that comes lets its host in at once
-            until += running.definition.policy.horizon_s
+        if rule is active.robots:  # so that they do not stand in the way; a file that comes lets its host in at once
+            until += active.definition.policy.horizon_s
         await self._withhold(ask, batch, until)
         return later
 
@@ -194,13 +201,13 @@ class Pipeline:
         if len(held):
             await self.store.withhold(ask.crawl, batch.hosts.name[held].tolist(), until[held])
 
-    async def _reserved(self, running: ActiveCrawl, ask: Ask, walked: Walked) -> Walked:
+    async def _reserved(self, active: ActiveCrawl, ask: Ask, walked: Walked) -> Walked:
         """The promise: leases and host slots in one step; rows that another crawler got first drop out.
 
         Filters may have taken their time: a slot lies no earlier than now, or it would be told too late to be kept.
         """
         at = max(ask.at, self.clock.now())
-        grants = await self.store.reserve(ask.crawl, walked.batch, lease_terms(running, replace(ask, at=at)))
+        grants = await self.store.reserve(ask.crawl, walked.batch, lease_terms(active, replace(ask, at=at)))
         granted = replace(walked, start=grants.start, metadata=grants.metadata, at=at)
         for ids, worth in walked.worth:  # not before: what sinks may be forgotten to make room
             await self.store.rank(ask.crawl, ids, worth)
@@ -220,8 +227,8 @@ def lease_s(ask: Ask) -> float:
     return ask.budget.timeout_ms / 1_000 * LEASE_GRACE
 
 
-def lease_terms(running: ActiveCrawl, ask: Ask) -> LeaseTerms:
-    policy = running.definition.policy
+def lease_terms(active: ActiveCrawl, ask: Ask) -> LeaseTerms:
+    policy = active.definition.policy
     timeout_s = ask.budget.timeout_ms / 1_000
     return LeaseTerms(
         crawler_id=ask.crawler_id,
@@ -236,11 +243,11 @@ def lease_terms(running: ActiveCrawl, ask: Ask) -> LeaseTerms:
     )
 
 
-def slow_ms(running: ActiveCrawl, options: GuideOptions) -> float:
+def slow_ms(active: ActiveCrawl, options: GuideOptions) -> float:
     """From here on a fetch takes long: as the crawl says, or has learned, or else as the operator says."""
-    given = running.definition.policy.slow_domain_ms
+    given = active.definition.policy.slow_domain_ms
     if given == AUTO:
-        return running.profile.slow_ms if running.profile is not None else options.slow_ms
+        return active.profile.slow_ms if active.profile is not None else options.slow_ms
     return given or options.slow_ms
 
 

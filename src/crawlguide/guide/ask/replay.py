@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
 
 
-async def told_again(store: Store, running: ActiveCrawl, ask: Ask, advice: Advice) -> None:
+async def told_again(store: Store, active: ActiveCrawl, ask: Ask, advice: Advice) -> None:
     """Of URLs that the crawler still holds; one that was told or given back is not fetched again."""
     starts = {urls.identity(one.url): ask.at + one.not_before_ms / 1_000 for one in advice.assigned_urls}
     ids = np.array(list(starts), np.uint64)
@@ -33,15 +33,15 @@ async def told_again(store: Store, running: ActiveCrawl, ask: Ask, advice: Advic
         return
     last = np.full(len(batch.hosts.name), -np.inf)
     np.maximum.at(last, batch.host, np.array([starts[key] for key in batch.id.tolist()]))
-    until = np.maximum(last + _delays(running, batch), batch.hosts.next_fetch)
+    until = np.maximum(last + _delays(active, batch), batch.hosts.next_fetch)
     for name, opens, next_fetch in zip(batch.hosts.name, until.tolist(), batch.hosts.next_fetch.tolist(), strict=True):
         if opens > next_fetch:
             await store.control(name, block_until=opens)
 
 
-def _delays(running: ActiveCrawl, batch: Batch) -> F64:
+def _delays(active: ActiveCrawl, batch: Batch) -> F64:
     """How long each host is left alone after a fetch; -inf where there is no pacing."""
-    policy, hosts = running.definition.policy, batch.hosts
+    policy, hosts = active.definition.policy, batch.hosts
     own = np.where(np.isnan(hosts.crawl_delay), policy.default_delay_s, hosts.crawl_delay)
     slow = np.minimum(policy.delay_factor * hosts.median_ms / 1_000.0, LONGEST_S)
     return np.where(own > 0, np.fmax(own, slow), -np.inf)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 LOOKED_AT, TAKEN, PAGE = 1_000, 20, 250
 
 
-async def hosts(store: Store, running: ActiveCrawl, ask: Ask, scope: Scope) -> frozenset[str]:
+async def hosts(store: Store, active: ActiveCrawl, ask: Ask, scope: Scope) -> frozenset[str]:
     """Some hosts within the scope that may be asked soon and on which URLs wait."""
     domains, found = domains_of(scope), set[str]()
-    until = ask.at + running.definition.policy.horizon_s
-    place, cursor = running.sought.get(scope, (0, 0))
+    until = ask.at + active.definition.policy.horizon_s
+    place, cursor = active.sought.get(scope, (0, 0))
     for _ in range(LOOKED_AT // PAGE):
         names, end = await store.open_hosts(ask.crawl, domains[place], until, PAGE, cursor)
         more = {name for name in names if scope.covers(name)} - found
@@ -33,7 +33,7 @@ async def hosts(store: Store, running: ActiveCrawl, ask: Ask, scope: Scope) -> f
             place, cursor = (place, end) if end is not None else ((place + 1) % len(domains), 0)
         if len(found) >= TAKEN:
             break
-    running.sought[scope] = (place, cursor)
+    active.sought[scope] = (place, cursor)
     return frozenset(sorted(found)[:TAKEN])
 
 

@@ -22,25 +22,25 @@ class Valuation(NamedTuple):
     """What each row is worth, what is hoped to be learned from it, and with which priority it waits."""
 
     value: F64
-    hope: F64
-    waits: F64
+    exploration: F64
+    priority: F64
 
 
-def valued(running: ActiveCrawl, batch: Batch, opinion: Opinion) -> Valuation:
+def valued(active: ActiveCrawl, batch: Batch, opinion: Opinion) -> Valuation:
     """What the predictors say, weighed by the rules; except where a person set the priority by hand."""
-    weighing, free = running.weighing, np.isnan(batch.given)
+    weighing, free = active.weighing, np.isnan(batch.manual_priority)
     value = weighing.weighed(opinion.value, batch)
-    hope = np.zeros(len(batch)) if opinion.hope is None else weighing.weighed(opinion.hope, batch)
-    waits = value if opinion.waits is None else weighing.weighed(opinion.waits, batch)
+    hope = np.zeros(len(batch)) if opinion.exploration is None else weighing.weighed(opinion.exploration, batch)
+    waits = value if opinion.at_rest is None else weighing.weighed(opinion.at_rest, batch)
     if not free.all():
-        value, waits = np.where(free, value, batch.given), np.where(free, waits, batch.given)
+        value, waits = np.where(free, value, batch.manual_priority), np.where(free, waits, batch.manual_priority)
         hope = np.where(free, hope, 0.0)
-    return Valuation(value, hope, waits if opinion.hope is None else waits + hope)
+    return Valuation(value, hope, waits if opinion.exploration is None else waits + hope)
 
 
-def priority_at_rest(running: ActiveCrawl, batch: Batch) -> F64:
+def priority_at_rest(active: ActiveCrawl, batch: Batch) -> F64:
     """The priority with which a URL waits."""
-    return valued(running, batch, running.strategy.whole.rest(batch)).waits
+    return valued(active, batch, active.strategy.whole.rest(batch)).priority
 
 
 def changed_priorities(batch: Batch, worth: F64) -> tuple[U64, F64]:

@@ -67,7 +67,7 @@ async def give(store: Store, crawl: Crawl, old: ActiveCrawl, new: ActiveCrawl) -
     changed = {url: now.get(url, np.nan) for url in before.keys() | now.keys() if before.get(url) != now.get(url)}
     if changed:
         ids = _ids(changed)
-        await store.give(crawl, ids, np.array(list(changed.values())))
+        await store.set_priority(crawl, ids, np.array(list(changed.values())))
         batch = await store.look(crawl, ids)
         await store.rank(crawl, batch.id, priority_at_rest(new, batch))
 

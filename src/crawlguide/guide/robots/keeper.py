@@ -89,28 +89,28 @@ class Keeper:
 
     # before URLs leave
 
-    async def ready(self, running: ActiveCrawl, ask: Ask, batch: Batch) -> bool:
+    async def ready(self, active: ActiveCrawl, ask: Ask, batch: Batch) -> bool:
         """Bring the files of these URLs into memory. True: crawlers are now sent for some; look at the queues again."""
-        rule = running.robots
+        rule = active.robots
         if rule is None or not await self._any(rule):
             return False
         origins = filter(rule.counts, dict.fromkeys(map(origin_of, rule.look(batch, ask).urls)))
-        wanted = [origin for origin in origins if await self._meets(running, ask, origin)]
-        if running.definition.policy.sitemaps and self.copies.fetched:
-            for one in await sitemap_seeds.taken(self._store, running, ask, batch, self.copies):
+        wanted = [origin for origin in origins if await self._meets(active, ask, origin)]
+        if active.definition.policy.sitemaps and self.copies.fetched:
+            for one in await sitemap_seeds.taken(self._store, active, ask, batch, self.copies):
                 self.sitemaps.put_nowait(Named(ask.crawl, origin_of(one.url), one.url, start=one.start))
         if wanted and rule.mode == "crawler":
-            return await self._send_for(running, ask, wanted)
+            return await self._send_for(active, ask, wanted)
         if self.copies.fetched:
             for origin in wanted:
                 self._want(origin, rule.agent, ask.crawl)
         return False
 
-    async def _meets(self, running: ActiveCrawl, ask: Ask, origin: str) -> bool:
+    async def _meets(self, active: ActiveCrawl, ask: Ask, origin: str) -> bool:
         """Bring what an origin's file says into memory; True if the file is to be fetched."""
-        copy, policy = self.copies.get(origin) or await self._known(origin), running.definition.policy
+        copy, policy = self.copies.get(origin) or await self._known(origin), active.definition.policy
         if self.copies.file(origin, policy.user_agent) is None and copy.stands(ask.at):
-            await self._paced(running, origin, copy, copy)  # this crawl meets the file for the first time
+            await self._paced(active, origin, copy, copy)  # this crawl meets the file for the first time
         if policy.sitemaps and self.copies.fetched:
             self._name_sitemaps(ask.crawl, origin, policy.user_agent)
         return copy.due() <= ask.at
@@ -128,7 +128,7 @@ class Keeper:
         self.copies.known |= not self.copies.known and await self._store.crawl_get(HOUSE) is not None
         return rule.waits or self.copies.known
 
-    async def _send_for(self, running: ActiveCrawl, ask: Ask, origins: Sequence[str]) -> bool:
+    async def _send_for(self, active: ActiveCrawl, ask: Ask, origins: Sequence[str]) -> bool:
         """Queue the robots.txt of each origin, before everything else, unless it is on its way."""
         files = [address(origin) for origin in origins]
         ids = np.array([urls.identity(url) for url in files], np.uint64)
@@ -139,9 +139,9 @@ class Keeper:
         await self._store.schedule(ask.crawl, ids[states == "done"], np.full(int((states == "done").sum()), ask.at))
         if low.any():  # nobody knew it, or it was found as a link like any other
             seeds = [Seed(url) for url, state in zip(files, states.tolist(), strict=True) if state == "new"]
-            await self._store.discover(ask.crawl, seeded(seeds, running.rules), None, ask.at)
+            await self._store.discover(ask.crawl, seeded(seeds, active.rules), None, ask.at)
             first = np.full(int(low.sum()), FIRST_OF_ALL)
-            await self._store.give(ask.crawl, ids[low], first)
+            await self._store.set_priority(ask.crawl, ids[low], first)
             await self._store.rank(ask.crawl, ids[low], first)
         return bool(low.any() or np.isin(states, ("done", "dropped")).any())
 
@@ -165,17 +165,17 @@ class Keeper:
 
     # what became known
 
-    async def told(self, running: ActiveCrawl, report: Report, fetches: Sequence[Fetch]) -> None:
+    async def told(self, active: ActiveCrawl, report: Report, fetches: Sequence[Fetch]) -> None:
         """Crawlers have fetched robots.txt files."""
         for item, url in zip(report.fetches.item.tolist(), report.fetches.url.tolist(), strict=True):
             fetch = fetches[item]
             if is_file(url) and fetch.error != "released" and (fetch.status or fetch.error):
                 well = fetch.status is not None and 200 <= fetch.status < 300
                 status = fetch.status if fetch.error is None and not (well and fetch.text is None) else None
-                want = Want(running.definition.policy.user_agent, {report.crawl})
+                want = Want(active.definition.policy.user_agent, {report.crawl})
                 body = (fetch.text or "").encode("utf-8", "replace")
                 tried = Tried(origin_of(url), status, body, report.at)
-                await self._settled(tried, {report.crawl: running}, want)
+                await self._settled(tried, {report.crawl: active}, want)
 
     async def _settled(self, tried: Tried, known: Mapping[Crawl, ActiveCrawl], want: Want) -> float:
         """One more try at a file is over: keep what came of it, and let those who waited go on.
@@ -193,15 +193,15 @@ class Keeper:
             self.changed.append(origin)
         delays_s = [0.0]
         for crawl in want.crawls:
-            running = known.get(crawl)
-            if running is not None and running.robots is not None:
-                delays_s.append(await self._paced(running, origin, old, copy))
+            active = known.get(crawl)
+            if active is not None and active.robots is not None:
+                delays_s.append(await self._paced(active, origin, old, copy))
                 await self._store.withhold(crawl, [urls.queue(address(origin))], np.array([-np.inf]))
         return max(delays_s)
 
-    async def _paced(self, running: ActiveCrawl, origin: str, old: Copy, new: Copy) -> float:
+    async def _paced(self, active: ActiveCrawl, origin: str, old: Copy, new: Copy) -> float:
         """A pause that a file asks for is its host's own delay from now on, unless the crawl waits longer anyway."""
-        policy = running.definition.policy
+        policy = active.definition.policy
         pause_s = (await self._compiled(origin, new, policy.user_agent)).pause_s
         delay_s = max(pause_s or 0.0, policy.default_delay_s)
         if pause_s is not None or (old is not new and await self._paused(old, policy.user_agent)):
@@ -264,18 +264,18 @@ class Keeper:
         """Files that changed: what the old one forbade and the new one permits waits again."""
         changed, self.changed = self.changed, []
         for origin in changed:
-            for crawl, running in list(known.items()):
-                if running.robots is not None:
-                    await self._revive(crawl, running, origin)
+            for crawl, active in list(known.items()):
+                if active.robots is not None:
+                    await self._revive(crawl, active, origin)
 
-    async def _revive(self, crawl: Crawl, running: ActiveCrawl, origin: str) -> None:
+    async def _revive(self, crawl: Crawl, active: ActiveCrawl, origin: str) -> None:
         cursor, queue = None, urls.queue(address(origin))
         while True:
             records, cursor = await self._store.scan(crawl, "dropped", queue, SCANNED_AT_ONCE, cursor)
             refused = [record.url for record in records if record.reason == "robots"]
-            free = [url for url in refused if running.rules.reason(url, queue) is None]
+            free = [url for url in refused if active.rules.reason(url, queue) is None]
             if free:
-                await self._store.revive(crawl, _ids(free), running.rules.max_depth)
+                await self._store.revive(crawl, _ids(free), active.rules.max_depth)
             if cursor is None:
                 return
             await asyncio.sleep(0)  # others are served between the pages

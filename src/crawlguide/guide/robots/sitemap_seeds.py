@@ -34,14 +34,14 @@ class Taken(NamedTuple):
     start: float
 
 
-async def taken(store: Store, running: ActiveCrawl, ask: Ask, batch: Batch, copies: Copies) -> list[Taken]:
+async def taken(store: Store, active: ActiveCrawl, ask: Ask, batch: Batch, copies: Copies) -> list[Taken]:
     """Of the rows of a batch those that are seeds, look like sitemaps and may be read now."""
-    agent, rows = running.definition.policy.user_agent, np.flatnonzero(batch.depth == 0)
+    agent, rows = active.definition.policy.user_agent, np.flatnonzero(batch.depth == 0)
     seeds = zip(rows.tolist(), batch.url[rows].tolist(), strict=True)
     found = [row for row, url in seeds if is_sitemap(url) and _permitted(copies, url, agent)]
     if not found:
         return []
-    terms = lease_terms(running, replace(ask, crawler_id=READER, request_id=None))
+    terms = lease_terms(active, replace(ask, crawler_id=READER, request_id=None))
     some = batch.take(np.array(found))
     grants = await store.reserve(ask.crawl, some, terms)
     given = zip(some.url.tolist(), grants.start.tolist(), (grants.outcome == LEASED).tolist(), strict=True)

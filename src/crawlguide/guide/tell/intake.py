@@ -112,7 +112,7 @@ class LinkColumns:
             host=texts(self.host),
             anchor=texts(self.anchor),
             position=np.array(self.position, np.int32),
-            given=given,
+            manual_priority=given,
             max_depth=max_depth,
             metadata=texts(self.metadata),
             reason=texts(self._reasons(ids)),

@@ -31,39 +31,39 @@ class Telling:
     robots: Keeper
 
     async def tell(
-        self, running: ActiveCrawl, crawl: Crawl, crawler_id: str, fetches: Sequence[Fetch], at: float
+        self, active: ActiveCrawl, crawl: Crawl, crawler_id: str, fetches: Sequence[Fetch], at: float
     ) -> Ack:
-        report = reported(fetches, crawl, crawler_id, at, running.rules)
-        policy = running.definition.policy
+        report = reported(fetches, crawl, crawler_id, at, active.rules)
+        policy = active.definition.policy
         recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries)
         await located(self.store, report, recorded, fetches)
-        discovered = await self._discovered(running, report, recorded, fetches)
+        discovered = await self._discovered(active, report, recorded, fetches)
         if policy.recrawl:
             due = np.full(len(report.fetches), at + policy.recrawl_after_s)
             await self.store.schedule(crawl, report.fetches.target_id, due)
-        await self.robots.told(running, report, fetches)
+        await self.robots.told(active, report, fetches)
         results = _results(report, recorded)
         accepted = sum(result.status == "ok" for result in results)
         return Ack(accepted, discovered, report.truncated, results)
 
-    async def seed(self, running: ActiveCrawl, crawl: Crawl, seeds: Sequence[Seed], at: float) -> int:
+    async def seed(self, active: ActiveCrawl, crawl: Crawl, seeds: Sequence[Seed], at: float) -> int:
         """Add seeds; returns how many were new."""
-        links = seeded(seeds, running.rules)
+        links = seeded(seeds, active.rules)
         discovery = await self.store.discover(crawl, links, None, at)
         learned = NOTHING
-        if running.learner is not None:
-            learned = taught(running.learner, seed_lesson(links, discovery, at))
-        await self.rank(running, crawl, np.concatenate([discovery.touched, learned]))
+        if active.learner is not None:
+            learned = taught(active.learner, seed_lesson(links, discovery, at))
+        await self.rank(active, crawl, np.concatenate([discovery.touched, learned]))
         return discovery.new
 
-    async def rank(self, running: ActiveCrawl, crawl: Crawl, ids: U64) -> None:
+    async def rank(self, active: ActiveCrawl, crawl: Crawl, ids: U64) -> None:
         """Write the priority at rest of the URLs whose evidence changed."""
         if len(ids):
             batch = await self.store.look(crawl, distinct(ids))
-            await self.store.rank(crawl, batch.id, priority_at_rest(running, batch))
+            await self.store.rank(crawl, batch.id, priority_at_rest(active, batch))
 
     async def _discovered(
-        self, running: ActiveCrawl, report: Report, recorded: Recorded, messages: Sequence[Fetch]
+        self, active: ActiveCrawl, report: Report, recorded: Recorded, messages: Sequence[Fetch]
     ) -> int:
         """Links of accepted fetches join the frontier; everything they touch, or teach, is ranked anew."""
         fetches, links = report.fetches, report.links
@@ -72,12 +72,12 @@ class Telling:
             links = links.take(used[links.parent])
         discovery = await self.store.discover(report.crawl, links, fetches, report.at)
         learned = NOTHING
-        if running.learner is not None or running.hearing:
-            heard = lesson(report, used, links, discovery, messages, running.rewards)
-            learned = taught(running.learner, heard) if running.learner is not None else NOTHING
-            for rule in running.hearing:
+        if active.learner is not None or active.hearing:
+            heard = lesson(report, used, links, discovery, messages, active.rewards)
+            learned = taught(active.learner, heard) if active.learner is not None else NOTHING
+            for rule in active.hearing:
                 rule.learn(heard)
-        await self.rank(running, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
+        await self.rank(active, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
         return discovery.new
 
 

@@ -69,7 +69,7 @@ class Known:
 class Everything:
     """A sampler that lets everything through."""
 
-    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:  # noqa: ARG002 - a sampler may look at the ask
+    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
         return Sample(np.arange(len(batch)), batch.arm, np.ones(len(batch)))
 
 
@@ -95,7 +95,7 @@ class Ranking:
         number = self.known.find(batch.id)
         return np.where(number < 0, 0.0, self.known["value"][number])
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         """Most rankings do not care what is under way."""
 
 

@@ -11,7 +11,7 @@ from crawlguide.lab.policies._known import Ranking
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import U64
-    from crawlguide.core.types import Batch, Lesson
+    from crawlguide.core.types import Ask, Batch, Lesson
 
 
 class Ahead(Fixed, frozen=True):
@@ -38,7 +38,7 @@ class Picking(Ranking):
     def put_back(self, number: int) -> None:
         raise NotImplementedError
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         self.known["taken"][self.known.numbers(batch.id)] = 1.0
 
     def learn(self, lesson: Lesson) -> U64:

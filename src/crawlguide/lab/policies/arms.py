@@ -28,7 +28,7 @@ class Options(Ahead, frozen=True):
     exploration: float = 0.1  # SB's 2√2 is meant for rewards that are counts of links
 
 
-def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Policy(Arms(seed, options))
 
 

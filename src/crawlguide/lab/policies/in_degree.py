@@ -18,7 +18,7 @@ class Options(Fixed, frozen=True):
     kind: str = ""
 
 
-def build(options: Options, seed: int, goal: Goal) -> Strategy:  # noqa: ARG001 - every strategy is built so
+def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Policy(InDegree(seed))
 
 

@@ -53,7 +53,7 @@ def waiting(first: int, count: int, hosts: int, chance: np.random.Generator) -> 
         host=texts(names),
         anchor=texts([""] * count),
         position=np.zeros(count, np.int32),
-        given=chance.random(count),
+        manual_priority=chance.random(count),
         max_depth=np.full(count, -1, np.int32),
         metadata=texts([None] * count),
         reason=texts([None] * count),

@@ -65,11 +65,11 @@ class Risk:
     name: str = "risk"
     refusal: str = "forbid"
 
-    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002
+    def keep(self, batch: Batch, ask: Ask) -> Mask:
         keep, unknown = np.empty(len(batch), np.bool_), np.empty(len(batch), np.int64)
         count = recall(
-            batch.host, batch.hosts.pages, batch.depth, batch.given, batch.id, *self.known.table, self.threshold,
-            keep, unknown,
+            batch.host, batch.hosts.pages, batch.depth, batch.manual_priority, batch.id, *self.known.table,
+            self.threshold, keep, unknown,
         )  # fmt: skip
         if count:
             new = unknown[:count]

@@ -117,7 +117,7 @@ class Robots:
         stamps, _ = self.copies.stands.of(queues)
         self.passed.put(permitted, np.where(stamps > 0, stamps, NEVER_PASSED))
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:  # noqa: ARG002
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
         """Why each URL is dropped when it is found, by the files that are known at that moment; None: it is not."""
         why: list[str | None] = [None] * len(urls)
         passed: list[int] = []

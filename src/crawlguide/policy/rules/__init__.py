@@ -40,7 +40,7 @@ class Rules:
         if denied is not None:
             self.verdicts.update({row: denied.get(url) for row, url in zip(batch.id.tolist(), urls, strict=True)})
 
-    def keep(self, batch: Batch, ask: Ask) -> Mask:  # noqa: ARG002 - every filter is given the ask
+    def keep(self, batch: Batch, ask: Ask) -> Mask:
         if self.engine is None:
             return np.ones(len(batch), np.bool_)
         return np.array([self.verdicts.get(row, "") is None for row in batch.id.tolist()], np.bool_)
@@ -49,7 +49,7 @@ class Rules:
         """Rows that the rules deny, as opposed to those about which they said nothing."""
         return np.array([self.verdicts.get(row) is not None for row in batch.id.tolist()], np.bool_)
 
-    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002
+    def why(self, batch: Batch, ask: Ask) -> str:
         if self.engine is None:
             return "the operator has no rules"
         row = int(batch.id[0])
@@ -79,5 +79,5 @@ def question(batch: Batch, urls: list[str], ask: Ask) -> dict[str, Any]:
     return {"at": ask.at, "crawl": ask.crawl.name, "crawler_id": ask.crawler_id, "urls": rows}
 
 
-def build(definition: Definition) -> Rules:  # noqa: ARG001 - every filter is built from the definition
+def build(definition: Definition) -> Rules:
     return Rules()

@@ -124,7 +124,7 @@ class Traps:
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         self.memory.at = max(self.memory.at, ask.at)
-        keep, probes = self.memory.novelty.chosen(self._numbers(batch), batch.given)
+        keep, probes = self.memory.novelty.chosen(self._numbers(batch), batch.manual_priority)
         if probes:
             self.memory.probe(batch.id[keep].tolist())
         return keep
@@ -140,7 +140,7 @@ class Traps:
         rests: Mask = self.memory.novelty.states(self._numbers(batch)) == kernels.RESTS
         return rests
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:  # noqa: ARG002
+    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
         """Why each URL is dropped when it is found, in short; None: it is not."""
         memory, verdicts = self.memory, np.zeros(len(urls), np.int8)
         found = memory.read(urls)
@@ -169,7 +169,7 @@ class Traps:
         if not self.kept or self.memory.novelty.sheet is before.memory.novelty.sheet:
             self.memory, self.kept = before.memory, before.kept
 
-    def why(self, batch: Batch, ask: Ask) -> str:  # noqa: ARG002 - every filter is given the ask
+    def why(self, batch: Batch, ask: Ask) -> str:
         memory, url, queue = self.memory, batch.url.tolist()[0], batch.hosts.name.tolist()[0]
         shape, found, verdicts = memory.shape(url), memory.read([url]), np.zeros(1, np.int8)
         if shape.much >= CERTAIN:

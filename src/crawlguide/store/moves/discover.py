@@ -120,7 +120,7 @@ def discover(frontier: Frontier, links: Links, parents: Fetches | None, at: floa
     refused = np.array([reason is not None for reason in links.reason], np.uint8)
     known = known_pairs(frontier, rows, links, page_rows)
     frontier.stamp = add(
-        rows, links.parent, page_rows, relevance, links.given, links.max_depth, refused, links.deepest, fresh,
+        rows, links.parent, page_rows, relevance, links.manual_priority, links.max_depth, refused, links.deepest, fresh,
         known, frontier.stamp, frontier.table, kept, fate,
     )  # fmt: skip
     settle(rows, frontier.table, fate)

@@ -117,7 +117,7 @@ class ArmTable:
         self._changed(heard)
         return heard
 
-    def given(self, batch: Batch) -> I64:
+    def assigned(self, batch: Batch) -> I64:
         """These rows went to a crawler and wait no longer."""
         rows = self._urls.find(batch.id)
         rows = rows[rows >= 0]

@@ -93,7 +93,7 @@ NUMBER = re.compile(r"\d+")
 IDENTIFIER = re.compile(r"\d+|[0-9a-f]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[\w-]{16,}", re.IGNORECASE)
 
 
-def by_host(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) -> list[str]:  # noqa: ARG001 - see Naming
+def by_host(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) -> list[str]:
     return list(hosts)
 
 
@@ -105,7 +105,7 @@ def by_group(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) ->
     ]
 
 
-def by_place(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) -> list[str]:  # noqa: ARG001 - see Naming
+def by_place(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) -> list[str]:
     """Host, and the first segment of the path if it is a folder."""
     names = []
     for url, host in zip(urls, hosts, strict=True):
@@ -114,7 +114,7 @@ def by_place(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) ->
     return names
 
 
-def by_template(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) -> list[str]:  # noqa: ARG001 - see Naming
+def by_template(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) -> list[str]:
     """feedstock's arms: host, path with `{id}` for segments that look like one, and the sorted names of the query."""
     names = []
     for url, host in zip(urls, hosts, strict=True):
@@ -124,7 +124,7 @@ def by_template(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str])
     return names
 
 
-def by_folder(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) -> list[str]:  # noqa: ARG001 - see Naming
+def by_folder(urls: Sequence[str], hosts: Sequence[str], homes: Sequence[str]) -> list[str]:
     """Host, first two folders, kind of file, names of the query; numbers are all alike."""
     names = []
     for url, host in zip(urls, hosts, strict=True):

@@ -47,7 +47,11 @@ class Blend(Several):
         whole = sum(weight for _, weight in heard)
         shares = [weight / whole for _, weight in heard]
         value = sum(share * opinion.value for share, (opinion, _) in zip(shares, heard, strict=True))
-        hopes = [share * one.hope for share, (one, _) in zip(shares, heard, strict=True) if one.hope is not None]
+        hopes = [
+            share * one.exploration
+            for share, (one, _) in zip(shares, heard, strict=True)
+            if one.exploration is not None
+        ]
         return Opinion(np.asarray(value), np.sum(hopes, axis=0) if hopes else None)
 
 

@@ -55,8 +55,8 @@ class Cascade(Several):
                 found = Opinion(Relational().predict(mine))
             if found is not None:
                 value[rows], level[rows] = found.value, number
-                if found.hope is not None:
-                    hope[rows] = found.hope
+                if found.exploration is not None:
+                    hope[rows] = found.exploration
             if top and top < len(rows):
                 rows = rows[_first(_standing(value, hope, batch)[rows] if number == 0 else (value + hope)[rows], top)]
         waits = np.where(level == 0, _standing(value, hope, batch) - hope, value)

@@ -45,5 +45,5 @@ class Fallback(Several):
         return next((found for member in self.members if (found := member.rest(batch)) is not None), None)
 
 
-def build(members: Sequence[Member], stages: Sequence[Stage]) -> Fallback:  # noqa: ARG001 - as others are built
+def build(members: Sequence[Member], stages: Sequence[Stage]) -> Fallback:
     return Fallback(tuple(members))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -13,7 +13,7 @@ from crawlguide.core.errors import StorageFull, StoreUnavailable
 from crawlguide.core.notebook import Remembers, Section, Transfers
 from crawlguide.core.protocols import Explains, Explores, Learner, ReportsStats
 from crawlguide.core.telemetry import WARNING, happened
-from crawlguide.core.types import Also, Lesson
+from crawlguide.core.types import Draw, Lesson
 from crawlguide.strategies.relational import Relational
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class Opinion(NamedTuple):
     """The value of each row, what may be learned by fetching it (None: nothing), and with which value it waits."""
 
     value: F64
-    hope: F64 | None = None
-    waits: F64 | None = None  # None: its value
+    exploration: F64 | None = None
+    at_rest: F64 | None = None  # None: its value
 
 
 class Member(Protocol):
@@ -197,19 +197,24 @@ class GuardedPredictor:
             return None
         if self.breaker.worked():
             happened("predictor_recovered", "crawl {crawl}: {predictor} works again", **self._named())
-        return Opinion(value, None if self.explorer is None else self._numbers(self.explorer.explore, batch))
+        return Opinion(value, None if self.explorer is None else self._numbers(self.explorer.exploration_bonus, batch))
 
     rest = judge
 
-    def drawn(self, batch: Batch) -> F64 | None:
-        return None if self.explorer is None else self._numbers(self.explorer.drawn, batch)
+    def draw_bonus(self, batch: Batch, ask: Ask) -> F64 | None:
+        explorer, ask = self.explorer, self._own(ask)
+        return None if explorer is None else self._numbers(lambda rows: explorer.draw_bonus(rows, ask), batch)
 
-    def also(self, ask: Ask, wanted: int) -> Also | None:
-        return None if self.explorer is None else self._called(0, _wanted, self.explorer, ask, wanted)
+    def draw(self, ask: Ask, wanted: int) -> Draw | None:
+        return None if self.explorer is None else self._called(0, _drawn, self.explorer, ask, wanted)
 
     def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample | None:
-        found: Sample | None = self._called(len(batch), _sampled, self.sampler, batch, ask, limit)
+        found: Sample | None = self._called(len(batch), _sampled, self.sampler, batch, self._own(ask), limit)
         return found
+
+    def _own(self, ask: Ask) -> Ask:
+        """The ask with what this predictor drew for it, and nobody else."""
+        return ask if ask.draw is None else replace(ask, draw=ask.draw.state.get(self.name))
 
     def _waited(self, batch: Batch) -> Any:
         return self._apart.within(self._allowed_s(len(batch)), batch) if self._apart is not None else None
@@ -263,9 +268,9 @@ class GuardedPredictor:
 
     # learning
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         if self.learner is not None:
-            self._taught(len(batch), self.learner.given, batch)
+            self._taught(len(batch), self.learner.assigned, batch, self._own(ask))
 
     def learn(self, lesson: Lesson) -> U64 | None:
         if self.learner is None:
@@ -278,13 +283,13 @@ class GuardedPredictor:
         found = self.learner.learn(lesson) if self.learner is not None else None
         return None if found is None else np.asarray(found, np.uint64)
 
-    def _taught(self, rows: int, call: Callable[..., Any], given: Any) -> Any:
+    def _taught(self, rows: int, call: Callable[..., Any], *given: Any) -> Any:
         """One that raises hears the next lesson all the same; one that takes longer than its own budget rests."""
         if not self._lessons.lets():
             return None
         began = self._now()
         try:
-            found = call(given)
+            found = call(*given)
         except THE_STORE:
             raise
         except Exception as raised:  # noqa: BLE001 - what was told is kept whoever learns from it
@@ -293,7 +298,7 @@ class GuardedPredictor:
         took_s = self._now() - began
         if self.terms.strict and took_s > self._allowed_s(rows):
             self._unlearned(f"took {took_s * 1_000:.0f} ms")
-        elif isinstance(given, Lesson) and self._lessons.worked():
+        elif isinstance(given[0], Lesson) and self._lessons.worked():
             happened("predictor_recovered", "crawl {crawl}: {predictor} learns again", **self._named())
         return found
 
@@ -322,11 +327,11 @@ class GuardedPredictor:
             self._failed(f"raised {type(raised).__name__} when it should remember", str(raised), inf)
             self._lessons.failed("is out", inf)
 
-    def because(self, batch: Batch) -> list[str]:
+    def explain(self, batch: Batch) -> list[str]:
         if not isinstance(self.predictor, Explains) or self.breaker.why is not None:
             return []
         try:
-            return [str(words) for words in self.predictor.because(batch)]
+            return [str(words) for words in self.predictor.explain(batch)]
         except Exception as raised:  # noqa: BLE001 - who cannot explain may still be right
             return [f"{self.name} raised {type(raised).__name__} when asked why"]
 
@@ -344,9 +349,9 @@ def _column(call: Callable[[Batch], Any], batch: Batch) -> F64:
     return np.asarray(call(batch), np.float64, order="C")
 
 
-def _wanted(explorer: Explores, ask: Ask, wanted: int) -> Also:
-    ids, hosts = explorer.also(ask, wanted)
-    return Also(np.asarray(ids, np.uint64), frozenset(hosts))
+def _drawn(explorer: Explores, ask: Ask, wanted: int) -> Draw:
+    ids, hosts, state = explorer.draw(ask, wanted)
+    return Draw(np.asarray(ids, np.uint64), frozenset(hosts), state)
 
 
 def _sampled(sampler: Sampler, batch: Batch, ask: Ask, limit: int) -> Sample:
@@ -399,22 +404,19 @@ class GuardedStrategy:
     def predict(self, batch: Batch) -> F64:
         return self.judge(batch).value
 
-    def explore(self, batch: Batch) -> F64:
-        hope = self.judge(batch).hope
+    def exploration_bonus(self, batch: Batch) -> F64:
+        hope = self.judge(batch).exploration
         return np.zeros(len(batch)) if hope is None else hope
 
-    def also(self, ask: Ask, wanted: int) -> Also:
-        found = [also for part in self._member.speakers() if (also := part.also(ask, wanted)) is not None]
-        if len(found) == 1:
-            return found[0]
-        ids = np.concatenate([np.zeros(0, np.uint64), *(also.ids for also in found)])
-        return Also(ids, frozenset().union(*(also.hosts for also in found)))
+    def draw(self, ask: Ask, wanted: int) -> Draw:
+        """All that they draw together; `state` holds what each of them drew."""
+        own = {part.name: draw for part in self._member.speakers() if (draw := part.draw(ask, wanted)) is not None}
+        ids = np.concatenate([np.zeros(0, np.uint64), *(draw.ids for draw in own.values())])
+        return Draw(ids, frozenset().union(*(draw.hosts for draw in own.values())), own)
 
-    def drawn(self, batch: Batch) -> F64:
-        marks = [mark for part in self._member.speakers() if (mark := part.drawn(batch)) is not None]
-        if len(marks) == 1:
-            return marks[0]
-        return np.max(marks, axis=0) if marks else np.zeros(len(batch))
+    def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
+        found = [bonus for part in self._member.speakers() if (bonus := part.draw_bonus(batch, ask)) is not None]
+        return np.max(found, axis=0) if found else np.zeros(len(batch))
 
     def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
         """By the first one that works."""
@@ -426,9 +428,9 @@ class GuardedStrategy:
 
     # learning
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         for part in self.parts:
-            part.given(batch)
+            part.assigned(batch, ask)
 
     def learn(self, lesson: Lesson) -> U64 | None:
         """All learn; what a tell may rank anew is shared among those that want something ranked."""
@@ -447,17 +449,17 @@ class GuardedStrategy:
         for part in self.parts:
             part.remember(notebook)
 
-    def because(self, batch: Batch) -> list[str]:
+    def explain(self, batch: Batch) -> list[str]:
         """What each of them says; one alone need not say its name."""
         degraded = self.degraded()
         said = [] if degraded is None else [f"{degraded[0]}: {degraded[1]}"]
         if len(self.parts) == 1:
-            return said + self.parts[0].because(batch)
+            return said + self.parts[0].explain(batch)
         for part in self._member.speakers():
             found = part.judge(batch)
             if found is not None:
                 said.append(f"{part.name} says {found.value[0]:.2f}")
-                said += [f"{part.name}: {words}" for words in part.because(batch)]
+                said += [f"{part.name}: {words}" for words in part.explain(batch)]
         return said
 
     def stats(self) -> dict[str, float]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawlguide.core.tables import F64, I64
-    from crawlguide.core.types import Batch, Lesson, Links
+    from crawlguide.core.types import Ask, Batch, Lesson, Links
     from crawlguide.strategies.arms.naming import Scan
 
 # A table of Q by state and group. Where little is known of a group in a state, what it pays in all of them counts.
@@ -88,7 +88,7 @@ class Feedstock:
         value[rows >= 0] = self._known.records["value"][rows[rows >= 0]]
         return value
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         """It does not look at what is under way."""
 
     def learn(self, lesson: Lesson) -> None:

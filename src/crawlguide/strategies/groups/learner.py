@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawlguide.core.tables import F64, I64, U64
-    from crawlguide.core.types import Batch, Lesson
+    from crawlguide.core.types import Ask, Batch, Lesson
 
 BEGINNING = re.compile("[:/]")
 
@@ -101,8 +101,8 @@ class Groups:
     def predict(self, batch: Batch) -> F64:
         return self._book.predict(batch)
 
-    def given(self, batch: Batch) -> None:
-        self._book.given(batch)
+    def assigned(self, batch: Batch, ask: Ask) -> None:
+        self._book.assigned(batch)
 
     def learn(self, lesson: Lesson) -> U64:
         book, state = self._book, int(self._book.crawl["state"])

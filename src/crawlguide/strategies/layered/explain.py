@@ -29,17 +29,17 @@ def said(memory: LayeredMemory, row: int, columns: F32) -> list[str]:
     return list(found)[:TOLD] or ["nothing speaks for or against it yet"]
 
 
-def _parents(memory: LayeredMemory, link: Any, weight: float) -> str:  # noqa: ARG001 - every saying is given the same
+def _parents(memory: LayeredMemory, link: Any, weight: float) -> str:
     pages = "page" if link["count"] == 1 else "pages"
     return f"{link['sum']:.3g} of {link['count']:.0f} {pages} linking here paid"
 
 
-def _host(memory: LayeredMemory, link: Any, weight: float) -> str:  # noqa: ARG001
+def _host(memory: LayeredMemory, link: Any, weight: float) -> str:
     place = memory.places.rows[link["places"][0]]
     return f"{place['total']:.3g} of {place['fetched']} pages fetched from this host paid"
 
 
-def _place(memory: LayeredMemory, link: Any, weight: float) -> str:  # noqa: ARG001
+def _place(memory: LayeredMemory, link: Any, weight: float) -> str:
     place = memory.places.rows[link["places"][link["levels"] - 1]]
     return f"links of this form paid {place['good'] / max(float(place['tried']), 1e-9):.0%} of the time lately"
 

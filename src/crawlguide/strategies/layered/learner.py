@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crawlguide.core.columns import among
 from crawlguide.core.notebook import Notebook
-from crawlguide.core.types import Also
+from crawlguide.core.types import Draw
 from crawlguide.features.rewards import RELEASED, failures, refusals
 from crawlguide.strategies.layered import (
     ask_signals,
@@ -74,6 +75,18 @@ LATE = -1
 NOTHING: U64 = np.zeros(0, np.uint64)
 
 
+@dataclass
+class ThompsonDraw:
+    """What was drawn for one ask."""
+
+    wanted: int
+    hosts: list[int] = field(default_factory=list)  # places
+    host_names: list[str] = field(default_factory=list)
+    pages: list[int] = field(default_factory=list)
+    links: list[int] = field(default_factory=list)  # the best of each page
+    chosen: U64 = field(default_factory=lambda: NOTHING)  # that go before all others
+
+
 class Layered:
     version = "layered-4"
     transferable = TRANSFERABLE
@@ -87,10 +100,6 @@ class Layered:
     def remember(self, notebook: Notebook) -> None:
         self.memory = LayeredMemory(notebook, self._prior, self._most)
         self.told = AskSignals(notebook, self.memory)
-        self._hosts_drawn: list[int] = []
-        self._pages_drawn: list[int] = []
-        self._chosen = NOTHING
-        self._wanted = 0
         self._last: ScoredBatch | None = None
         self._judgements = np.zeros(JUDGEMENTS, JUDGED)
         self._taste = ingest.taste(self.memory)
@@ -100,7 +109,7 @@ class Layered:
     def predict(self, batch: Batch) -> F64:
         return self._looked(batch)[1].value
 
-    def explore(self, batch: Batch) -> F64:
+    def exploration_bonus(self, batch: Batch) -> F64:
         judged = self._looked(batch)[1]
         return judged.wish - judged.value
 
@@ -133,34 +142,33 @@ class Layered:
         )  # fmt: skip
         return judged
 
-    def also(self, ask: Ask, wanted: int) -> Also:
+    def draw(self, ask: Ask, wanted: int) -> Draw:
         """Hosts and links of pages that were drawn for some places of the answer; and URLs of which the asker told."""
         said, self._last = self.told.hear(ask), None
         memory, crawl, tuned = self.memory, self.memory.crawl.rows, self.tuning[0]
         chance = tuned["least_draws"] + tuned["most_draws"] * (1.0 - crawl["luck"][0]) ** 2
-        self._hosts_drawn, self._pages_drawn, self._chosen, self._wanted = [], [], NOTHING, wanted
-        found: tuple[list[str], list[int]] = [], []
+        drawn = ThompsonDraw(wanted)
         if memory.hosts.used and chance and crawl["fetched"][0]:  # before that there is nothing to draw by
             for _ in range(thompson.places_for_draws(self.seed, crawl, chance, wanted)):
-                self._draw(*found)
+                self._draw(drawn)
             memory.crawl.changed(FIRST)
-        names, rows = found
-        return Also(np.concatenate([memory.links.rows["id"][rows], said]) if rows else said, frozenset(names))
+        ids = np.concatenate([memory.links.rows["id"][drawn.links], said]) if drawn.links else said
+        return Draw(ids, frozenset(drawn.host_names), drawn)
 
-    def _draw(self, names: list[str], rows: list[int]) -> None:
+    def _draw(self, drawn: ThompsonDraw) -> None:
         """A host or a page, in turn as chance has it; a host where no page has links that wait."""
         memory, crawl = self.memory, self.memory.crawl.rows
         if int(crawl["draws"][0]) % 2 == 0:
             page = thompson.draw_page(self.seed, crawl, memory.pages.rows, memory.pages.used)
             best = self._best_of(page) if page >= 0 else -1
             if best >= 0:
-                self._pages_drawn.append(page)
-                rows.append(best)
+                drawn.pages.append(page)
+                drawn.links.append(best)
                 return
         host = thompson.draw_host(self.seed, crawl, memory.hosts.rows, memory.hosts.used, memory.places.rows)
         if host >= 0:
-            self._hosts_drawn.append(int(memory.hosts.rows["place"][host]))
-            names.append(memory.hosts.rows["name"][host].decode())
+            drawn.hosts.append(int(memory.hosts.rows["place"][host]))
+            drawn.host_names.append(memory.hosts.rows["name"][host].decode())
 
     def _best_of(self, page: int) -> int:
         """The best waiting link that a page made known, among some of them; -1: none waits."""
@@ -168,28 +176,31 @@ class Layered:
         rows = rows[: thompson.waiting_on(page, pages, links.rows, links.used, rows)]
         return int(rows[self._judged(rows).wish.argmax()]) if len(rows) else -1
 
-    def drawn(self, batch: Batch) -> F64:
+    def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
         """More for the best row of each arm that was drawn, less where another row of the answer says as much."""
         mark, less = np.zeros((2, len(batch)))
+        if ask.draw is None:
+            return mark
+        drawn: ThompsonDraw = ask.draw.state
         (rows, judged), links = self._looked(batch), self.memory.links.rows
-        host_bonus.spread(rows, judged.wish, judged.hope, links, self.memory.places.rows, self._wanted, less)
-        if not (self._hosts_drawn or self._pages_drawn):
+        host_bonus.spread(rows, judged.wish, judged.hope, links, self.memory.places.rows, drawn.wanted, less)
+        if not (drawn.hosts or drawn.pages):
             return less
         known = np.flatnonzero(rows >= 0)
         known = known[rows[known].argsort()]  # of equals the first that was found, in whatever order a store has them
         host, finder = links["places"][rows, 0], links["finder"][rows]
-        for column, arms_drawn in ((host, self._hosts_drawn), (finder, self._pages_drawn)):
+        for column, arms_drawn in ((host, drawn.hosts), (finder, drawn.pages)):
             for arm in arms_drawn:
                 mine = known[(column[known] == arm) & (mark[known] == 0)]
                 if len(mine):
                     mark[mine[judged.wish[mine].argmax()]] = FIRST_OF_ALL
-        self._chosen = batch.id[mark > 0]
+        drawn.chosen = batch.id[mark > 0]
         return mark + less
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         memory, rows = self.memory, self.memory.find(batch.id)
         self._turn()
-        chosen = among(batch.id, self._chosen)
+        chosen = among(batch.id, NOTHING if ask.draw is None else ask.draw.state.chosen)
         rows, chosen = rows[rows >= 0], chosen[rows >= 0]
         memory.links.rows["chosen"][rows] = chosen
         evidence.give(rows, memory.links.rows, memory.pages.rows, memory.places.rows)
@@ -204,7 +215,7 @@ class Layered:
             "examples": float(crawl["examples"]),
         }  # fmt: skip
 
-    def because(self, batch: Batch) -> list[str]:
+    def explain(self, batch: Batch) -> list[str]:
         """What speaks for the first row, in words, the most telling first."""
         row = int(self.memory.find(batch.id[:1])[0])
         if row < 0:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Top:
-    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:  # noqa: ARG002 - a sampler may look at the ask
+    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
         count = min(len(batch), limit)
         return Sample(np.arange(count), batch.arm[:count], np.ones(count))
 

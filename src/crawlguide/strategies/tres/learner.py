@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crawlguide.core.columns import among
 from crawlguide.core.notebook import Notebook
-from crawlguide.core.types import Also
+from crawlguide.core.types import Draw
 from crawlguide.strategies.shared.outcomes import outcomes
 from crawlguide.strategies.tres import features, network
 from crawlguide.strategies.tres import leaves as rooms
@@ -93,6 +93,17 @@ AHEAD = 3.0  # more than any value, and enough for slow ones to stay ahead of wh
 NOTHING: U64 = np.zeros(0, np.uint64)
 
 
+class LeafDraw(NamedTuple):
+    """What was drawn from the leaves for one ask, sorted by id, and the place of each in the draw."""
+
+    ids: U64
+    places: F64
+
+
+def drawn_for(ask: Ask) -> LeafDraw:
+    return LeafDraw(NOTHING, np.zeros(0)) if ask.draw is None else ask.draw.state
+
+
 class Tres:
     """A URL is worth the mean reward of its leaf; what is drawn from the leaves goes before everything else."""
 
@@ -102,7 +113,6 @@ class Tres:
     def __init__(self, settings: Settings, seed: int, goal: Goal, model: F32 | None = None) -> None:
         self.settings, self._seed, self._model = settings, seed & ((1 << 63) - 1), model
         self.likeness = features.Likeness(goal)
-        self._drawn, self._places = NOTHING, np.zeros(0)
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
@@ -116,32 +126,32 @@ class Tres:
         """The mean reward of each URL's leaf, drawn towards that of the whole crawl while little is known."""
         return self._mean(self.memory.leaf(batch.id))
 
-    def explore(self, batch: Batch) -> F64:
+    def exploration_bonus(self, batch: Batch) -> F64:
         """Nothing: chance is in the draw."""
         return np.zeros(len(batch))
 
-    def drawn(self, batch: Batch) -> F64:
+    def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
         """What was drawn goes before everything else, in the order of the draw; slow domains come last of it.
 
         Where a person set a priority, 1 goes before all that, and 0 behind all.
         """
-        place = self.places(batch)
-        ahead = np.where(np.isinf(place), 0.0, AHEAD - place / max(len(self._drawn), 1))
+        place = self.places(batch, ask)
+        ahead = np.where(np.isinf(place), 0.0, AHEAD - place / max(len(drawn_for(ask).ids), 1))
         ahead[self.profiles.slow(batch.hosts)[batch.host]] -= 1.0
-        return np.where(np.isnan(batch.given), np.maximum(ahead, 0.0), (AHEAD + 1.0) * batch.given)
+        return np.where(np.isnan(batch.manual_priority), np.maximum(ahead, 0.0), (AHEAD + 1.0) * batch.manual_priority)
 
-    def places(self, batch: Batch) -> F64:
-        place = np.full(len(batch), np.inf)
-        if len(self._drawn):
-            at = np.minimum(np.searchsorted(self._drawn, batch.id), len(self._drawn) - 1)
-            mine = self._drawn[at] == batch.id
-            place[mine] = self._places[at[mine]]
+    def places(self, batch: Batch, ask: Ask) -> F64:
+        place, drawn = np.full(len(batch), np.inf), drawn_for(ask)
+        if len(drawn.ids):
+            at = np.minimum(np.searchsorted(drawn.ids, batch.id), len(drawn.ids) - 1)
+            mine = drawn.ids[at] == batch.id
+            place[mine] = drawn.places[at[mine]]
         return place
 
-    def acceptable(self, batch: Batch, wanted: int) -> Mask:
-        self._miss(batch)
+    def acceptable(self, batch: Batch, ask: Ask) -> Mask:
+        self._miss(batch, drawn_for(ask).ids)
         self._welcome(batch)
-        keep = self.profiles.keep(batch, wanted)
+        keep = self.profiles.keep(batch, ask.budget.max_urls)
         self.memory.touch()
         return keep
 
@@ -150,7 +160,7 @@ class Tres:
         waiting = np.maximum(self.memory.leaves.rows["waiting"][leaves], 1)
         return leaves.astype(np.float64), np.where(leaves < 0, 1.0, 1.0 / waiting)
 
-    def also(self, ask: Ask, wanted: int) -> Also:  # noqa: ARG002 - others may look at the ask
+    def draw(self, ask: Ask, wanted: int) -> Draw:
         """Select: one URL from each leaf, valued by one pass of the network, in ε-greedy order."""
         memory, wanted = self.memory, LOOKED_AT * wanted
         drawn = np.empty(memory.leaves.used + wanted, np.int64)
@@ -161,10 +171,11 @@ class Tres:
         order = np.empty(min(wanted, len(drawn)), np.int64)
         rooms.greedy(self.epsilon(), crawl, seed, np.argsort(-self._valued(drawn), kind="stable"), order)
         memory.touch()
-        self._choose(memory.links.rows["id"][drawn[order]])
-        return Also(self._drawn, frozenset())
+        ids = memory.links.rows["id"][drawn[order]]
+        by_id = np.argsort(ids, kind="stable")
+        return Draw(ids[by_id], frozenset(), LeafDraw(ids[by_id], by_id.astype(np.float64)))
 
-    def given(self, batch: Batch) -> None:
+    def assigned(self, batch: Batch, ask: Ask) -> None:
         memory = self.memory
         known = memory.find(batch.id)
         new = np.flatnonzero(known < 0)
@@ -173,11 +184,9 @@ class Tres:
         memory.leave(known, GIVEN)
         memory.let_go(batch.id)
         memory.touch()
-        self._choose(NOTHING)
 
     def learn(self, lesson: Lesson) -> None:
         memory, told = self.memory, outcomes(lesson)
-        self._choose(NOTHING)
         pages = memory.find(lesson.fetches.id)
         self._judge(lesson, told, pages)
         found(memory, self, lesson, np.nan_to_num(told.reward), pages)
@@ -244,14 +253,9 @@ class Tres:
         memory.links.rows["depth"][claimed] = batch.depth[rows]
         return claimed
 
-    def _choose(self, ids: U64) -> None:
-        """In this order; none: there is no answer under way."""
-        order = np.argsort(ids)
-        self._drawn, self._places = ids[order], order.astype(np.float64)
-
-    def _miss(self, batch: Batch) -> None:
+    def _miss(self, batch: Batch, drawn: U64) -> None:
         """What was drawn and could not be had, again and again, is gone: nobody says so when a URL is dropped."""
-        memory, rows, there = self.memory, self.memory.find(self._drawn), among(self._drawn, batch.id)
+        memory, rows, there = self.memory, self.memory.find(drawn), among(drawn, batch.id)
         before = memory.told("missed", rows, 0)
         if there.all() and not before.any():
             return

@@ -226,11 +226,11 @@ def greedy(epsilon, crawl, seed, by_value, order):  # type: ignore[no-untyped-de
 class Drawing(Protocol):
     """Whoever draws from leaves: what it has drawn for this ask stands in the batch beside what was gathered."""
 
-    def places(self, batch: Batch) -> F64:
+    def places(self, batch: Batch, ask: Ask) -> F64:
         """The place of each row in the draw; infinite for one that was not drawn."""
         ...
 
-    def acceptable(self, batch: Batch, wanted: int) -> Mask:
+    def acceptable(self, batch: Batch, ask: Ask) -> Mask:
         """Rows that may go out."""
         ...
 
@@ -252,7 +252,7 @@ class Leaves:
 
     def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
         wanted = ask.budget.max_urls
-        place, keep = self.drawing.places(batch), self.drawing.acceptable(batch, wanted)
+        place, keep = self.drawing.places(batch, ask), self.drawing.acceptable(batch, ask)
         order = np.argsort(place, kind="stable")
         if self.only_drawn:
             order = order[: np.count_nonzero(np.isfinite(place))]
