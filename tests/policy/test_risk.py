@@ -171,7 +171,7 @@ def test_what_came_without_being_judged_is_judged_before_it_leaves() -> None:
 def test_judgements_are_remembered() -> None:
     rule, candidates = built(), batch([A, BAD], depth=[1.0, 1.0])
     assert rule.keep(candidates, question()).tolist() == [True, False]
-    assert not len(rule.known.find(candidates.id)[1])
+    assert not len(rule.known.get(candidates.id)[1])
     assert rule.keep(candidates, question()).tolist() == [True, False]
 
 

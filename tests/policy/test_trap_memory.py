@@ -14,9 +14,11 @@ from crawlguide.core.notebook import Notebook
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.types import Lesson
 from crawlguide.guide.tell.intake import Rules, reported
-from crawlguide.policy.traps import Traps, kernels
-from crawlguide.policy.traps.novelty import START, KeptSightings
+from crawlguide.policy.traps import Traps
+from crawlguide.policy.traps.duplicates import StoredFirstOwners
+from crawlguide.policy.traps.template_budgets import ACCOUNT, START
 from crawlguide.testing import ManualClock
+from tests.policy.plain_templates import account
 from tests.support import CRAWL, NOW, ask, fetched, tell
 
 if TYPE_CHECKING:
@@ -41,28 +43,28 @@ def lesson(*links: str) -> Lesson:
 def unknown(rule: Traps, *links: str) -> list[str]:
     """Links whose texts an ask would have to read."""
     ids = np.array([urls.identity(link) for link in links], np.uint64)
-    return [links[row] for row in rule.memory.numbers.find(ids)[1].tolist()]
+    return [links[row] for row in rule.memory.numbers.get(ids)[1].tolist()]
 
 
 def test_links_into_a_template_with_an_account_need_no_reading_later() -> None:
     rule = built()
-    rule.memory.novelty.number("a.org", f"{A}x/1")
+    account(rule.memory.novelty, "a.org", f"{A}x/1")
     rule.learn(lesson(f"{A}x/2", f"{A}y/2"))
     assert unknown(rule, f"{A}x/2", f"{A}y/2") == [f"{A}y/2"]
 
 
 def test_a_link_that_would_speak_for_its_template_is_still_read() -> None:
     rule = built()
-    rule.memory.novelty.number("a.org", f"{A}x/1", suspicion=0.5)
+    account(rule.memory.novelty, "a.org", f"{A}x/1", suspicion=0.5)
     rule.learn(lesson(f"{A}x/2"))
     assert unknown(rule, f"{A}x/2") == [f"{A}x/2"]
 
 
 def test_a_link_is_judged_by_what_was_known_when_it_was_found() -> None:
     rule, doubtful, plain = built(), f"{A}browse/by/name/by", f"{A}browse/by/name/x"
-    part = rule.memory.novelty.number("a.org", f"{A}browse/1")
+    part = account(rule.memory.novelty, "a.org", f"{A}browse/1")
     for _ in range(int(START / 2)):
-        rule.memory.novelty.note(part, 1.0, 0.0, copied=True)
+        rule.memory.novelty.record_page(part, 1.0, 0.0, copied=True)
     rule.memory.shut.add("a.org")
     found = rule.sight(["a.org"] * 3, [doubtful, plain, doubtful], ["a.org"] * 3, np.arange(3, dtype=np.uint64))
     assert [why is not None for why in found] == [True, False, False]
@@ -71,14 +73,14 @@ def test_a_link_is_judged_by_what_was_known_when_it_was_found() -> None:
 def test_budgets_contents_and_titles_lie_in_the_notebook() -> None:
     notebook, rule = Notebook(), built()
     rule.remember(notebook)
-    number = rule.memory.novelty.number("a.org", f"{A}x/1")
-    rule.memory.novelty.note(number, 5.0, 0.0)
-    assert not rule.memory.contents.met("same", 1)
+    number = account(rule.memory.novelty, "a.org", f"{A}x/1")
+    rule.memory.novelty.record_page(number, 5.0, 0.0)
+    assert not rule.memory.contents.owned_by_another("same", 1)
     again = built()
     again.remember(notebook)
-    assert again.memory.novelty.number("a.org", f"{A}x/2") == number
+    assert account(again.memory.novelty, "a.org", f"{A}x/2") == number
     assert again.memory.novelty.used[number] == 5.0
-    assert again.memory.contents.met("same", 2)
+    assert again.memory.contents.owned_by_another("same", 2)
 
 
 def test_a_notebook_that_is_read_anew_wins_over_what_is_inherited() -> None:
@@ -86,14 +88,14 @@ def test_a_notebook_that_is_read_anew_wins_over_what_is_inherited() -> None:
     before.remember(Notebook())
     after.remember(lent)
     after.inherit(before)
-    assert after.memory.novelty.sheet is lent.sheet("trap.acc", kernels.ACCOUNT)
+    assert after.memory.novelty.sheet is lent.sheet("trap.acc", ACCOUNT)
 
 
-def test_sightings_grow_and_keep_what_they_know() -> None:
-    kept = KeptSightings()
+def test_a_stored_table_grows_and_keeps_most_of_what_it_holds() -> None:
+    kept = StoredFirstOwners()
     for number in range(5_000):
-        kept.met(str(number), number)
-    known = sum(kept.met(str(number), 9_999) for number in range(5_000))
+        kept.owned_by_another(str(number), number)
+    known = sum(kept.owned_by_another(str(number), 9_999) for number in range(5_000))
     assert known > 0.7 * 5_000  # of two that claim one place the older is forgotten
     assert kept.sheet.used <= 1 << 16
 

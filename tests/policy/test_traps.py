@@ -14,11 +14,10 @@ from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.lab import synthetic
 from crawlguide.policy import traps
-from crawlguide.policy.traps import kernels
-from crawlguide.policy.traps.novelty import AT_ONCE, OWN_PROBES, START, Novelty
-from crawlguide.policy.traps.shape import suspicion
-from crawlguide.policy.traps.templates import bare, said, template
+from crawlguide.policy.traps.explain import normal_form, suspicion
+from crawlguide.policy.traps.template_budgets import AT_ONCE, CLOSED, EXHAUSTED, OWN_PROBES, START, TemplateBudgets
 from crawlguide.testing import ManualClock
+from tests.policy.plain_templates import account, link_words, template
 from tests.policy.trapped import AT, Endless, crawl
 from tests.policy.unknown_traps import Facets, Feed, Mirror
 from tests.support import ask, asked, batch, fetched, question, state_of, tell
@@ -30,7 +29,7 @@ YEAR = 2026
 
 
 def much(url: str) -> float:
-    return suspicion(url, YEAR).much
+    return suspicion(url, YEAR).probability
 
 
 def built(**policy: object) -> traps.Traps:
@@ -82,7 +81,7 @@ def test_a_calendar_is_doubtful_now_and_certain_far_away() -> None:
 
 
 def test_where_nobody_knows_the_year_no_date_is_far_away() -> None:
-    assert suspicion(f"{A}calendar/2041/11", None).much < traps.CERTAIN
+    assert suspicion(f"{A}calendar/2041/11", None).probability < traps.CERTAIN
 
 
 def test_a_session_is_doubtful_but_not_certain_since_a_whole_site_may_carry_one() -> None:
@@ -112,41 +111,41 @@ def test_parameters_make_another_template_and_their_values_do_not() -> None:
 
 
 def test_the_bare_form_has_neither_session_nor_order() -> None:
-    assert bare(f"{A}v/1?sid=0123456789abcdef&b=2&sort=name&a=1") == f"{A}v/1?a=1&b=2"
-    assert bare(f"{A}v;jsessionid=99AF/1") == f"{A}v/1"
+    assert normal_form(f"{A}v/1?sid=0123456789abcdef&b=2&sort=name&a=1") == f"{A}v/1?a=1&b=2"
+    assert normal_form(f"{A}v;jsessionid=99AF/1") == f"{A}v/1"
 
 
 def test_what_says_more_than_an_order_stays() -> None:
-    assert bare(f"{A}files?dir=images&order=4711") == f"{A}files?dir=images&order=4711"
+    assert normal_form(f"{A}files?dir=images&order=4711") == f"{A}files?dir=images&order=4711"
 
 
 def test_a_link_speaks_by_its_address_where_that_has_words() -> None:
-    assert said(f"{A}a-long-story", "read more") == "a-long-story"
-    assert said(f"{A}2026/11", "Next month 11") == "next month #"
+    assert link_words(f"{A}a-long-story", "read more") == "a-long-story"
+    assert link_words(f"{A}2026/11", "Next month 11") == "next month #"
 
 
 # budgets
 
 
 def test_a_template_that_pays_nothing_shuts_and_one_that_pays_does_not() -> None:
-    novelty = Novelty()
-    bad, good = novelty.number("a.org", f"{A}bad/1"), novelty.number("a.org", f"{A}good/1")
+    budgets = TemplateBudgets()
+    bad, good = account(budgets, "a.org", f"{A}bad/1"), account(budgets, "a.org", f"{A}good/1")
     for _ in range(int(START)):
-        novelty.note(bad, 1.0, 0.0)
-        novelty.note(good, 1.0, 0.5)
-    left = novelty.left(np.array([bad, good], np.int32))
+        budgets.record_page(bad, 1.0, 0.0)
+        budgets.record_page(good, 1.0, 0.5)
+    left = budgets.left(np.array([bad, good], np.int32))
     assert left[0] <= 0 < left[1]
 
 
 def test_what_is_a_trap_on_one_host_needs_less_proof_on_the_next_unless_it_pays_there() -> None:
-    novelty = Novelty()
-    first, second = novelty.number("a.org", f"{A}x/1"), novelty.number("b.org", "https://b.org/x/1")
+    budgets = TemplateBudgets()
+    first, second = account(budgets, "a.org", f"{A}x/1"), account(budgets, "b.org", "https://b.org/x/1")
     for _ in range(20):
-        novelty.note(first, 1.0, 0.0)
-    assert novelty.left(np.array([second], np.int32))[0] <= 0
+        budgets.record_page(first, 1.0, 0.0)
+    assert budgets.left(np.array([second], np.int32))[0] <= 0
     for _ in range(3):
-        novelty.note(second, 1.0, 1.0)
-    assert novelty.left(np.array([second], np.int32))[0] > 0
+        budgets.record_page(second, 1.0, 1.0)
+    assert budgets.left(np.array([second], np.int32))[0] > 0
 
 
 def test_dead_links_of_one_host_say_nothing_of_another() -> None:
@@ -159,24 +158,24 @@ def test_dead_links_of_one_host_say_nothing_of_another() -> None:
 
 
 def test_home_pages_have_no_budget() -> None:
-    assert Novelty().number("a.org", A) == 0
+    assert account(TemplateBudgets(), "a.org", A) == 0
 
 
 def test_a_template_that_disappointed_gets_little_in_one_answer() -> None:
     rule = built()
-    number = rule.memory.novelty.number("a.org", f"{A}x/1")
-    rule.memory.novelty.note(number, 1.0, 0.0)
+    number = account(rule.memory.novelty, "a.org", f"{A}x/1")
+    rule.memory.novelty.record_page(number, 1.0, 0.0)
     kept = rule.keep(batch([f"{A}x/{n}" for n in range(10)]), question(at=AT))
     assert int(kept.sum()) == int(AT_ONCE)
     assert kept[: int(AT_ONCE)].all()
 
 
 def test_the_number_of_templates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crawlguide.policy.traps.novelty.MOST", 100)
-    novelty = Novelty()
-    numbers = [novelty.number(f"h{n}.org", f"https://h{n}.org/x/y") for n in range(1_000)]
+    monkeypatch.setattr("crawlguide.policy.traps.template_budgets.MOST_ACCOUNTS", 100)
+    budgets = TemplateBudgets()
+    numbers = [account(budgets, f"h{n}.org", f"https://h{n}.org/x/y") for n in range(1_000)]
     assert (max(numbers), numbers[-1]) == (max(n for n in numbers if n <= 101), 0)
-    assert novelty.left(np.array([0], np.int32))[0] == np.inf
+    assert budgets.left(np.array([0], np.int32))[0] == np.inf
 
 
 # in a guide
@@ -281,14 +280,14 @@ def test_where_nothing_else_is_left_it_is_probed_until_that_was_in_vain_often_en
 
 
 def test_a_probe_that_pays_makes_up_for_those_before() -> None:
-    novelty = Novelty()
-    number = novelty.number("a.org", f"{A}x/1")
-    novelty.note(number, 10 * START, 0.0)
+    budgets = TemplateBudgets()
+    number = account(budgets, "a.org", f"{A}x/1")
+    budgets.record_page(number, 10 * START, 0.0)
     for paid in (0.0, 1.0, 0.0):
-        novelty.note(number, 1.0, paid, probed=True)
-    assert novelty.states(np.array([number], np.int32)).tolist() == [kernels.RESTS]
-    novelty.note(number, 1.0, 0.0, probed=True)
-    assert novelty.states(np.array([number], np.int32)).tolist() == [kernels.IS_OVER]
+        budgets.record_page(number, 1.0, paid, probed=True)
+    assert budgets.states(np.array([number], np.int32)).tolist() == [EXHAUSTED]
+    budgets.record_page(number, 1.0, 0.0, probed=True)
+    assert budgets.states(np.array([number], np.int32)).tolist() == [CLOSED]
 
 
 def test_what_was_learned_stays_when_the_crawl_is_defined_anew() -> None:

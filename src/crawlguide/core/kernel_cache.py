@@ -1,8 +1,12 @@
-"""When machine code that was kept is of no use any more: when what it was made of has changed, wherever that stands.
+"""Which cached machine code is still valid, and how processes share the cache on disk.
 
-numba by itself looks at the time of the file in which a kernel stands: it does not see that a part of the kernel, or a
-number it uses, has changed in another file, and compiles anew what has not changed at all. Old code is written over; of
-a function that moved to another line the file of its old line stays in `__pycache__`.
+numba only looks at the modification time of the file that a kernel is defined in. It does not see that a part of the
+kernel, or a constant it uses, has changed in another file, and it compiles unchanged kernels again after any edit. So
+`fingerprint` replaces the time: it covers everything a kernel is made of. The cache files of a function that moved to
+another line stay behind in `__pycache__`.
+
+numba also writes the index before the code it points to. A process that reads in between takes old code for new, and
+two that write at once give one name to two codes. So readers share a lock on the folder and a writer has it alone.
 """
 
 from __future__ import annotations
@@ -20,16 +24,22 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-_KNOWN: dict[FunctionType, str] = {}
+_FINGERPRINTS: dict[FunctionType, str] = {}
 
 
-def stamp(function: Any, options: Mapping[str, Any]) -> str:
-    """The same as long as a function, all parts and numbers it uses, and how it is compiled are the same."""
-    made_of = blake2b(repr(sorted(options.items())).encode(), digest_size=16)
+def fingerprint(function: Any, options: Mapping[str, Any]) -> str:
+    """A digest of a function, of all parts and constants it uses, and of the compiler's options."""
+    digest = blake2b(repr(sorted(options.items())).encode(), digest_size=16)
     for piece in _pieces(function.__code__, function.__globals__):
-        made_of.update(piece.encode())
-    _KNOWN[function] = found = made_of.hexdigest()
+        digest.update(piece.encode())
+    _FINGERPRINTS[function] = found = digest.hexdigest()
     return found
+
+
+def share_between_processes(cache_file: Any) -> None:
+    """Let many processes read from and write to one of numba's cache files."""
+    cache_file.load = _locked(cache_file.load, cache_file._cache_path, fcntl.LOCK_SH)
+    cache_file.save = _locked(cache_file.save, cache_file._cache_path, fcntl.LOCK_EX)
 
 
 def _pieces(code: CodeType, names: Mapping[str, Any]) -> Iterator[str]:
@@ -41,53 +51,41 @@ def _pieces(code: CodeType, names: Mapping[str, Any]) -> Iterator[str]:
         else:
             yield repr(constant)
     for name in code.co_names:
-        yield _used(names.get(name))
+        yield _compiled_in(names.get(name))
 
 
-def _used(value: Any) -> str:
-    """What a kernel makes of something that is known by its name: parts and numbers are built into it."""
+def _compiled_in(value: Any) -> str:
+    """What a global name contributes to the machine code: parts and constants are compiled into a kernel."""
     part = getattr(value, "py_func", None)
     if part is not None:
-        return _KNOWN.get(part, "")
+        return _FINGERPRINTS.get(part, "")
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}{value.tobytes().hex()}"
     return repr(value) if isinstance(value, int | float | str | tuple | np.generic) else ""
 
 
-# Machine code on disk that several processes keep and take at once, as when servers start side by side.
-#
-# numba writes down that there is code before the code itself: who reads in between takes the old code for the new. And
-# two that write at once give one name to two codes. So readers share the folder, and a writer has it for itself.
-
-
-def guard(file: Any) -> None:
-    """Let numba's file of kept code be taken from and added to by many processes."""
-    file.load = _held(file.load, file._cache_path, fcntl.LOCK_SH)
-    file.save = _held(file.save, file._cache_path, fcntl.LOCK_EX)
-
-
-def _held(action: Callable[..., Any], folder: str, how: int) -> Callable[..., Any]:
+def _locked(action: Callable[..., Any], folder: str, mode: int) -> Callable[..., Any]:
     @wraps(action)
-    def alone(*arguments: Any) -> Any:
-        with _lock(folder, how):
+    def with_lock(*arguments: Any) -> Any:
+        with _lock(folder, mode):
             return action(*arguments)
 
-    return alone
+    return with_lock
 
 
 @contextmanager
-def _lock(folder: str, how: int) -> Iterator[None]:
-    """It ends with the process, however that ends. Where a file system knows no locks we do without."""
+def _lock(folder: str, mode: int) -> Iterator[None]:
+    """The lock ends with the process, however that ends. On a file system without locks there is none."""
     try:
-        place = os.open(folder, os.O_RDONLY)
-    except OSError:  # nothing was kept there yet
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # nothing was cached there yet
         yield
         return
     try:
         with suppress(OSError):
-            fcntl.flock(place, how)
+            fcntl.flock(descriptor, mode)
         yield
     finally:
         with suppress(OSError):
-            fcntl.flock(place, fcntl.LOCK_UN)  # a child that was forked meanwhile would hold on to it
-        os.close(place)
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child that was forked meanwhile would hold on to it
+        os.close(descriptor)

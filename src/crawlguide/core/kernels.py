@@ -1,6 +1,7 @@
-"""Loops over bare columns, compiled by numba when a guide is opened and never before.
+"""How kernels are compiled: numba loops over numpy columns.
 
-Signatures are explicit, so nothing compiles during a request; the machine code is cached on disk between runs.
+Signatures are explicit, so kernels compile when a guide is opened and never during a request. The machine code is
+cached on disk between runs (see `kernel_cache.py`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
 
-from crawlguide.core.kernel_cache import guard, stamp
+from crawlguide.core.kernel_cache import fingerprint, share_between_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,9 +43,9 @@ def records(dtype: Any) -> Any:
 
 
 def kernel(signature: Any) -> Callable[[Function], Function]:
-    """Compile for exactly this signature, and keep the machine code beside the source or in the user's cache.
+    """Compile for exactly this signature, and cache the machine code beside the source or in the user's cache folder.
 
-    A kernel writes into columns it is given: to return an array costs several microseconds more.
+    A kernel writes its results into columns that the caller passes: returning an array costs several microseconds more.
     """
 
     def compiled(function: Function) -> Function:
@@ -54,55 +55,54 @@ def kernel(signature: Any) -> Callable[[Function], Function]:
 
 
 def part(function: Function) -> Function:
-    """A piece of several kernels, compiled together with each for the types it meets there.
+    """A function that kernels call; it is compiled into each of them.
 
-    It makes no array of its own, so the arrays it is given are not counted as references: to count them at every call
-    took most of the time of a kernel. Neither `np.empty` nor `sort` nor a slice that is set to a slice will do here,
-    and it returns no array: nobody would have counted it.
+    It is compiled without reference counting of arrays, which took most of the time of a kernel. Therefore it may
+    neither allocate nor return an array: no `np.empty`, no `sort`, no assignment of a slice to a slice.
     """
     return _part(function)
 
 
 def summing_part(function: Function) -> Function:
-    """A part that adds up many numbers, in whatever order is fastest: else each step waits for the one before.
+    """A part that sums many numbers in the order that is fastest for the processor.
 
-    The order is the same at every call, but on another kind of processor it may be another, and the last bit with it.
+    The order is the same at every call, but may differ on another kind of processor, and the last bit with it.
     """
     return _part(function, fastmath={"reassoc"})
 
 
 def _part(function: Function, **options: Any) -> Function:
     result: Any = _compiled(function, _nrt=False, **options)
-    compiled = result.compile
+    compile_for = result.compile
 
     def checked(signature: Any) -> Any:
-        found = compiled(signature)
+        overload_address = compile_for(signature)
         for overload in result.overloads.values():
-            told = overload.signature.return_type
-            if any(isinstance(one, numba.types.Array) for one in getattr(told, "types", (told,))):
-                raise TypeError(f"{function.__qualname__}: expected a part to return numbers or a record, got {told}")
-        return found
+            kind = overload.signature.return_type
+            if any(isinstance(one, numba.types.Array) for one in getattr(kind, "types", (kind,))):
+                raise TypeError(f"{function.__qualname__}: expected a part to return numbers or a record, got {kind}")
+        return overload_address
 
     result.compile = checked
     return cast("Function", result)
 
 
 def allocating_part(function: Function) -> Function:
-    """A piece of several kernels that makes arrays, or returns them to a kernel."""
+    """A part that may allocate arrays and return them to its kernel."""
     return _compiled(function, _nrt=True)
 
 
 def _compiled(function: Function, *signature: Any, **options: Any) -> Function:
-    """Where nothing may be written, neither beside the source nor in the user's cache, it compiles at every start."""
+    """Where neither the source folder nor the user's cache folder can be written, it compiles at every start."""
     compiler: Any = numba.njit
     try:
         result = compiler(cache=True, nogil=True, **options)(function)
-        kept = result._cache._cache_file
-        kept._source_stamp = stamp(function, options)
-        guard(kept)
+        cache_file = result._cache._cache_file
+        cache_file._source_stamp = fingerprint(function, options)
+        share_between_processes(cache_file)
     except RuntimeError:
         result = compiler(nogil=True, **options)(function)
-    for only in signature:
-        result.compile(only)
+    for exactly in signature:
+        result.compile(exactly)
         result.disable_compile()
     return cast("Function", result)

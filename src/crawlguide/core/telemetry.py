@@ -1,4 +1,9 @@
-"""Hooks for metrics and traces. Nobody listening costs one attribute look-up and an empty call."""
+"""What the guide reports about itself: metrics, through hooks, and log events.
+
+A log event has a name, a sentence for people and fields for programs. It goes to the logger `crawlguide` of the
+standard library, so a program with a guide inside decides what becomes of it; `crawlguide serve` writes one line for
+each (`gateway/logs.py`). Where nobody listens, a metric costs an empty call and an event a comparison.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,10 @@ from typing import Literal, Protocol
 
 
 class Telemetry(Protocol):
-    """What the guide says about itself while it works; a door turns it into metrics, logs or traces."""
+    """Receives counts and measurements while the guide works; a door turns them into metrics."""
 
     def count(self, event: str, amount: int = 1, /, **labels: str) -> None:
-        """`event` happened `amount` times. Labels come from small fixed sets: never a URL, host or crawler."""
+        """`event` happened `amount` times. Labels come from small fixed sets: never a URL, a host or a crawler."""
         ...
 
     def observe(self, quantity: str, value: float, /, **labels: str) -> None:
@@ -19,7 +24,7 @@ class Telemetry(Protocol):
 
 
 class Silent:
-    """Nobody listens."""
+    """Telemetry that nobody listens to."""
 
     def count(self, event: str, amount: int = 1, /, **labels: str) -> None:
         pass
@@ -29,12 +34,6 @@ class Silent:
 
 
 SILENT = Silent()
-
-# What happened, for whoever keeps a log: an event has a name, a sentence for people and fields for programs.
-#
-# It goes to the logger `crawlguide` of the standard library, so a program with a guide inside decides what becomes
-# of it;
-# `crawlguide serve` writes a line for each (`gateway/logs.py`). Where nobody listens an event costs a comparison.
 
 Event = Literal[
     "compiling", "opened", "start", "stopping", "stop",
@@ -52,11 +51,11 @@ DEBUG, INFO, WARNING, ERROR = logging.DEBUG, logging.INFO, logging.WARNING, logg
 
 
 def happened(event: Event, sentence: str, level: int = INFO, /, **fields: str | float | None) -> None:
-    """Say it. `sentence` names fields in braces; their values may come from outside, and are escaped by the log."""
+    """Log an event. `sentence` names fields in braces; values may come from outside, and the log escapes them."""
     if LOGGER.isEnabledFor(level):
         LOGGER.log(level, sentence.format(**fields), extra={"event": event, "fields": fields})
 
 
 def printable(text: str) -> str:
-    """Without anything that would move the cursor, change colours or end the line."""
+    """A text without characters that would move the cursor, change colours or end the line."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

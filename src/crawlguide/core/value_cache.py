@@ -1,6 +1,7 @@
-"""Numbers that were worked out before, by id, looked up by the column.
+"""A cache of one number per URL id, read and written a whole column at a time.
 
-Bounded: of two ids that claim one place the older is forgotten, and its number has to be worked out again.
+It is direct-mapped and bounded: each id has exactly one slot, and a newer id overwrites an older one there. An id that
+was overwritten is a miss, and its number has to be computed again.
 """
 
 from __future__ import annotations
@@ -15,59 +16,59 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I64, U64
 
 
-FEW = 1 << 10  # places to begin with: of very many crawls most know few URLs
+FIRST_SLOTS = 1 << 10  # of a new cache: where there are very many crawls, most have few URLs
 
 
 class ValueCache:
-    """`places`: so many at most, a power of two."""
+    """Grows with what is put into it, up to `most_slots`, which is a power of two."""
 
-    def __init__(self, places: int = 1 << 18) -> None:
-        self._most, self._put = places, 0
-        self._clear(min(FEW, places))
+    def __init__(self, most_slots: int = 1 << 18) -> None:
+        self._most_slots, self._puts = most_slots, 0
+        self._clear(min(FIRST_SLOTS, most_slots))
 
-    def _clear(self, places: int) -> None:
-        self._ids, self._numbers = np.zeros(places, np.uint64), np.zeros(places)
+    def get(self, ids: U64) -> tuple[F64, I64]:
+        """The cached number of each id, and the rows that are misses; their numbers mean nothing."""
+        values, misses = np.empty(len(ids)), np.empty(len(ids), np.int64)
+        count = look_up(ids, self._ids, self._values, values, misses)
+        return values, misses[:count]
 
-    def find(self, ids: U64) -> tuple[F64, I64]:
-        """The number of each id, and the rows of those that are not known."""
-        numbers, unknown = np.empty(len(ids)), np.empty(len(ids), np.int64)
-        count = look_up(ids, self._ids, self._numbers, numbers, unknown)
-        return numbers, unknown[:count]
+    def put(self, ids: U64, values: F64) -> None:
+        self._puts += len(ids)
+        while len(self._ids) < min(2 * self._puts, self._most_slots):
+            self._grow()
+        write(ids, values, self._ids, self._values)
 
     @property
-    def table(self) -> tuple[U64, F64]:
-        """Ids and numbers by place, for kernels that look them up while they do something else."""
-        return self._ids, self._numbers
+    def slots(self) -> tuple[U64, F64]:
+        """Ids and numbers by slot, for kernels that look them up while they do something else."""
+        return self._ids, self._values
 
-    def put(self, ids: U64, numbers: F64) -> None:
-        self._put += len(ids)
-        while len(self._ids) < min(2 * self._put, self._most):
-            self._grow()
-        write_down(ids, numbers, self._ids, self._numbers)
+    def _clear(self, slots: int) -> None:
+        self._ids, self._values = np.zeros(slots, np.uint64), np.zeros(slots)
 
     def _grow(self) -> None:
-        ids, numbers = self._ids, self._numbers
-        known = np.flatnonzero(ids)
+        ids, values = self._ids, self._values
+        used = np.flatnonzero(ids)
         self._clear(2 * len(ids))
-        write_down(ids[known], numbers[known], self._ids, self._numbers)
+        write(ids[used], values[used], self._ids, self._values)
 
 
 @kernel(one_i64(u64s, u64s, f64s, f64s, i64s))
-def look_up(ids, known, numbers, found, unknown):  # type: ignore[no-untyped-def]
-    """Returns how many are not known."""
-    count, last = 0, np.uint64(len(known) - 1)
+def look_up(ids, slot_ids, slot_values, values, misses):  # type: ignore[no-untyped-def]
+    """Returns how many misses there are."""
+    count, last = 0, np.uint64(len(slot_ids) - 1)
     for row in range(len(ids)):
-        place = ids[row] & last
-        found[row] = numbers[place]
-        if known[place] != ids[row]:
-            unknown[count] = row
+        slot = ids[row] & last
+        values[row] = slot_values[slot]
+        if slot_ids[slot] != ids[row]:
+            misses[count] = row
             count += 1
     return count
 
 
 @kernel(nothing(u64s, f64s, u64s, f64s))
-def write_down(ids, given, known, numbers):  # type: ignore[no-untyped-def]
-    last = np.uint64(len(known) - 1)
+def write(ids, values, slot_ids, slot_values):  # type: ignore[no-untyped-def]
+    last = np.uint64(len(slot_ids) - 1)
     for row in range(len(ids)):
-        place = ids[row] & last
-        known[place], numbers[place] = ids[row], given[row]
+        slot = ids[row] & last
+        slot_ids[slot], slot_values[slot] = ids[row], values[row]

@@ -48,7 +48,7 @@ class Scope:
 
     def _wanted(self, batch: Batch) -> Mask:
         """Seeds are: somebody vouches for them. Texts are read only of rows that nobody has judged."""
-        found, unknown = self.judged.find(batch.id)
+        found, unknown = self.judged.get(batch.id)
         if len(unknown):
             texts = batch.url[unknown].tolist()
             found[unknown] = [self.wanted.why_not(url) is None for url in texts]

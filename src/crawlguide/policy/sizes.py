@@ -58,7 +58,7 @@ class Sizes:
 
     def expected(self, batch: Batch) -> F64:
         """The bytes of each row as far as its extension says; NaN: it says nothing."""
-        numbers, unknown = self._known.find(batch.id)
+        numbers, unknown = self._known.get(batch.id)
         if len(unknown):
             numbers[unknown] = self.see(batch.url[unknown].tolist(), batch.id[unknown])
         return self._expected[numbers.astype(np.int64)]

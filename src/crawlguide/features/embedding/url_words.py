@@ -10,7 +10,7 @@ import numpy as np
 
 from crawlguide.core import urls
 from crawlguide.core.kernels import f32s, fixed_bytes, i32s, i64s, kernel, matrix_f32, nothing, part, u8s, u64s
-from crawlguide.core.url_bytes import digit
+from crawlguide.core.url_bytes import is_digit
 from crawlguide.features.embedding.word_pieces import LONGEST_PIECE, LONGEST_WORD, START, add_word, matrix_i8, mixed
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
@@ -68,7 +68,7 @@ def capital(byte):  # type: ignore[no-untyped-def]
 @part
 def digit_value(byte):  # type: ignore[no-untyped-def]
     """Of a hexadecimal digit; -1: it is none."""
-    if digit(byte):
+    if is_digit(byte):
         return byte - 48
     if 97 <= byte <= 102:
         return byte - 87
@@ -96,7 +96,7 @@ def read_escapes(text, start, end, plain):  # type: ignore[no-untyped-def]
 def word_end(text, start, end):  # type: ignore[no-untyped-def]
     """Where the word that begins here ends; `start`: none does. Of `HTTPServer` the S belongs to what follows."""
     at = start
-    while at < end and digit(text[at]):
+    while at < end and is_digit(text[at]):
         at += 1
     if at > start:
         return at
@@ -112,7 +112,7 @@ def word_end(text, start, end):  # type: ignore[no-untyped-def]
 @part
 def says_something(text, start, end, silent):  # type: ignore[no-untyped-def]
     """No code, nor one of the words that say how a page is made or served."""
-    if digit(text[start]):
+    if is_digit(text[start]):
         return end - start <= MOST_DIGITS
     code = START
     for at in range(start, end):

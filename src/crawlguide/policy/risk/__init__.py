@@ -68,7 +68,7 @@ class Risk:
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         keep, unknown = np.empty(len(batch), np.bool_), np.empty(len(batch), np.int64)
         count = recall(
-            batch.host, batch.hosts.pages, batch.depth, batch.manual_priority, batch.id, *self.known.table,
+            batch.host, batch.hosts.pages, batch.depth, batch.manual_priority, batch.id, *self.known.slots,
             self.threshold, keep, unknown,
         )  # fmt: skip
         if count:
@@ -116,13 +116,13 @@ class Risk:
 
     def _remember(self, ids: U64, risk: F64) -> None:
         """Whoever was found within its domain once stays what it is, whoever else finds it."""
-        before, new = self.known.find(ids)
+        before, new = self.known.get(ids)
         before[new] = np.inf
         self.known.put(ids, np.minimum(before, risk))
 
     def why(self, batch: Batch, ask: Ask) -> str:
         if not self.keep(batch, ask)[0]:
-            (risk,), unknown = self.known.find(batch.id)
+            (risk,), unknown = self.known.get(batch.id)
             return self._words(float(self.model.probabilities(batch.url.tolist())[0] if len(unknown) else risk))
         return "it is a seed, on a host that is known, or does not look malicious"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.kernels import fixed_bytes, i64s, kernel, matrix_i64, nothing, part, u8s
-from crawlguide.core.url_bytes import find
+from crawlguide.core.url_bytes import LINE_END, find_byte
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 MOST_LETTERS = 400  # of one URL
 SEAMS = 7
-LINE_END = 10
 
 
 def formed(urls: Sequence[str]) -> tuple[U8, I64]:
@@ -41,7 +40,7 @@ def _domain_size(authority: str) -> int:
 @part
 def host_in(text, start, end):  # type: ignore[no-untyped-def]
     """Where the host begins and ends within scheme://authority, and whether a port follows it."""
-    first = find(text, start, end, 47) + 2
+    first = find_byte(text, start, end, 47) + 2
     for place in range(first, end):
         if text[place] == 64:  # @
             first = place + 1
@@ -89,14 +88,14 @@ def form(text, domains, out, seams):  # type: ignore[no-untyped-def]
     """host/path?query of each line: without www., port and the slashes at the end of the path."""
     start, at = 0, 0
     for row in range(len(domains)):
-        end = find(text, start, len(text), LINE_END)
-        path = find(text, min(start + 8, end), end, 47)
+        end = find_byte(text, start, len(text), LINE_END)
+        path = find_byte(text, min(start + 8, end), end, 47)
         host, host_end, port = host_in(text, start, path)
         address = is_address(text, host, host_end)
         if host_end - host > domains[row] and starts_www(text, host, host_end):
             host += 4
         stop = max(min(end, start + MOST_LETTERS), path)
-        mark = find(text, path, stop, 63)
+        mark = find_byte(text, path, stop, 63)
         path_end = mark
         while path_end > path and text[path_end - 1] == 47:
             path_end -= 1

@@ -79,7 +79,7 @@ class Robots:
         """What was permitted before, by files that have not changed since and are not due. Reads no text."""
         if not self.waits and not self.copies.known:
             return np.ones(len(batch), np.bool_)
-        passed, unknown = self.passed.find(batch.id)
+        passed, unknown = self.passed.get(batch.id)
         passed[unknown] = NEVER_PASSED
         stamps, due = self.copies.stands.of(batch.hosts.name.tolist())
         stamps[due <= ask.at] = np.nan

@@ -1,7 +1,7 @@
-"""Nothing of pages without end: calendars, sessions, orders of filters, paths that grow, copies under new addresses.
+"""No pages without end: calendars, sessions, sort orders, paths that grow, copies under new URLs.
 
-What the form of a URL alone says is dropped when it is found. What only experience tells is bounded by a budget for
-each template: what is over it is passed over, and dropped once the template has shut.
+What the form of a URL alone shows is dropped when the link is found. What only experience shows is bounded by a page
+budget for each URL template: rows over the budget wait, and are dropped once the template is closed.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import urls as addresses
+from crawlguide.core.kernels import f64s, i8s, kernel, nothing, one_f64, u64s
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.value_cache import ValueCache
 from crawlguide.policy.disabled import Disabled
-from crawlguide.policy.traps import kernels, lessons
-from crawlguide.policy.traps.novelty import RECORD, KeptSightings, Novelty, Sightings
-from crawlguide.policy.traps.reading import Reading, read
-from crawlguide.policy.traps.shape import Suspicion, suspicion
-from crawlguide.policy.traps.templates import bare
+from crawlguide.policy.traps import evidence
+from crawlguide.policy.traps.duplicates import RECORD, FirstOwners, StoredFirstOwners, owned_by_another
+from crawlguide.policy.traps.evidence import NAME
+from crawlguide.policy.traps.explain import normal_form, suspicion
+from crawlguide.policy.traps.template_budgets import ACCOUNT, CLOSED, EXHAUSTED, TemplateBudgets
+from crawlguide.policy.traps.url_scan import IS_VARIANT, NORMAL_FORM, WHOLE, UrlScan, scan_urls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +32,9 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F32, I8, I32, U64, Mask
     from crawlguide.core.types import Ask, Batch, Lesson
 
-MOST_PROBES = 10_000  # on their way
-CERTAIN = 0.9  # from here on the form of a URL is enough
-BY_PATTERN, SHUT = 3, 4
+MOST_PROBES = 10_000  # fetches on their way
+CERTAIN = 0.9  # from this suspicion on the form of a URL is enough to drop it
+PASSED, TRAP_FORM, VARIANT, BY_PATTERN, TEMPLATE_CLOSED = range(5)  # verdicts on a URL when it is found
 REASONS = (
     None,
     "its form is that of a trap",
@@ -40,78 +42,89 @@ REASONS = (
     "policy.trap_patterns",
     "its template has shut",
 )
-NOTHING: tuple[dict[str, int], Reading] = {}, read([], None)
-SHEETS = {"trap.acc": kernels.ACCOUNT, "trap.dup": RECORD, "trap.ttl": RECORD}
-FIRST_CREDIBLE = 946_684_800.0  # a clock that stands before 2000 does not know the year
+SHEETS = {"trap.acc": ACCOUNT, "trap.dup": RECORD, "trap.ttl": RECORD}
+FIRST_CREDIBLE = 946_684_800.0  # a clock that shows a time before 2000 does not know the year
 
 
 def score(urls: Sequence[str]) -> F32:
-    """How likely each URL is part of a trap, from 0 to 1, by its form alone, judged today."""
+    """How likely each URL is part of a trap, from 0 to 1, by its form alone, as of today."""
     year = datetime.now(UTC).year
-    found = [addresses.canonical(url) for url in urls]
-    return read(found, year).much.astype(np.float32)
+    return scan_urls([addresses.canonical(url) for url in urls], year).suspicion.astype(np.float32)
 
 
 @dataclass
 class TrapMemory:
-    """What one crawl has learned about templates. All of it is bounded.
+    """What one crawl has learned about URL templates. All of it is bounded.
 
-    Budgets, contents and titles are kept in the crawl's notebook; the rest is learned anew by a guide that starts anew.
+    Budgets, contents and titles are kept in the crawl's notebook; the rest is learned again after a restart.
     """
 
-    novelty: Novelty = field(default_factory=Novelty)
-    contents: KeptSightings = field(default_factory=KeptSightings)
-    titles: KeptSightings = field(default_factory=KeptSightings)
-    words: Sightings = field(default_factory=Sightings)
-    forms: Sightings = field(default_factory=lambda: Sightings(1 << 18))
-    numbers: ValueCache = field(default_factory=ValueCache)  # of templates, by URL
-    sighted: tuple[dict[str, int], Reading] = field(default_factory=lambda: NOTHING)  # until a lesson comes of them
-    shut: set[str] = field(default_factory=set)  # hosts of which a template has shut
-    probes: set[int] = field(default_factory=set)  # URLs on their way whose templates rest
-    at: float = 0.0  # the newest instant it heard of
+    novelty: TemplateBudgets = field(default_factory=TemplateBudgets)
+    contents: StoredFirstOwners = field(default_factory=StoredFirstOwners)
+    titles: StoredFirstOwners = field(default_factory=StoredFirstOwners)
+    link_texts: FirstOwners = field(default_factory=FirstOwners)
+    forms: FirstOwners = field(default_factory=lambda: FirstOwners(1 << 18))  # normal forms of URLs
+    numbers: ValueCache = field(default_factory=ValueCache)  # of accounts, by URL
+    latest: tuple[dict[str, int], UrlScan] | None = None  # the links found last, until a lesson came of them
+    shut: set[str] = field(default_factory=set)  # hosts of which a template is closed
+    probes: set[int] = field(default_factory=set)  # URLs on their way whose templates are exhausted
+    at: float = 0.0  # the latest time it was told
 
-    def read(self, urls: Sequence[str]) -> Reading:
-        return read(urls, self.year())
+    def scan(self, urls: Sequence[str]) -> UrlScan:
+        return scan_urls(urls, self.year())
 
-    def read_again(self, urls: Sequence[str]) -> Reading:
-        """The same of URLs that were mostly among the newest sighted ones."""
-        rows, found = self.sighted
+    def scan_again(self, urls: Sequence[str]) -> UrlScan:
+        """The same for URLs that are usually among the links found last."""
+        if self.latest is None:
+            return self.scan(urls)
+        rows, found = self.latest
         try:
             return found.take([rows[url] for url in urls])
         except KeyError:
-            return self.read(urls)
+            return self.scan(urls)
 
-    def account(self, found: Reading) -> I32:
-        """The accounts of URLs that were read."""
-        return self.novelty.numbers(found.levels, found.much)
+    def accounts(self, found: UrlScan) -> I32:
+        """The account numbers of URLs that were scanned."""
+        return self.novelty.numbers(found.budget_keys, found.suspicion)
 
-    def remember(self, ids: U64, found: Reading) -> None:
-        """Keep the accounts that are open and do not change by these URLs, so that no ask has to read them."""
-        numbers = self.novelty.settled(found.levels, found.much)
+    def cache_accounts(self, ids: U64, found: UrlScan) -> None:
+        """Cache the accounts that are open and do not change by these URLs, so that no ask has to read their texts."""
+        numbers = self.novelty.unchanged_numbers(found.budget_keys, found.suspicion)
         if np.count_nonzero(numbers) < len(numbers):
             ids, numbers = ids[numbers > 0], numbers[numbers > 0]
         self.numbers.put(ids, numbers.astype(np.float64))
 
-    def shut_out(self, found: Reading) -> Mask:
-        """URLs whose template has shut for good."""
-        return self.novelty.over_at_sight(found.levels, found.much)
+    def closed(self, found: UrlScan) -> Mask:
+        """URLs whose template is closed for good."""
+        return self.novelty.closed_when_found(found.budget_keys, found.suspicion)
 
-    def judge(self, found: Reading, verdicts: I8) -> None:
-        """Which URLs are traps by themselves: for what they look like, or since they show what another one shows."""
-        forms = self.forms
-        kernels.sight(found.much, found.bare, found.whole, found.clothed, CERTAIN, forms.keys, forms.owners, verdicts)
+    def judge(self, found: UrlScan, verdicts: I8) -> None:
+        """Which URLs are traps by themselves: for their form, or since they show what another one shows."""
+        judge_urls(
+            found.suspicion, found.code(NORMAL_FORM), found.code(WHOLE), found.code(IS_VARIANT), CERTAIN,
+            self.forms.keys, self.forms.owners, verdicts,
+        )  # fmt: skip
 
     def probe(self, ids: Sequence[int]) -> None:
-        """These are given out although their templates rest."""
+        """These are assigned although their templates are exhausted."""
         if len(self.probes) > MOST_PROBES:
             self.probes.clear()
         self.probes.update(ids)
 
-    def shape(self, url: str) -> Suspicion:
-        return suspicion(url, self.year())
-
     def year(self) -> int | None:
         return datetime.fromtimestamp(self.at, UTC).year if self.at > FIRST_CREDIBLE else None
+
+
+@kernel(nothing(f64s, u64s, u64s, u64s, one_f64, u64s, u64s, i8s))
+def judge_urls(suspicion, normal_form, whole, is_variant, certain, keys, owners, verdicts):  # type: ignore[no-untyped-def]
+    """Rows that have a verdict keep it."""
+    for row in range(len(suspicion)):
+        if verdicts[row] != PASSED:
+            continue
+        if suspicion[row] >= certain:
+            verdicts[row] = TRAP_FORM
+        elif owned_by_another(normal_form[row], whole[row], keys, owners) and is_variant[row] != 0:
+            verdicts[row] = VARIANT
 
 
 @dataclass
@@ -119,7 +132,7 @@ class Traps:
     patterns: Patterns
     memory: TrapMemory = field(default_factory=TrapMemory)
     kept: bool = False  # whether the memory is written into a notebook
-    name: str = lessons.NAME
+    name: str = NAME
     refusal: str = "shut"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
@@ -130,38 +143,37 @@ class Traps:
         return keep
 
     def shut(self, batch: Batch) -> Mask:
-        """Rows whose template is over for good, so that no answer will hold them."""
-        closed: Mask = self.memory.novelty.states(self._numbers(batch)) == kernels.IS_OVER
+        """Rows whose template is closed for good, so that no answer will hold them."""
+        closed: Mask = self.memory.novelty.states(self._numbers(batch)) == CLOSED
         self.memory.shut.update(batch.hosts.name[np.unique(batch.host[closed])].tolist())
         return closed
 
     def last(self, batch: Batch) -> Mask:
         """Rows whose template has used up its budget: they wait behind all others."""
-        rests: Mask = self.memory.novelty.states(self._numbers(batch)) == kernels.RESTS
-        return rests
+        exhausted: Mask = self.memory.novelty.states(self._numbers(batch)) == EXHAUSTED
+        return exhausted
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
         """Why each URL is dropped when it is found, in short; None: it is not."""
         memory, verdicts = self.memory, np.zeros(len(urls), np.int8)
-        found = memory.read(urls)
-        memory.sighted = dict(zip(urls, range(len(urls)), strict=True)), found
+        found = memory.scan(urls)
+        memory.latest = dict(zip(urls, range(len(urls)), strict=True)), found
         if self.patterns:
             verdicts[[bool(self.patterns.found(url)) for url in urls]] = BY_PATTERN
         memory.judge(found, verdicts)
         if memory.shut:
             there = [row for row, queue in enumerate(queues) if queue in memory.shut and not verdicts[row]]
-            verdicts[there] = np.where(memory.shut_out(found.take(there)), SHUT, 0)
+            verdicts[there] = np.where(memory.closed(found.take(there)), TEMPLATE_CLOSED, PASSED)
         return [REASONS[verdict] for verdict in verdicts.tolist()]
 
     def learn(self, lesson: Lesson) -> None:
-        lessons.heard(self.memory, lesson)
-        self.memory.sighted = NOTHING
+        evidence.record(self.memory, lesson)
+        self.memory.latest = None
 
     def remember(self, notebook: Notebook) -> None:
         """Go on with what lies in the crawl's notebook, and write there from now on."""
-        sheets = (notebook.sheet(name, kind) for name, kind in SHEETS.items())
-        accounts, contents, titles = sheets
-        self.memory = TrapMemory(Novelty(accounts), KeptSightings(contents), KeptSightings(titles))
+        accounts, contents, titles = (notebook.sheet(name, kind) for name, kind in SHEETS.items())
+        self.memory = TrapMemory(TemplateBudgets(accounts), StoredFirstOwners(contents), StoredFirstOwners(titles))
         self.kept = True
 
     def inherit(self, before: Traps) -> None:
@@ -171,29 +183,29 @@ class Traps:
 
     def why(self, batch: Batch, ask: Ask) -> str:
         memory, url, queue = self.memory, batch.url.tolist()[0], batch.hosts.name.tolist()[0]
-        shape, found, verdicts = memory.shape(url), memory.read([url]), np.zeros(1, np.int8)
-        if shape.much >= CERTAIN:
-            return shape.why
+        form, found, verdicts = suspicion(url, memory.year()), memory.scan([url]), np.zeros(1, np.int8)
+        if form.probability >= CERTAIN:
+            return form.why
         if pattern := self.patterns.found(url):
             return f"policy.trap_patterns holds {self.patterns.texts[pattern[0]]!r}"
         memory.judge(found, verdicts)
         if verdicts[0]:
-            return f"it shows the same as another form of {bare(url)}"
-        number = int(memory.account(found)[0])
-        shut = queue in memory.shut and memory.shut_out(found)[0]
-        return memory.novelty.words(number) if shut or not shape.why else shape.why
+            return f"it shows the same as another form of {normal_form(url)}"
+        number = int(memory.accounts(found)[0])
+        closed = queue in memory.shut and memory.closed(found)[0]
+        return memory.novelty.explained(number) if closed or not form.why else form.why
 
     def _numbers(self, batch: Batch) -> I32:
-        """The account of each row's template; a text is read only for rows that were not looked at lately."""
+        """The account of each row's template; texts are read only for rows that are not in the cache."""
         memory = self.memory
-        numbers, new = memory.numbers.find(batch.id)
-        if len(new):
-            numbers[new] = memory.account(memory.read(batch.url[new].tolist()))
-            memory.numbers.put(batch.id[new], numbers[new])
+        numbers, misses = memory.numbers.get(batch.id)
+        if len(misses):
+            numbers[misses] = memory.accounts(memory.scan(batch.url[misses].tolist()))
+            memory.numbers.put(batch.id[misses], numbers[misses])
         return numbers.astype(np.int32)
 
 
 def build(definition: Definition) -> Traps | Disabled:
     policy = definition.policy
     patterns = Patterns(policy.trap_patterns, "policy.trap_patterns")  # wrong ones are refused in any case
-    return Traps(patterns) if policy.traps else Disabled(lessons.NAME, "policy.traps is off")
+    return Traps(patterns) if policy.traps else Disabled(NAME, "policy.traps is off")

@@ -9,7 +9,7 @@ import numpy as np
 import xxhash
 
 from crawlguide.core.kernels import f64s, fixed_bytes, i64s, kernel, nothing, part, u8s
-from crawlguide.core.url_bytes import LINE_END, find, lower
+from crawlguide.core.url_bytes import LINE_END, find_byte, lower
 from crawlguide.features.relevance.words import topic_words
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def holds(text, start, end, words, first, last):  # type: ignore[no-untyped-def]
 def scan(urls, anchors, words, ends, share, folders, query):  # type: ignore[no-untyped-def]
     here, there = 0, 0
     for number in range(len(share)):
-        until, beyond = find(urls, here, len(urls), LINE_END), find(anchors, there, len(anchors), LINE_END)
+        until, beyond = find_byte(urls, here, len(urls), LINE_END), find_byte(anchors, there, len(anchors), LINE_END)
         found, first = 0, 0
         for last in ends:
             found += holds(urls, here, until, words, first, last) or holds(anchors, there, beyond, words, first, last)

@@ -8,7 +8,13 @@ import numpy as np
 
 from crawlguide.core.columns import coded, numbered
 from crawlguide.core.kernels import fixed_bytes, i64s, kernel, nothing, one_i64, part, records, u8s, u64s
-from crawlguide.core.url_bytes import EMPTY, alpha, digit, find, joined, lower, stepped
+from crawlguide.core.url_bytes import HASH_START as EMPTY
+from crawlguide.core.url_bytes import find_byte as find
+from crawlguide.core.url_bytes import hash_byte as stepped
+from crawlguide.core.url_bytes import hash_pair as joined
+from crawlguide.core.url_bytes import is_digit as digit
+from crawlguide.core.url_bytes import is_letter as alpha
+from crawlguide.core.url_bytes import lower
 from crawlguide.features.embedding import Embedding, plain
 from crawlguide.strategies.layered import evidence, meaning
 from crawlguide.strategies.layered.columns import ADDRESS, ANCHOR, TITLE

@@ -1,6 +1,6 @@
-"""What the form of a URL alone says: how likely it leads into pages without end, and in which way.
+"""Why the form of one canonical URL looks like a trap, in words for people.
 
-Every rule looks at one canonical URL and costs little more than cutting it up; most URLs meet none of them.
+These are the rules that `url_scan.py` applies to whole columns, written as patterns; most URLs meet none of them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,12 @@ _ORDER = re.compile(
     re.IGNORECASE,
 )
 _PAGE = re.compile(r"(?:^|&)(?:page|paged|p|pg|offset|start|skip|from|cursor)=(\d{1,15})(?:&|$)", re.IGNORECASE)
+_VISIT = re.compile(
+    r"(?:(?:php|j|asp|cf|os?)?sess(?:ion)?[_-]?(?:id|key|token)?|sid|cfid|cftoken|zenid|oscsid|s_id"
+    r"|sort|sort_?by|sort_?order|order_?by|utm_\w+)=.*|(?:order|dir|direction)=(?:asc|desc|up|down|[ad])",
+    re.IGNORECASE,
+)
+_IN_PATH = re.compile(r";[^/]*")
 _ACTION = re.compile(
     r"(?:^|[/&])(?:action=(?:edit|history|raw|delete|login)|do=(?:edit|diff|login)|oldid=|diff=|replytocom=|share="
     r"|add-to-cart=|returnto=|redirect(?:_to|_url)?=|printable=)",
@@ -42,9 +48,9 @@ _ACTION = re.compile(
 
 
 class Suspicion(NamedTuple):
-    """How likely a trap, from 0 to 1, and why in words."""
+    """How likely a URL is part of a trap, from 0 to 1, and why in words."""
 
-    much: float
+    probability: float
     why: str = ""
 
 
@@ -52,7 +58,7 @@ NONE = Suspicion(0.0)
 
 
 def suspicion(url: str, year: int | None = None) -> Suspicion:
-    """What the form of a canonical URL says; `year` is the present one, None where nobody knows it."""
+    """The strongest suspicion; `year` is the present one, None where nobody knows it."""
     address, _, query = url.partition("?")
     path = address[address.index("/", 8) :]
     segments = path.split("/")[1:]
@@ -76,7 +82,7 @@ def size(url: str, segments: list[str]) -> Suspicion:
 
 
 def repeats(segments: list[str]) -> Suspicion:
-    """A path that comes back to itself: relative links that make it longer at every step."""
+    """A path that repeats itself: relative links make it longer at every step."""
     named = [one for one in segments if one and not one.isdigit()]
     if len(set(named)) == len(named):
         return NONE
@@ -96,7 +102,7 @@ def _again(named: list[str]) -> bool:
 
 
 def calendar(path: str, query: str, year: int | None) -> Suspicion:
-    """Months and days follow each other for ever; far away from now nobody has written anything into them."""
+    """Calendars have pages without end; those far from now are empty."""
     words = _CALENDAR.search(path) or _CALENDAR.search(query)
     found = _MONTH.search(path) or _MONTH.search(query) or _YEAR.search(query)
     if words and not found:
@@ -111,7 +117,7 @@ def calendar(path: str, query: str, year: int | None) -> Suspicion:
 
 
 def session(path: str, query: str) -> Suspicion:
-    """The name of a visit within the address: the same page has another one at every visit."""
+    """A session id: the same page has another URL at every visit."""
     found = _SESSION_NAME.search(query) or _SESSION_NAME.search(path)
     if found and _RANDOM.fullmatch(found[1]):
         return Suspicion(0.75, "it carries the name of a session")
@@ -119,7 +125,7 @@ def session(path: str, query: str) -> Suspicion:
 
 
 def parameters(query: str) -> Suspicion:
-    """Filters and orders that can be combined at will, and the same ones said again."""
+    """Filters and sort orders, which can be combined at will; and parameters that are repeated."""
     pairs = [pair for pair in query.split("&") if pair]
     if len(set(pairs)) < len(pairs) or "amp;amp;" in query:
         return Suspicion(0.9, "its query says the same twice")
@@ -129,7 +135,7 @@ def parameters(query: str) -> Suspicion:
 
 
 def pages(query: str) -> Suspicion:
-    """Numbers that grow without bound."""
+    """Page numbers that grow without bound."""
     found = _PAGE.search(query)
     if not found or int(found[1]) <= HIGH_PAGE:
         return NONE
@@ -137,5 +143,16 @@ def pages(query: str) -> Suspicion:
 
 
 def actions(query: str) -> Suspicion:
-    """What a visitor does to a page, once for every page there is."""
+    """Actions on a page (edit, share, log in), of which there is one for every page."""
     return Suspicion(0.6, "it does something to a page") if _ACTION.search(query) else NONE
+
+
+def normal_form(url: str) -> str:
+    """A URL without sessions and sort orders, its parameters sorted: URLs with one normal form show the same page."""
+    if "?" not in url and ";" not in url:
+        return url
+    address, _, query = url.partition("?")
+    pairs = [pair for pair in query.split("&") if pair]
+    kept = sorted(pair for pair in pairs if not _VISIT.fullmatch(pair))
+    plain = _IN_PATH.sub("", address) if ";" in address else address
+    return f"{plain}?{'&'.join(kept)}" if kept else plain

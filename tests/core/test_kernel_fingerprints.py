@@ -1,4 +1,4 @@
-"""Machine code that was kept is used again, unless something it was made of has changed, in whatever file."""
+"""Cached machine code is used again unless anything it was compiled from has changed, in whatever file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawlguide.core.kernel_cache import stamp
+from crawlguide.core.kernel_cache import fingerprint
 from crawlguide.core.kernels import i64s, part
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def twice(x):
     return more(more(x))
 
 
-print(twice(10), "kept" if sum(twice.stats.cache_hits.values()) else "compiled")
+print(twice(10), "cached" if sum(twice.stats.cache_hits.values()) else "compiled")
 """
 
 
@@ -41,15 +41,15 @@ def ran(folder: Path, step: int, sign: str, before: str = "") -> str:
 
 def test_a_kernel_is_compiled_anew_when_a_part_or_a_number_in_another_file_has_changed(tmp_path: Path) -> None:
     assert ran(tmp_path, 1, "+") == "12 compiled"
-    assert ran(tmp_path, 1, "+") == "12 kept"
+    assert ran(tmp_path, 1, "+") == "12 cached"
     assert ran(tmp_path, 1, "-") == "8 compiled"
     assert ran(tmp_path, 3, "-") == "4 compiled"
-    assert ran(tmp_path, 3, "-", before="# it only moved\n\n") == "4 kept"
+    assert ran(tmp_path, 3, "-", before="# it only moved\n\n") == "4 cached"
 
 
 def test_how_it_is_compiled_counts() -> None:
-    assert stamp(ran, {}) == stamp(ran, {}) != stamp(ran, {"nogil": True})
-    assert stamp(ran, {"fastmath": {"reassoc"}}) != stamp(ran, {})
+    assert fingerprint(ran, {}) == fingerprint(ran, {}) != fingerprint(ran, {"nogil": True})
+    assert fingerprint(ran, {"fastmath": {"reassoc"}}) != fingerprint(ran, {})
 
 
 def test_a_part_that_returns_arrays_is_refused() -> None:

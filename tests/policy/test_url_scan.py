@@ -1,4 +1,4 @@
-"""What the kernels read in URLs is what the plain forms say of them, one by one."""
+"""What the kernels find in URLs is what plain patterns say of them, one by one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.errors import UrlError
-from crawlguide.policy.traps import kernels, lessons
-from crawlguide.policy.traps.novelty import Sightings
-from crawlguide.policy.traps.reading import Reading, read
-from crawlguide.policy.traps.shape import suspicion
-from crawlguide.policy.traps.templates import bare, said, skeleton, template
+from crawlguide.policy.traps.duplicates import FirstOwners
+from crawlguide.policy.traps.evidence import anchor_lines, count_links, skeleton
+from crawlguide.policy.traps.explain import normal_form, suspicion
+from crawlguide.policy.traps.url_scan import IS_VARIANT, NORMAL_FORM, SLUG, WHOLE, UrlScan, scan_urls
+from tests.policy.plain_templates import link_words, template
 
 RISK = Path(__file__).parents[3] / "shared" / "data" / "risk" / "urls.parquet"
 EVERY = 23  # of the URLs there
@@ -58,16 +58,16 @@ def one_to_one(hashes: Sequence[int], texts: Sequence[str]) -> bool:
 
 def check(urls: Sequence[str]) -> None:
     for year in YEARS:
-        found = read(urls, year)
-        plain = [suspicion(url, year).much for url in urls]
-        wrong = np.flatnonzero(found.much != plain).tolist()
-        assert [(urls[row], found.much[row], plain[row]) for row in wrong[:5]] == []
+        found = scan_urls(urls, year)
+        plain = [suspicion(url, year).probability for url in urls]
+        wrong = np.flatnonzero(found.suspicion != plain).tolist()
+        assert [(urls[row], found.suspicion[row], plain[row]) for row in wrong[:5]] == []
     check_templates(found, urls)
     check_forms(found, urls)
 
 
-def check_templates(found: Reading, urls: Sequence[str]) -> None:
-    own, coarse_own, fine, coarse = found.levels.tolist()
+def check_templates(found: UrlScan, urls: Sequence[str]) -> None:
+    own, coarse_own, fine, coarse = found.budget_keys.tolist()
     known = [template(url) for url in urls]
     assert one_to_one(fine + coarse, [one.fine for one in known] + [f" {one.coarse}" for one in known])
     assert [not code for code in own] == [one.fine == "/" for one in known]
@@ -78,23 +78,23 @@ def check_templates(found: Reading, urls: Sequence[str]) -> None:
     assert one_to_one([code for code, _ in away] + coarse_own, [name for _, name in away] + named)
 
 
-def check_forms(found: Reading, urls: Sequence[str]) -> None:
-    forms = [bare(url) for url in urls]
-    assert one_to_one(found.bare.tolist(), forms)
-    assert one_to_one(found.whole.tolist(), urls)
-    assert found.clothed.tolist() == [form != url for form, url in zip(forms, urls, strict=True)]
-    spoken = [said(url, "") for url in urls]
-    assert one_to_one(found.words.tolist(), spoken)
-    assert (found.words == 0).tolist() == [not words for words in spoken]
+def check_forms(found: UrlScan, urls: Sequence[str]) -> None:
+    forms = [normal_form(url) for url in urls]
+    assert one_to_one(found.code(NORMAL_FORM).tolist(), forms)
+    assert one_to_one(found.code(WHOLE).tolist(), urls)
+    assert found.code(IS_VARIANT).tolist() == [form != url for form, url in zip(forms, urls, strict=True)]
+    words = [link_words(url, "") for url in urls]
+    assert one_to_one(found.code(SLUG).tolist(), words)
+    assert (found.code(SLUG) == 0).tolist() == [not slug for slug in words]
 
 
 @given(many)
 @settings(max_examples=300, deadline=None)
-def test_any_url_is_read_as_its_plain_form_says(urls: list[str]) -> None:
+def test_any_url_is_scanned_as_the_patterns_say(urls: list[str]) -> None:
     check(urls)
 
 
-def test_real_urls_are_read_as_their_plain_forms_say() -> None:
+def test_real_urls_are_scanned_as_the_patterns_say() -> None:
     if not RISK.exists():
         pytest.skip("the URLs of ../shared are not here")
     import pyarrow.parquet as pq
@@ -114,17 +114,17 @@ KNOWN = ["Next 11", " next 12", "next\n1", "next 1\n", "ÄÖ 1", "äö 2", "٣",
 
 @given(st.lists(st.text(max_size=12) | st.sampled_from(KNOWN), min_size=1, max_size=20))
 @settings(deadline=None)
-def test_a_link_is_an_echo_where_the_skeleton_of_its_anchor_was_met(anchors: list[str]) -> None:
+def test_a_link_is_an_echo_if_an_earlier_one_had_the_skeleton_of_its_anchor(anchors: list[str]) -> None:
     count, skeletons = len(anchors), [skeleton(anchor) for anchor in anchors]
     nothing, ids = np.zeros(count, np.uint64), np.arange(count, dtype=np.uint64)
-    known, counts = Sightings(1 << 20), np.zeros((1, 3), np.int64)
-    kernels.spread(  # type: ignore[no-untyped-call]
+    known, counts = FirstOwners(1 << 20), np.zeros((1, 3), np.int64)
+    count_links(  # type: ignore[no-untyped-call]
         np.zeros(count, np.int64), nothing, nothing, nothing, ids, nothing[:1], np.zeros(count, np.bool_),
-        lessons.lines(anchors), known.keys, known.owners, counts,
+        anchor_lines(anchors), known.keys, known.owners, counts,
     )  # fmt: skip
-    told = [one for one in skeletons if one]
-    assert counts[0, 0] == len(told) - len(set(told))
+    spoken = [one for one in skeletons if one]
+    assert counts[0, 0] == len(spoken) - len(set(spoken))
 
 
-def test_no_urls_are_read_as_nothing() -> None:
-    assert read([], None).much.shape == (0,)
+def test_no_urls_have_no_suspicion() -> None:
+    assert scan_urls([], None).suspicion.shape == (0,)

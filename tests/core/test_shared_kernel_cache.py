@@ -1,4 +1,4 @@
-"""Machine code that several processes keep and take at once is nobody else's."""
+"""Several processes write to and read from one kernel cache at once without mixing up their code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.core.caching import IndexDataCacheFile
 
-from crawlguide.core.kernel_cache import guard
+from crawlguide.core.kernel_cache import share_between_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 WRITERS, KEYS = 4, 25
 
 
-def kept(folder: Path, stamp: str = "one", kind: Any = IndexDataCacheFile) -> Any:
+def cache_file(folder: Path, stamp: str = "one", kind: Any = IndexDataCacheFile) -> Any:
     """Each has its own, as a process has: what they share is the folder."""
     file = kind(str(folder), "kernel", stamp)
-    guard(file)
+    share_between_processes(file)
     return file
 
 
@@ -30,19 +30,19 @@ def at_once(work: Callable[[Any], Any], *tasks: Any) -> list[Any]:
         return list(pool.map(work, tasks))
 
 
-def test_what_many_keep_at_once_is_all_there_under_its_own_name(tmp_path: Path) -> None:
+def test_what_many_write_at_once_is_all_there_under_its_own_key(tmp_path: Path) -> None:
     def writes(writer: int) -> None:
-        file = kept(tmp_path)
+        file = cache_file(tmp_path)
         for number in range(KEYS):
             file.save((writer, number), f"code {writer} {number}")
 
     at_once(writes, *range(WRITERS))
     expected = {(writer, number): f"code {writer} {number}" for writer in range(WRITERS) for number in range(KEYS)}
-    assert {key: kept(tmp_path).load(key) for key in expected} == expected
+    assert {key: cache_file(tmp_path).load(key) for key in expected} == expected
 
 
 def test_old_code_is_never_taken_for_new(tmp_path: Path) -> None:
-    kept(tmp_path, "old").save("key", "old code")
+    cache_file(tmp_path, "old").save("key", "old code")
     named = Event()
 
     class Slow(IndexDataCacheFile):
@@ -53,12 +53,12 @@ def test_old_code_is_never_taken_for_new(tmp_path: Path) -> None:
 
     def work(what: str) -> Any:
         if what == "write":
-            return kept(tmp_path, "new", Slow).save("key", "new code")
+            return cache_file(tmp_path, "new", Slow).save("key", "new code")
         named.wait()
-        return kept(tmp_path, "new").load("key")
+        return cache_file(tmp_path, "new").load("key")
 
     assert at_once(work, "write", "read") == [None, "new code"]
 
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
-    assert kept(tmp_path / "none").load("key") is None
+    assert cache_file(tmp_path / "none").load("key") is None
