@@ -18,7 +18,7 @@ from bench import labels
 from crawlguide.core.definition import Goal
 from crawlguide.core.types import Page
 from crawlguide.features.embedding import Embedding
-from crawlguide.features.relevance import Judge, five_signals, page_judge, semantic
+from crawlguide.features.relevance import Judge, five_signals, forager, page_judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ def plain(goal: Goal) -> Score:
 JUDGES: dict[str, Callable[[Goal], Score]] = {
     "feedstock as it is": feedstock_as_it_is,
     "five signals": lambda goal: lambda page: five_signals(page, goal),
-    "semantic (forager)": lambda goal: lambda page: semantic(page, goal),
+    "semantic (forager)": lambda goal: lambda page: forager.relevance(page, goal),
     "cosine of topic and text": cosine,
     "judge without nearness": plain,
     "judge": lambda goal: Judge(goal).judge,

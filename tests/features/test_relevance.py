@@ -13,7 +13,7 @@ from crawlguide import Guide
 from crawlguide.core.definition import Goal
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.types import Page
-from crawlguide.features.relevance import Judge, five_signals, judge, semantic
+from crawlguide.features.relevance import Judge, five_signals, forager, judge
 from crawlguide.features.relevance.words import Matcher, topic_words
 
 Fetched = dict[str, Any]
@@ -51,25 +51,28 @@ def test_titles_and_markdown_headings_are_headings() -> None:
 @pytest.mark.parametrize("status", [301, 404, 500])
 def test_only_2xx_succeeds(status: int) -> None:
     assert five_signals(page(ON), SQL) == pytest.approx(five_signals(page(ON, status=status), SQL) + 0.1)
-    assert semantic(page(ON, status=status), SQL) == 0.0
+    assert forager.relevance(page(ON, status=status), SQL) == 0.0
     assert judge(page(ON, status=status), SQL) == 0.0
 
 
-# forager's semantic score
+# forager's formula
 
 
 def test_nearness_to_the_reference_less_that_to_the_anti_reference() -> None:
     goal = Goal(reference="planets, stars and telescopes")
     against = Goal(reference="planets, stars and telescopes", anti_reference="film stars and celebrities")
     film = page("The film star met other celebrities at the premiere of the movie.")
-    assert semantic(page("The planet was seen through a telescope."), goal) > semantic(page(OFF), goal) + 0.1
-    assert semantic(film, against) < semantic(film, goal)
+    assert (
+        forager.relevance(page("The planet was seen through a telescope."), goal)
+        > forager.relevance(page(OFF), goal) + 0.1
+    )
+    assert forager.relevance(film, against) < forager.relevance(film, goal)
 
 
 def test_every_group_of_keywords_has_to_be_there() -> None:
     goal = Goal(keywords=("car|automobile", "insurance"))
-    assert semantic(page("automobile insurance"), goal) == 1.0
-    assert semantic(page("automobile automobile"), goal) == 0.0
+    assert forager.relevance(page("automobile insurance"), goal) == 1.0
+    assert forager.relevance(page("automobile automobile"), goal) == 0.0
 
 
 # words

@@ -1,4 +1,4 @@
-"""What sites say of their own pages in sitemaps: how much each matters among them, and when it was changed."""
+"""What sitemaps say about pages: their priority among the pages of their site, and when they were last modified."""
 
 from __future__ import annotations
 
@@ -15,51 +15,49 @@ if TYPE_CHECKING:
     from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F64, U64
 
-UNSAID = 0.5  # the priority of a page of which a sitemap says none (https://www.sitemaps.org/protocol.html)
+DEFAULT_PRIORITY = 0.5  # of a page for which a sitemap gives none (https://www.sitemaps.org/protocol.html)
 MOST = 1 << 18
 RECORD = np.dtype([("key", np.uint64), ("priority", np.float64), ("modified", np.float64)])
 
 
 class SitemapFact(NamedTuple):
-    """Of each URL: its priority from 0 to 1, 0 where no sitemap names it; and when it was changed, NaN: not said."""
+    """For each URL: its priority from 0 to 1, 0 where no sitemap names it; and when it was modified, NaN: unknown."""
 
     priority: F64
     modified: F64
 
 
 class SitemapFacts:
-    """By URL, in a sheet that is kept. Bounded: of two that claim one place the newer stays."""
+    """By URL, in a sheet of the crawl's notebook; bounded."""
 
     def __init__(self) -> None:
-        self._places, self.kept = LossyTable(RECORD, most=MOST), False
+        self._table, self.kept = LossyTable(RECORD, most=MOST), False
 
     def hear(self, ids: U64, entries: Sequence[Mapping[str, str]]) -> None:
-        """Sitemaps name these URLs, with their `priority` and `lastmod` as they are written there."""
-        places = self._places.claim(ids)
-        self._places.rows["priority"][places] = [_priority(entry.get("priority", "")) for entry in entries]
-        self._places.rows["modified"][places] = [modified(entry.get("lastmod", "")) for entry in entries]
+        """Record entries of sitemaps: `priority` and `lastmod` as they are written there."""
+        slots = self._table.claim(ids)
+        self._table.rows["priority"][slots] = [_priority(entry.get("priority", "")) for entry in entries]
+        self._table.rows["modified"][slots] = [modified(entry.get("lastmod", "")) for entry in entries]
 
     def of(self, ids: U64) -> SitemapFact | None:
-        """None: nothing is known of any URL at all."""
-        if not self._places.sheet.used:
+        """None: no sitemap was read."""
+        if not self._table.sheet.used:
             return None
-        places = self._places.find(ids)
-        known = self._places.rows[places]
-        return SitemapFact(
-            np.where(places < 0, 0.0, known["priority"]), np.where(places < 0, np.nan, known["modified"])
-        )
+        slots = self._table.find(ids)
+        known = self._table.rows[slots]
+        return SitemapFact(np.where(slots < 0, 0.0, known["priority"]), np.where(slots < 0, np.nan, known["modified"]))
 
     def remember(self, notebook: Notebook) -> None:
-        self._places, self.kept = LossyTable(RECORD, notebook.sheet("stated", RECORD), MOST), True
+        self._table, self.kept = LossyTable(RECORD, notebook.sheet("stated", RECORD), MOST), True
 
     def inherit(self, before: SitemapFacts) -> None:
-        """Go on with what another has heard, unless it lies in a notebook that is read anew."""
-        if not self.kept or self._places.sheet is before._places.sheet:
-            self._places, self.kept = before._places, before.kept
+        """Go on with what another has recorded, unless it lies in a notebook that is read anew."""
+        if not self.kept or self._table.sheet is before._table.sheet:
+            self._table, self.kept = before._table, before.kept
 
 
 def modified(text: str) -> float:
-    """When a page was changed, by what a sitemap says, in seconds since 1970; NaN: it does not say."""
+    """A `lastmod` in seconds since 1970; NaN: it is no time."""
     try:
         when = datetime.fromisoformat(text)
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
@@ -71,5 +69,5 @@ def _priority(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        return UNSAID
-    return number if 0 <= number <= 1 else UNSAID
+        return DEFAULT_PRIORITY
+    return number if 0 <= number <= 1 else DEFAULT_PRIORITY

@@ -1,4 +1,4 @@
-"""The table of word pieces that comes with the package, and what it makes of texts (docs/embedding.md)."""
+"""The table of word pieces that comes with the package, and the vectors of texts (docs/embedding.md)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ F32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Embedding:
-    """A vector for each word piece. A text is the sum of its pieces, one long."""
+    """A vector for each word piece. The vector of a text is the sum of its pieces, scaled to length one."""
 
     table: npt.NDArray[np.int8]
-    scale: F32  # of each row; how much a piece says is in it
+    scale: F32  # of each row; it includes how telling a piece is
     keys: U64
     rows: I32
 
@@ -54,19 +54,18 @@ class Embedding:
         return self.embed_coded(coded([plain(text) for text in texts]))
 
     def embed_coded(self, texts: Coded) -> F32:
-        """The same of texts that are ASCII and stand ready for a kernel."""
-        return one_long(self.sums(texts))
+        """The same for texts that are ASCII and in the form for kernels."""
+        return normalised(self.sums(texts))
 
     def embed_addresses(self, urls: Sequence[str], form: Coded, queues: Sequence[str], queue: I64) -> F32:
-        """The rows of what `words_of` says of canonical URLs, in a small part of the time.
+        """The vectors of the words of canonical URLs (`words_of`), in a small part of the time.
 
-        Whoever calls has the URLs in the form for kernels, and knows their queues: `queue` is the number of each in
-        `queues`.
+        `form` holds the URLs in the form for kernels; `queue` is the number of each URL's politeness queue in `queues`.
         """
-        return one_long(self.sums_of_addresses(urls, form, queues, queue))
+        return normalised(self.sums_of_addresses(urls, form, queues, queue))
 
     def sums_of_addresses(self, urls: Sequence[str], form: Coded, queues: Sequence[str], queue: I64) -> F32:
-        """The same before it is made one long."""
+        """The same before it is scaled to length one."""
         names = self.sums(coded([plain(name_of(name)) for name in queues]))
         found, odd = np.empty((len(urls), self.dims), np.float32), np.empty(len(urls), np.uint8)
         url_words.add_up(
@@ -79,25 +78,25 @@ class Embedding:
         return found
 
     def sums(self, texts: Coded) -> F32:
-        """What `embed_coded` makes one long: the sum of the rows of each text's pieces."""
+        """The sum of the rows of each text's pieces, which `embed_coded` scales to length one."""
         found = np.empty((len(texts.ends), self.dims), np.float32)
         word_pieces.add_up(texts.letters, texts.ends, self.keys, self.rows, self.table, self.scale, found)
         return found
 
 
-def code_of(word: str) -> int:
-    """The hash by which kernels know a word."""
+def hash_word(word: str) -> int:
+    """The hash of a word, as kernels compute it."""
     code = int(word_pieces.START)
     for byte in word.encode("ascii"):
         code = (code ^ byte) * int(word_pieces.STEP) % 2**64
     return code
 
 
-SILENT_CODES = np.array([code_of(word) for word in sorted(SILENT)], np.uint64)
+SILENT_CODES = np.array([hash_word(word) for word in sorted(SILENT)], np.uint64)
 
 
-def one_long(rows: F32) -> F32:
-    word_pieces.make_one_long(rows)
+def normalised(rows: F32) -> F32:
+    word_pieces.normalise(rows)
     return rows
 
 
@@ -130,7 +129,7 @@ def _load(path: Path) -> Embedding:
 
 
 def plain(text: str) -> str:
-    """ASCII: letters without their accents, a question mark for what has no such form and so ends a word."""
+    """A text in ASCII: letters without accents, a question mark for what has no such form and so ends a word."""
     if text.isascii():
         return text
     return MARKS.sub("", unicodedata.normalize("NFKD", text)).encode("ascii", "replace").decode("ascii")

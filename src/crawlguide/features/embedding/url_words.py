@@ -1,4 +1,8 @@
-"""What a URL says in words."""
+"""The words of a URL: as a text (`words_of`), and as a sum of vectors, by a kernel that needs no strings.
+
+The kernel does for ASCII what `words_of` does. A URL that is not ASCII once its escapes are decoded is marked instead,
+and left to `words_of`.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +15,20 @@ import numpy as np
 from crawlguide.core import urls
 from crawlguide.core.kernels import f32s, fixed_bytes, i32s, i64s, kernel, matrix_f32, nothing, part, u8s, u64s
 from crawlguide.core.url_bytes import is_digit
-from crawlguide.features.embedding.word_pieces import LONGEST_PIECE, LONGEST_WORD, START, add_word, matrix_i8, mixed
+from crawlguide.features.embedding.word_pieces import LONGEST_PIECE, LONGEST_WORD, START, add_word, hash_byte, matrix_i8
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
-# How a page is made or served says nothing about what it is about.
+# Words that say how a page is made or served, and nothing about its subject.
 SILENT = frozenset(
     ("www", "http", "https", "html", "htm", "xhtml", "shtml", "php", "asp", "aspx", "jsp", "cgi", "index", "default")
 )
-MOST_DIGITS_OF_A_WORD = 4  # longer numbers are codes
+MOST_DIGITS = 4  # longer numbers are codes
+SLASH, PERCENT = 47, 37
+SCHEME = 8  # bytes: the slashes of `https://` are among them
 
 
 def words_of(url: str) -> str:
-    """The words of a canonical URL, in small letters: the name its domain was registered by, its path and its query.
+    """The words of a canonical URL, in lower case: the name its domain was registered by, its path and its query.
 
     >>> words_of("https://docs.example.org/en/HowTo/regular-expressions2.html?q=caf%C3%A9")
     'example en how to regular expressions 2 q café'
@@ -30,44 +36,35 @@ def words_of(url: str) -> str:
     start = url.index("/", 8)
     tail = url[start:]
     words = WORD.findall(unquote(tail, errors="ignore") if "%" in tail else tail)
-    said = [small for word in words if (small := word.lower()) not in SILENT and not _is_code(small)]
-    return " ".join((name_of(urls.queue(url)), *said)).strip()
+    kept = [low for word in words if (low := word.lower()) not in SILENT and not _is_code(low)]
+    return " ".join((name_of(urls.queue(url)), *kept)).strip()
 
 
 @lru_cache(maxsize=65_536)
 def name_of(queue: str) -> str:
-    """What a politeness queue is called: `example` of `docs.example.co.uk`; nothing of an address."""
+    """The name in a politeness queue: `example` of `docs.example.co.uk`; nothing of an IP address."""
     domain = urls.domain_of(queue)
     name = domain.partition(".")[0]
     return "" if domain.startswith("[") or name.isdigit() else " ".join(WORD.findall(name))
 
 
 def _is_code(word: str) -> bool:
-    return len(word) > MOST_DIGITS_OF_A_WORD and word.isdigit()
-
-
-# The words of URLs become vectors without a string in between: what `words_of` says of ASCII, over bytes.
-#
-# A URL that is not ASCII once its escapes are read is marked instead, and left to `words_of`.
-
-SLASH, PERCENT = 47, 37
-BEHIND_SCHEME = 8  # no slash of `https://` stands behind this place
-MOST_DIGITS = 4  # longer numbers are codes
+    return len(word) > MOST_DIGITS and word.isdigit()
 
 
 @part
-def small(byte):  # type: ignore[no-untyped-def]
+def is_lower(byte):  # type: ignore[no-untyped-def]
     return 97 <= byte <= 122
 
 
 @part
-def capital(byte):  # type: ignore[no-untyped-def]
+def is_upper(byte):  # type: ignore[no-untyped-def]
     return 65 <= byte <= 90
 
 
 @part
 def digit_value(byte):  # type: ignore[no-untyped-def]
-    """Of a hexadecimal digit; -1: it is none."""
+    """The value of a hexadecimal digit; -1: it is none."""
     if is_digit(byte):
         return byte - 48
     if 97 <= byte <= 102:
@@ -76,8 +73,8 @@ def digit_value(byte):  # type: ignore[no-untyped-def]
 
 
 @part
-def read_escapes(text, start, end, plain):  # type: ignore[no-untyped-def]
-    """Copies a piece of text with its escapes read; returns its length, -1: not all of it is ASCII."""
+def decode_escapes(text, start, end, plain):  # type: ignore[no-untyped-def]
+    """Copies a piece of text with its escapes decoded; returns its length, -1: not all of it is ASCII."""
     size = 0
     while start < end:
         byte = np.int64(text[start])
@@ -100,23 +97,23 @@ def word_end(text, start, end):  # type: ignore[no-untyped-def]
         at += 1
     if at > start:
         return at
-    while at < end and capital(text[at]):
+    while at < end and is_upper(text[at]):
         at += 1
     if at - start > 1:
-        return at - 1 if at < end and small(text[at]) else at
-    while at < end and small(text[at]):
+        return at - 1 if at < end and is_lower(text[at]) else at
+    while at < end and is_lower(text[at]):
         at += 1
     return at
 
 
 @part
-def says_something(text, start, end, silent):  # type: ignore[no-untyped-def]
-    """No code, nor one of the words that say how a page is made or served."""
+def is_telling(text, start, end, silent):  # type: ignore[no-untyped-def]
+    """Whether a word is neither a code nor one of the silent words."""
     if is_digit(text[start]):
         return end - start <= MOST_DIGITS
     code = START
     for at in range(start, end):
-        code = mixed(code, text[at] + 32 if capital(text[at]) else text[at])
+        code = hash_byte(code, text[at] + 32 if is_upper(text[at]) else text[at])
     for known in silent:
         if known == code:
             return False
@@ -125,21 +122,21 @@ def says_something(text, start, end, silent):  # type: ignore[no-untyped-def]
 
 @kernel(nothing(fixed_bytes, i64s, i64s, matrix_f32, u64s, u8s, u64s, i32s, matrix_i8, f32s, matrix_f32, u8s))
 def add_up(urls, ends, name, names, silent, plain, keys, rows, table, scale, out, odd):  # type: ignore[no-untyped-def]
-    """One row of `out` for each URL: that of the name of its domain in `names`, and the words behind its host.
+    """One row of `out` for each URL: the vector of its domain's name in `names` plus those of the words after its host.
 
-    `plain` has room for the longest URL; `odd` gets a 1 where `words_of` has to say what it says.
+    `plain` has room for the longest URL; `odd` gets a 1 where the URL is left to `words_of`.
     """
     codes, begin = np.empty(LONGEST_PIECE, np.uint64), 0
     for number in range(len(ends)):
-        at = begin + BEHIND_SCHEME
+        at = begin + SCHEME
         while urls[at] != SLASH:
             at += 1
-        size = read_escapes(urls, at, ends[number], plain)
+        size = decode_escapes(urls, at, ends[number], plain)
         odd[number], begin = size < 0, ends[number]
         out[number, :] = names[name[number]]
         at = 0
         while at < size:
             stop = word_end(plain, at, size)
-            if stop > at and says_something(plain, at, stop, silent):
+            if stop > at and is_telling(plain, at, stop, silent):
                 add_word(plain, at, stop, keys, rows, codes, table, scale, out[number])
             at = max(stop, at + 1)

@@ -1,8 +1,8 @@
-"""Texts become vectors: greedy word pieces over bytes, the sum of their rows, made one long.
+"""Texts become unit vectors: greedy word pieces over bytes, the sum of their rows, scaled to length one.
 
-A word is a run of ASCII letters and digits, in small letters; `camelCase` and `HTTPServer` are two words each. Its
-longest known beginning is the first piece, the longest known continuation the next. No punctuation: it says nothing
-about what a text is about.
+A word is a run of ASCII letters and digits, in lower case; `camelCase` and `HTTPServer` are two words each. Its
+longest known beginning is the first piece, the longest known continuation the next. Punctuation is left out: it says
+nothing about the subject of a text.
 """
 
 import numba
@@ -12,7 +12,7 @@ from crawlguide.core.kernels import f32s, fixed_bytes, i32s, i64s, kernel, nothi
 
 LONGEST_PIECE = 24
 LONGEST_WORD = 64  # longer runs are codes, not words
-ABREAST = 8
+ROWS_AT_ONCE = 8
 NEWLINE, HASH = 10, 35
 START = np.uint64(14_695_981_039_346_656_037)  # FNV-1a
 STEP = np.uint64(1_099_511_628_211)
@@ -21,13 +21,13 @@ matrix_f32 = numba.float32[:, ::1]
 
 
 @part
-def mixed(code, byte):  # type: ignore[no-untyped-def]
+def hash_byte(code, byte):  # type: ignore[no-untyped-def]
     return (code ^ np.uint64(byte)) * STEP
 
 
 @part
 def slot(code, keys, rows):  # type: ignore[no-untyped-def]
-    """Where a piece stands in the index, or the free place where it would; `rows` holds -1 in free places."""
+    """The slot of a piece in the index, or the free one where it belongs; `rows` holds -1 in free slots."""
     last = np.uint64(len(keys) - 1)
     at = (code ^ (code >> np.uint64(29))) & last
     while rows[at] >= 0 and keys[at] != code:
@@ -41,7 +41,7 @@ def index(vocabulary, keys, rows):  # type: ignore[no-untyped-def]
     row, code = 0, START
     for byte in vocabulary:
         if byte != NEWLINE:
-            code = mixed(code, byte)
+            code = hash_byte(code, byte)
             continue
         at = slot(code, keys, rows)
         keys[at], rows[at] = code, row
@@ -50,7 +50,7 @@ def index(vocabulary, keys, rows):  # type: ignore[no-untyped-def]
 
 @part
 def kind(byte):  # type: ignore[no-untyped-def]
-    """1: a small letter or a digit, 2: a capital, 0: anything else."""
+    """1: a lower-case letter or a digit, 2: an upper-case letter, 0: anything else."""
     if 97 <= byte <= 122 or 48 <= byte <= 57:
         return 1
     return 2 if 65 <= byte <= 90 else 0
@@ -76,7 +76,7 @@ def longest(text, start, end, code, keys, rows, codes):  # type: ignore[no-untyp
     size = min(end - start, LONGEST_PIECE)
     for place in range(size):
         byte = text[start + place]
-        code = mixed(code, byte + 32 if 65 <= byte <= 90 else byte)
+        code = hash_byte(code, byte + 32 if 65 <= byte <= 90 else byte)
         codes[place] = code
     for place in range(size - 1, -1, -1):
         row = rows[slot(codes[place], keys, rows)]
@@ -91,7 +91,7 @@ def add_word(text, start, end, keys, rows, codes, table, scale, total):  # type:
     code = START
     while start < end:
         row, start = longest(text, start, end, code, keys, rows, codes)
-        code = mixed(mixed(START, HASH), HASH)
+        code = hash_byte(hash_byte(START, HASH), HASH)
         if row >= 0:
             weight = scale[row]
             for column in range(len(total)):
@@ -139,17 +139,17 @@ def add_squares(rows, sums):  # type: ignore[no-untyped-def]
 
 
 @kernel(nothing(matrix_f32))
-def make_one_long(out):  # type: ignore[no-untyped-def]
-    """Every row, unless it is all zeros.
+def normalise(out):  # type: ignore[no-untyped-def]
+    """Scale every row to length one, unless it is all zeros.
 
-    A sum of squares waits at every step for the one before: eight rows at a time do not wait for each other.
+    Each step of a sum of squares waits for the one before; those of eight rows at a time do not wait for each other.
     """
-    sums = np.empty(ABREAST, np.float32)
-    for first in range(0, len(out), ABREAST):
-        some = min(len(out) - first, ABREAST)
+    sums = np.empty(ROWS_AT_ONCE, np.float32)
+    for first in range(0, len(out), ROWS_AT_ONCE):
+        some = min(len(out) - first, ROWS_AT_ONCE)
         sums[:] = np.float32(0.0)
-        if some == ABREAST:
-            add_squares(out[first : first + ABREAST], sums)
+        if some == ROWS_AT_ONCE:
+            add_squares(out[first : first + ROWS_AT_ONCE], sums)
         else:
             for number in range(some):
                 for column in range(out.shape[1]):

@@ -1,4 +1,4 @@
-"""What a judge has seen: how pages lie that are not about the goal, and the best ones so far. A few kilobytes.
+"""What a judge has seen: how similar to the goal ordinary pages are, and the best pages so far. A few kilobytes.
 
 A crawl that does well fetches one good host after the other, so most of what it meets is no sample of the web: were all
 of it background, the same page would be worth less the better the crawl is. So a host's pages count less and less.
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 BEST = 50
 CHANNELS = 3  # text, title, URL
-# A background that comes with the package: how texts, titles and URLs of other subjects lie to a topic. For topics and
-# pages of one broad field the mean is .05 to .15, for any two things .0; the spread is about the same everywhere.
+# The background before the first page: cosines of texts, titles and URLs of other subjects with a topic. For topics and
+# pages of one broad field the mean is .05 to .15, for unrelated ones .0; the spread is about the same everywhere.
 PSEUDO_PAGES = 60.0
 MEAN = np.array([0.08, 0.06, 0.06])
 SPREAD = np.array([0.09, 0.09, 0.08])
@@ -83,11 +83,11 @@ class Background:
         return float((vector - middle) @ direction) / length if length else 0.0
 
     def share(self, host: int) -> float:
-        """Count one more page of a host: as so much of a page it is background."""
-        place, _ = self._hosts.claim_one(host)
-        self._hosts.rows["pages"][place] += 1
-        self._hosts.sheet.changed(np.array([place]))
-        return min(1.0, OF_A_HOST / float(self._hosts.rows["pages"][place]))
+        """Count one more page of a host; returns the weight with which it is background."""
+        slot, _ = self._hosts.claim_one(host)
+        self._hosts.rows["pages"][slot] += 1
+        self._hosts.sheet.changed(np.array([slot]))
+        return min(1.0, OF_A_HOST / float(self._hosts.rows["pages"][slot]))
 
     def add_background(self, cosines: F64, given: F64, vector: F32, weight: float, near: bool) -> None:
         """A page counts as background with some weight; `given` says which channels it has."""

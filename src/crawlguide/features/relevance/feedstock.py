@@ -1,9 +1,11 @@
-"""feedstock's five signals, with its faults mended.
+"""feedstock's relevance formula: five signals of a page.
 
-    relevance = 0.40·content + 0.20·heading + 0.15·url + 0.15·length + 0.10·success
+    relevance = 0.40·content + 0.20·headings + 0.15·url + 0.15·length + 0.10·success
 
-Words match whole words (feedstock: parts of words), titles count as headings (it read only markdown), and only a
-2xx answer is a success (it took every answer for one).
+`content` and `headings` are the density of keywords in the text, and in the title and the markdown headings: one hit in
+200 characters is full density. `url` is the share of the keywords in the URL, `length` that of 2 000 characters. Where
+feedstock's code does otherwise than its documentation says, the documentation holds: titles count as headings, and only
+a 2xx answer is a success.
 """
 
 from __future__ import annotations
@@ -13,41 +15,48 @@ from typing import TYPE_CHECKING
 from crawlguide.features.relevance.words import WORD, topic_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable
 
     from crawlguide.core.definition import Goal
     from crawlguide.core.types import Page
 
+CONTENT, HEADINGS, URL, LENGTH, SUCCESS = 0.40, 0.20, 0.15, 0.15, 0.10
 CHARACTERS_PER_HIT = 200
 FULL_LENGTH = 2_000
-READ = 20_000
+READ = 20_000  # characters of a text
 
 
 def five_signals(page: Page, goal: Goal) -> float:
-    """From 0 to 1. Without any goal a page that came well counts one half."""
-    success = 200 <= page.status < 300
+    """The formula with the words of the goal, matched as whole words. Without a goal a successful page counts half."""
     if not goal:
-        return 0.5 if success else 0.0
-    words, text = frozenset(topic_words(goal)), page.text[:READ]
-    found = words & frozenset(WORD.findall(page.url.lower()))
+        return 0.5 if is_success(page) else 0.0
+    words = frozenset(topic_words(goal))
+    in_url = len(words & frozenset(WORD.findall(page.url.lower()))) / max(len(words), 1)
+    return _weighted(page, lambda text: sum(word in words for word in WORD.findall(text)), in_url)
+
+
+def _weighted(page: Page, hits: Callable[[str], int], in_url: float) -> float:
+    """`hits` counts keywords in a lower-case text; `in_url` is the share of the keywords that the URL has."""
+    text = page.text[:READ]
     return (
-        0.40 * density(text, words)
-        + 0.20 * density(headings(page), words)
-        + 0.15 * len(found) / max(len(words), 1)
-        + 0.15 * min(1.0, len(text) / FULL_LENGTH)
-        + 0.10 * success
+        CONTENT * density(text, hits)
+        + HEADINGS * density(headings(page), hits)
+        + URL * in_url
+        + LENGTH * min(1.0, len(text) / FULL_LENGTH)
+        + SUCCESS * is_success(page)
     )
 
 
+def density(text: str, hits: Callable[[str], int]) -> float:
+    """One hit in every 200 characters is full density, 1."""
+    return min(1.0, hits(text.lower()) / (len(text) / CHARACTERS_PER_HIT)) if text else 0.0
+
+
 def headings(page: Page) -> str:
-    """The title, and lines of markdown that are headings."""
+    """The title, and the lines of markdown that are headings."""
     lines = page.text[:READ].split("\n") if "\n#" in page.text or page.text.startswith("#") else ()
     return "\n".join((page.title, *(line.lstrip("# ") for line in lines if line.startswith("#"))))
 
 
-def density(text: str, words: Collection[str]) -> float:
-    """One hit in every 200 characters is full density."""
-    if not text:
-        return 0.0
-    hits = sum(word in words for word in WORD.findall(text.lower()))
-    return min(1.0, hits / (len(text) / CHARACTERS_PER_HIT))
+def is_success(page: Page) -> bool:
+    return 200 <= page.status < 300

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.features.embedding import Embedding
-from crawlguide.features.relevance.feedstock import density, headings
+from crawlguide.features.relevance.feedstock import density, headings, is_success
 from crawlguide.features.relevance.words import WORD
 
 if TYPE_CHECKING:
@@ -27,37 +27,38 @@ if TYPE_CHECKING:
 
 TITLE, HEADINGS, BODY = 0.30, 0.20, 0.50
 ANTI = 0.5
-READ = 2_000
+READ = 2_000  # characters of a text
 
 
-def semantic(page: Page, goal: Goal) -> float:
-    """From 0 to 1; a page that did not come is worth nothing."""
-    if not 200 <= page.status < 300:
+def relevance(page: Page, goal: Goal) -> float:
+    """From 0 to 1; a page that could not be fetched is worth nothing."""
+    if not is_success(page):
         return 0.0
     halves = []
     if goal.topic or goal.reference:
         halves.append(affinity(page, goal))
     if goal.keywords:
-        halves.append(grouped(page, goal))
+        halves.append(keywords(page, goal))
     return sum(halves) / len(halves) if halves else 0.5
 
 
 def affinity(page: Page, goal: Goal) -> float:
     parts = Embedding.load().embed([page.title, headings(page), page.text[:READ]])
-    near = np.maximum(parts @ aim(goal), 0.0)
-    return float(near @ (TITLE, HEADINGS, BODY))
+    similarity = np.maximum(parts @ aim(goal), 0.0)
+    return float(similarity @ (TITLE, HEADINGS, BODY))
 
 
 @lru_cache(maxsize=1_024)
 def aim(goal: Goal) -> F32:
-    """Reference, or topic, less the anti-reference: its product with a text is their similarity."""
+    """Reference, or topic, less the anti-reference: its product with a text is the similarity of the formula."""
     towards, away = Embedding.load().embed([goal.reference[:READ] or goal.topic, goal.anti_reference[:READ]])
     found: F32 = towards - np.float32(ANTI) * away
     return found
 
 
-def grouped(page: Page, goal: Goal) -> float:
+def keywords(page: Page, goal: Goal) -> float:
     """Every group has to be there: the geometric mean of their densities."""
     text = f"{page.title} {page.text[:READ]}"
     groups = [frozenset(WORD.findall(keyword.lower())) for keyword in goal.keywords]
-    return float(np.prod([density(text, group) for group in groups]) ** (1 / len(groups)))
+    densities = [density(text, lambda low, group=group: sum(w in group for w in WORD.findall(low))) for group in groups]
+    return float(np.prod(densities) ** (1 / len(groups)))

@@ -23,7 +23,7 @@ from crawlguide.core.notebook import Notebook
 from crawlguide.core.urls import canonical, queue
 from crawlguide.features.embedding import Embedding, words_of
 from crawlguide.features.relevance.background import BEST, Background
-from crawlguide.features.relevance.feedstock import five_signals
+from crawlguide.features.relevance.feedstock import five_signals, is_success
 from crawlguide.features.relevance.words import Matcher, topic_words
 
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Page
     from crawlguide.features.embedding.table import F32
 
-READ = 2_000
-TEXT, NAMES, WORDS = 0.7, 0.3, 3.0
+READ = 2_000  # characters of a text
+TEXT, NAMES, WORDS = 0.7, 0.3, 3.0  # weights of the formula
 MIDDLE, STEEP = 2.5, 2.0
-ENOUGH = 8  # good pages, before what is near to them counts
+ENOUGH = 8  # good pages, before nearness to them counts
 NEAR_FROM, NEAR_MOST = 0.5, 3.0
 WIDER = 1.25
 ANTI = 0.5
-UNNAMED = 1  # the host of all pages whose URL is none
+NO_HOST = 1  # stands for the host of pages whose URL is none
 LEAST_WEIGHT = 0.05  # with which a page counts as background even if it looks relevant: no judge is always right
-TOLD = 10.0  # words that a page counts as having if somebody who knows calls it relevant: better than any other
+REPORTED = 10.0  # share of words that a page counts as having if it was reported as relevant: better than any other
 
 
 class Judge:
@@ -50,7 +50,7 @@ class Judge:
     def __init__(self, goal: Goal) -> None:
         self._goal = goal
         self._notebook = Notebook()
-        self._aim: F32 | None = None  # made with the first page: who is told relevance never needs it
+        self._aim: F32 | None = None  # made with the first page: a crawl that is told relevance never needs it
         self._memory: Background | None = None
         self._matcher = Matcher(topic_words(goal))
 
@@ -63,18 +63,18 @@ class Judge:
         self.remember(other._notebook)
 
     def judge(self, page: Page) -> float:
-        """From 0 to 1; only what came well can be relevant."""
-        if not 200 <= page.status < 300:
+        """From 0 to 1; only a page that was fetched with success can be relevant."""
+        if not is_success(page):
             return 0.0
-        if not self._aimed().any():  # no word of the goal is known
+        if not self._aimed().any():  # no word of the goal has a vector
             return five_signals(page, self._goal)
-        return self._learned(page, None)
+        return self._judge_and_learn(page, None)
 
     def hear(self, page: Page, relevance: float) -> None:
-        """Somebody who knows has judged this page. Of use only where others have to be judged here."""
+        """Learn from a page whose relevance was reported. Of use only where others have to be judged here."""
         judging = self._memory is not None and self._memory.used
-        if judging and 200 <= page.status < 300 and self._aimed().any():
-            self._learned(page, relevance)
+        if judging and is_success(page) and self._aimed().any():
+            self._judge_and_learn(page, relevance)
 
     def state(self) -> bytes:
         """All that was learned."""
@@ -91,7 +91,7 @@ class Judge:
             sheet.changed(np.arange(sheet.used))
         self._memory = self._made_memory()
 
-    def _learned(self, page: Page, told: float | None) -> float:
+    def _judge_and_learn(self, page: Page, reported: float | None) -> float:
         memory = self._memory = self._memory or self._made_memory()
         url = _canonical(page.url)
         parts = (page.text[:READ], page.title, words_of(url) if url else "")
@@ -103,33 +103,33 @@ class Judge:
         near = int((self._best_scores() >= MIDDLE).sum()) >= ENOUGH
         vector = vectors[0] if given[0] else vectors[1]
         score = (float(plain) + _clipped(memory.nearness(vector) - NEAR_FROM)) / WIDER if near else float(plain)
-        relevance = _sigmoid(STEEP * (score - MIDDLE)) if told is None else told
-        if relevance >= 0.5 if told is not None else plain >= MIDDLE:
-            self._add_best(_filled(cosines, given), words + (TOLD if told is not None else 0.0), vector)
-        share = memory.share(xxhash.xxh3_64_intdigest(queue(url).encode()) or UNNAMED if url else UNNAMED)
+        relevance = _sigmoid(STEEP * (score - MIDDLE)) if reported is None else reported
+        if relevance >= 0.5 if reported is not None else plain >= MIDDLE:
+            self._add_best(_filled(cosines, given), words + (REPORTED if reported is not None else 0.0), vector)
+        share = memory.share(xxhash.xxh3_64_intdigest(queue(url).encode()) or NO_HOST if url else NO_HOST)
         memory.add_background(cosines, given, vector, max(1.0 - relevance, LEAST_WEIGHT) * share, near)
         return relevance
 
     def _plain(self, cosines: F64, words: float | F64) -> F64:
         """Of one page, or of each of several."""
-        z = self._known.standard(cosines)
+        z = self._background.standard(cosines)
         found: F64 = TEXT * z[..., 0] + NAMES * np.maximum(z[..., 1], z[..., 2]) + WORDS * words
         return found
 
     def _best_scores(self) -> F64:
-        """Of the best pages, by what is known now."""
-        top = self._known.top
+        """Plain scores of the best pages, by the present background."""
+        top = self._background.top
         return self._plain(top["cosines"], top["words"])
 
     def _add_best(self, cosines: F64, words: float, vector: F32) -> None:
-        """In a free place, or in that of the worst if this one is better."""
+        """In a free row, or in that of the worst if this one is better."""
         scores = self._best_scores()
         place = len(scores) if len(scores) < BEST else int(scores.argmin())
         if place == len(scores) or scores[place] < self._plain(cosines, words):
-            self._known.add_best(place, cosines, words, vector)
+            self._background.add_best(place, cosines, words, vector)
 
     @property
-    def _known(self) -> Background:
+    def _background(self) -> Background:
         assert self._memory is not None  # noqa: S101 - made before any page is looked at
         return self._memory
 
@@ -144,7 +144,7 @@ class Judge:
 
 
 def aimed(goal: Goal) -> F32:
-    """What is looked for: topic, keywords and reference, each with the same weight, less the anti-reference."""
+    """The vector of the goal: topic, keywords and reference, each with the same weight, less the anti-reference."""
     texts = (goal.topic, " ".join(goal.keywords), goal.reference[:READ], goal.anti_reference[:READ])
     topic, keywords, reference, anti = Embedding.load().embed(texts)
     towards = topic + keywords + reference
