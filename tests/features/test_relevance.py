@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
+import xxhash
 
 from crawlguide import Guide
 from crawlguide.core.definition import Goal
+from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.types import Page
 from crawlguide.features.relevance import Judge, five_signals, forager, judge
@@ -73,6 +77,89 @@ def test_every_group_of_keywords_has_to_be_there() -> None:
     goal = Goal(keywords=("car|automobile", "insurance"))
     assert forager.relevance(page("automobile insurance"), goal) == 1.0
     assert forager.relevance(page("automobile automobile"), goal) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("keywords", "text", "relevance"),
+    [
+        # 400 characters: full density is 2 hits. Densities 1/2 and 1 (of 4/2): √(1/2 · 1)
+        (("car|automobile", "insurance"), "automobile" + 4 * " insurance" + 350 * ".", 0.5**0.5),
+        # 1 of 2 and 1 of 2 hits: √(1/2 · 1/2)
+        (("car|automobile", "insurance"), "Car insurance".ljust(400, "."), 0.5),
+        # alternatives of a group add up, 1 + 1 of 2 hits; a phrase counts as a whole
+        (("machine learning|ml",), "ML is machine-learning".ljust(400, "."), 1.0),
+        (("machine learning|ml",), "learning to use a machine".ljust(400, "."), 0.0),
+        # parts of words are no hits
+        (("car",), "carpets and scarfs".ljust(400, "."), 0.0),
+    ],
+)
+def test_groups_of_keywords_combine_by_the_geometric_mean_of_their_densities(
+    keywords: tuple[str, ...], text: str, relevance: float
+) -> None:
+    assert judge(page(text), Goal(keywords=keywords, judge="forager")) == pytest.approx(relevance)
+
+
+# the judge that a goal selects
+
+
+def test_feedstocks_formula_by_hand() -> None:
+    """800 characters, 2 hits of 4 for full density; both keywords in a heading; one of two in the URL."""
+    goal = Goal(keywords=("SQL", "index"), judge="feedstock")
+    one = page("# SQL index\n".ljust(800, "."), "https://example.org/sql/page")
+    assert judge(one, goal) == pytest.approx(0.40 * 2 / 4 + 0.20 * 1 + 0.15 * 1 / 2 + 0.15 * 800 / 2_000 + 0.10)
+    assert judge(one, goal) == pytest.approx(0.635)
+
+
+def test_feedstock_gives_a_long_page_without_a_keyword_a_quarter() -> None:
+    assert judge(page("." * 5_000), Goal(keywords=("sql",), judge="feedstock")) == pytest.approx(0.25)
+
+
+def test_feedstock_finds_keywords_in_parts_of_words_without_overlaps() -> None:
+    goal = Goal(keywords=("ana",), judge="feedstock")
+    once = 0.40 * 1 / 10 + 0.15 + 0.10
+    assert judge(page("banana".ljust(2_000, ".")), goal) == pytest.approx(once)
+
+
+def test_feedstock_takes_the_words_of_the_topic_where_there_are_no_keywords() -> None:
+    assert judge(page(ON), Goal(topic="the SQL index", judge="feedstock")) == judge(
+        page(ON), Goal(keywords=("sql", "index"), judge="feedstock")
+    )
+
+
+@pytest.mark.parametrize(("kind", "relevance"), [("feedstock", 0.635), ("forager", 0.5)])
+def test_a_crawl_is_judged_by_the_formula_it_asks_for(kind: str, relevance: float) -> None:
+    """best-first ranks a link by the relevance of its page."""
+    text = "# SQL index\n".ljust(800, ".") if kind == "feedstock" else "SQL index".ljust(400, ".")
+    found = {"url": "https://example.org/sql/page", "status": 200, "text": text,
+             "outlinks": [{"url": "https://example.org/next"}]}  # fmt: skip
+    with Guide.open(":memory:") as guide:
+        guide.define("c", {"goal": {"keywords": ["sql", "index"], "judge": kind}, "strategy": {"kind": "best-first"}})
+        guide.tell(report([found]))
+        assert guide.explain("c", "https://example.org/next")["p"] == pytest.approx(relevance)
+
+
+@pytest.mark.parametrize(
+    ("goal", "message"),
+    [
+        ({"judge": "oracle"}, 'goal.judge: expected one of semantic, feedstock, forager, got "oracle"'),
+        (
+            {"judge": "forager", "keywords": ["sql", "car||van"]},
+            "goal.keywords[1]: expected words between the bars, got 'car||van'",
+        ),
+    ],
+)
+def test_a_goal_that_cannot_be_judged_by_is_refused_with_the_reason(goal: dict[str, Any], message: str) -> None:
+    with Guide.open(":memory:") as guide, pytest.raises(MalformedRequest, match=re.escape(message)):
+        guide.define("c", {"goal": goal})
+
+
+def test_what_was_learned_before_there_was_a_choice_of_judges_goes_on() -> None:
+    """The goal's fingerprint lies in the notebooks of older folders, where goals had no judge."""
+    before = {name: value for name, value in msgspec.to_builtins(SQL).items() if name != "judge"}
+    notebook, found = Notebook(), Judge(SQL)
+    found.remember(notebook)
+    found.judge(page(ON))
+    assert notebook.in_use()["j-sums"].rows["goal"][0] == xxhash.xxh3_64_intdigest(msgspec.json.encode(before))
 
 
 # words

@@ -17,6 +17,9 @@ Factor = Annotated[float, Meta(ge=0, le=100, description="a number from 0 to 100
 Address = Annotated[str, Meta(min_length=1, max_length=8_192, description="a URL")]
 Pattern = Annotated[str, Meta(min_length=1, max_length=1_000, description="an RE2 pattern of 1 to 1000 characters")]
 AUTO: Literal["auto"] = "auto"  # learned from what the crawl meets, within bounds
+JudgeKind = Annotated[
+    Literal["semantic", "feedstock", "forager"], Meta(description="one of semantic, feedstock, forager")
+]
 Auto = Annotated[Literal["auto"], Meta(description='"auto"')]
 MOST_URLS, MOST_PATTERNS = 10_000, 1_000
 PatternList = Annotated[
@@ -47,6 +50,7 @@ class Goal(Fixed, frozen=True):
     reference: Words = ""
     anti_reference: Words = ""
     reward: Reward = Reward()
+    judge: JudgeKind = "semantic"  # of pages whose relevance no crawler reports (features/relevance)
 
     def __bool__(self) -> bool:
         return bool(self.topic or self.keywords or self.reference)

@@ -1,7 +1,7 @@
 """How relevant is a page to the crawl's goal (docs/relevance.md)?
 
-`Judge` is what a crawl uses where its crawlers do not say: static embeddings, improved by the crawl's own pages.
-`feedstock` and `forager` hold the formulas of those two systems.
+`Judge` is what a crawl uses where its crawlers do not say. `goal.judge` selects the formula: `semantic` (static
+embeddings, improved by the crawl's own pages), `feedstock` or `forager`, the formulas of those two systems.
 """
 
 from __future__ import annotations

@@ -1,21 +1,26 @@
-"""forager's semantic score: nearness to a reference text, less that to an anti-reference, and groups of keywords.
+"""forager's relevance: nearness to a reference text, less that to an anti-reference, and groups of keywords.
 
     sim(part)  = max(0, cos(reference, part) − ANTI · cos(anti-reference, part))
     affinity   = 0.30·sim(title) + 0.20·sim(headings) + 0.50·sim(body)
-    keywords   = geometric mean over groups of their density; a group is one keyword, `|` parts its alternatives
-    relevance  = (affinity + keywords) / 2, or what there is of the two
+    keywords   = geometric mean over the groups of their density in title and text
+    relevance  = (affinity + keywords) / 2, or the one of the two that the goal has
 
-forager says neither its weights nor how the two halves meet; these are ours. The vectors are those of
-`features.embedding`, where forager asks a sentence encoder.
+Each keyword of the goal is a group; `|` separates its alternatives: `car|automobile`. All groups are needed, since the
+geometric mean is 0 where one is missing. Alternatives match as whole words, or as whole phrases.
+
+forager publishes neither its weights nor how the two halves are blended, nor a scale of density; these are ours. The
+vectors are those of `features.embedding`, where forager uses a sentence encoder.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core.errors import MalformedRequest
 from crawlguide.features.embedding import Embedding
 from crawlguide.features.relevance.feedstock import density, headings, is_success
 from crawlguide.features.relevance.words import WORD
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
 TITLE, HEADINGS, BODY = 0.30, 0.20, 0.50
 ANTI = 0.5
 READ = 2_000  # characters of a text
+LETTER = r"[^\W_]"
 
 
 def relevance(page: Page, goal: Goal) -> float:
@@ -48,17 +54,37 @@ def affinity(page: Page, goal: Goal) -> float:
     return float(similarity @ (TITLE, HEADINGS, BODY))
 
 
+def keywords(page: Page, goal: Goal) -> float:
+    """All groups are needed: the geometric mean of their densities, 0 where one is missing."""
+    text, product = " ".join(filter(None, (page.title, page.text[:READ]))), 1.0
+    for group in groups(goal):
+        product *= density(text, partial(_count, group))
+        if not product:
+            return 0.0
+    return float(product ** (1 / len(goal.keywords)))
+
+
+def _count(group: re.Pattern[str], text: str) -> int:
+    return len(group.findall(text))
+
+
+@lru_cache(maxsize=1_024)
+def groups(goal: Goal) -> tuple[re.Pattern[str], ...]:
+    """A pattern for each group of keywords; raises `MalformedRequest` for a group without a word."""
+    return tuple(_group(keyword, f"goal.keywords[{number}]") for number, keyword in enumerate(goal.keywords))
+
+
+def _group(keyword: str, field: str) -> re.Pattern[str]:
+    phrases = [WORD.findall(phrase) for phrase in keyword.lower().split("|")]
+    if not all(phrases):
+        raise MalformedRequest(f"{field}: expected words between the bars, got {keyword[:80]!r}", field=field)
+    longest_first = sorted((r"[\W_]+".join(map(re.escape, phrase)) for phrase in phrases), key=len, reverse=True)
+    return re.compile(f"(?<!{LETTER})(?:{'|'.join(longest_first)})(?!{LETTER})")
+
+
 @lru_cache(maxsize=1_024)
 def aim(goal: Goal) -> F32:
     """Reference, or topic, less the anti-reference: its product with a text is the similarity of the formula."""
     towards, away = Embedding.load().embed([goal.reference[:READ] or goal.topic, goal.anti_reference[:READ]])
     found: F32 = towards - np.float32(ANTI) * away
     return found
-
-
-def keywords(page: Page, goal: Goal) -> float:
-    """Every group has to be there: the geometric mean of their densities."""
-    text = f"{page.title} {page.text[:READ]}"
-    groups = [frozenset(WORD.findall(keyword.lower())) for keyword in goal.keywords]
-    densities = [density(text, lambda low, group=group: sum(w in group for w in WORD.findall(low))) for group in groups]
-    return float(np.prod(densities) ** (1 / len(groups)))

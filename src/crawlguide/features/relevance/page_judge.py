@@ -1,4 +1,4 @@
-"""The judge of a crawl: what a page means beside the goal, compared with what other pages mean.
+"""The judge of a crawl. Its own formula compares what a page means with the goal and with other pages:
 
     plain     = 0.7·z(text) + 0.3·max(z(title), z(url)) + 3·(share of the goal's words in title, URL and text)
     score     = (plain + clip(nearness − 0.5, −3, 3)) / 1.25      once there are 8 good pages
@@ -22,6 +22,7 @@ from crawlguide.core.errors import UrlError
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.urls import canonical, queue
 from crawlguide.features.embedding import Embedding, words_of
+from crawlguide.features.relevance import feedstock, forager
 from crawlguide.features.relevance.background import BEST, Background
 from crawlguide.features.relevance.feedstock import five_signals, is_success
 from crawlguide.features.relevance.words import Matcher, topic_words
@@ -43,12 +44,21 @@ NO_HOST = 1  # stands for the host of pages whose URL is none
 LEAST_WEIGHT = 0.05  # with which a page counts as background even if it looks relevant: no judge is always right
 REPORTED = 10.0  # share of words that a page counts as having if it was reported as relevant: better than any other
 
+FORMULAS = {"feedstock": feedstock.relevance, "forager": forager.relevance}  # that judge each page by itself
+
 
 class Judge:
-    """Judges the pages of one crawl, in their order, and learns from each."""
+    """Judges the pages of one crawl by `goal.judge`; raises `MalformedRequest` for a goal that it cannot use.
+
+    - `semantic`, the default: the formula above. Takes pages in their order and learns from each.
+    - `feedstock`: feedstock's five signals (`feedstock.py`). Each page by itself; nothing is learned.
+    - `forager`: forager's affinity and groups of keywords (`forager.py`). Each page by itself; nothing is learned.
+    """
 
     def __init__(self, goal: Goal) -> None:
-        self._goal = goal
+        self._goal, self._formula = goal, FORMULAS.get(goal.judge)
+        if self._formula is forager.relevance:
+            forager.groups(goal)  # a group without a word is refused now, and not when the first page comes
         self._notebook = Notebook()
         self._aim: F32 | None = None  # made with the first page: a crawl that is told relevance never needs it
         self._memory: Background | None = None
@@ -63,7 +73,9 @@ class Judge:
         self.remember(other._notebook)
 
     def judge(self, page: Page) -> float:
-        """From 0 to 1; only a page that was fetched with success can be relevant."""
+        """From 0 to 1. By `semantic` and `forager` only a page that was fetched with success can be relevant."""
+        if self._formula is not None:
+            return self._formula(page, self._goal)
         if not is_success(page):
             return 0.0
         if not self._aimed().any():  # no word of the goal has a vector
@@ -134,8 +146,9 @@ class Judge:
         return self._memory
 
     def _made_memory(self) -> Background:
-        goal = xxhash.xxh3_64_intdigest(msgspec.json.encode(self._goal))
-        return Background(self._notebook, goal, Embedding.load().dims)
+        goal = msgspec.to_builtins(self._goal)
+        del goal["judge"]  # folders written before there was a choice go on
+        return Background(self._notebook, xxhash.xxh3_64_intdigest(msgspec.json.encode(goal)), Embedding.load().dims)
 
     def _aimed(self) -> F32:
         if self._aim is None:
