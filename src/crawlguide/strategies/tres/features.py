@@ -125,7 +125,8 @@ class Describer:
         """Of some links of a lesson, as things stand when they are found."""
         links, parent = lesson.links, lesson.links.parent[rows]
         urls, hosts = links.url[rows].tolist(), links.host[rows].tolist()
-        domains = tables.domains.rows[tables.domain_rows(hosts)]
+        domain = tables.domain_rows(hosts)  # may add records, so it comes first
+        domains = tables.domains.rows[domain]
         reward = np.nan_to_num(lesson.worth)
         x = np.zeros((len(rows), X), np.float32)
         x[:, DEPTH] = depth(links_from_seed)
