@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numba
 import numpy as np
 
-from crawlguide.core.kernels import kernel, nothing, part, u64s
+from crawlguide.core.kernels import f64s, kernel, nothing, part, records, u64s
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64, U64
@@ -22,6 +22,8 @@ STEP = np.uint64(0x9E3779B97F4A7C15)
 SMALLEST = 1e-12  # whose logarithm is still a number
 ONE: U64 = np.zeros(1, np.uint64)
 one_u64 = numba.uint64
+COUNTER = np.dtype([("draws", np.int64)])
+COUNTERS = records(COUNTER)
 
 
 @part
@@ -96,12 +98,10 @@ def uniform_by_id(seed: int, draw: int, ids: U64 = ONE) -> F64:
 
 
 def gamma_by_id(shape: F64, seed: int, draw: int, ids: U64) -> F64:
-    """A number from a gamma distribution for each shape and id (Wilson and Hilferty's approximation)."""
-    bits = bits_by_id(seed, draw, ids)
-    first, second = (bits >> np.uint64(32)) / 2.0**32, (bits & np.uint64(0xFFFFFFFF)) / 2.0**32
-    normal_by_id = np.sqrt(-2.0 * np.log1p(-first)) * np.cos(2.0 * np.pi * second)
-    value: F64 = shape * np.maximum(1.0 - 1.0 / (9.0 * shape) + normal_by_id / (3.0 * np.sqrt(shape)), 0.0) ** 3
-    return value
+    """A number from a gamma distribution for each shape and id."""
+    found = np.empty(len(ids))
+    gammas(np.ascontiguousarray(shape), bits_by_id(seed, draw, ids), np.zeros(1, COUNTER), found)
+    return found
 
 
 def mixed_with(ids: U64, salt: int) -> U64:
@@ -116,6 +116,14 @@ def bits_by_id(seed: int, draw: int, ids: U64) -> U64:
     found = np.empty(len(ids), np.uint64)
     mix_draw(np.ascontiguousarray(ids), np.uint64(seed), np.uint64(draw), found)
     return found
+
+
+@kernel(nothing(f64s, u64s, COUNTERS, f64s))
+def gammas(shape, seeds, counter, found):  # type: ignore[no-untyped-def]
+    """Each draws from a sequence of its own."""
+    for row in range(len(shape)):
+        counter[0].draws = 0
+        found[row] = gamma(seeds[row], counter[0], shape[row])
 
 
 @kernel(nothing(u64s, one_u64, u64s))
