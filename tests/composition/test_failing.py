@@ -153,7 +153,7 @@ def test_one_without_a_version_is_called_by_its_name(guide: Guide, monkeypatch: 
 
 def test_a_sampler_that_fails_is_replaced(guide: Guide, monkeypatch: pytest.MonkeyPatch) -> None:
     defined(guide, {"kind": "tres"}, *TWO)
-    monkeypatch.setattr(Tres, "places", _raising)
+    monkeypatch.setattr(Tres, "sample", _raising)
     answer = ask(guide)
     assert len(paths(answer)) == 2
     assert degraded(answer) == (HEURISTIC, "tres raised ZeroDivisionError")

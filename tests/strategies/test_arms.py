@@ -1,4 +1,4 @@
-"""What strategies with arms stand on: the line, the records of URLs, and how links are read."""
+"""What strategies with arms share: the queues of arms, the records of URLs, and how links are read."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from hypothesis import strategies as some
 
 from crawlguide.core.definition import Goal
 from crawlguide.core.notebook import Notebook
-from crawlguide.strategies.arms.line import CROWDED, Line
-from crawlguide.strategies.arms.naming import Scan
+from crawlguide.strategies.arms.arm_queues import CROWDED, ArmQueues
+from crawlguide.strategies.arms.link_features import Scan
 from crawlguide.strategies.arms.records import ARM, URL, WAITING
-from crawlguide.strategies.shared.record_table import RecordTable
+from crawlguide.strategies.shared.learning import RecordTable
 
-STANDING = 4
+ACTIVE = 4
 
 
 def waiting(keys: list[float], arms: list[int]) -> np.ndarray:
@@ -25,32 +25,32 @@ def waiting(keys: list[float], arms: list[int]) -> np.ndarray:
 
 @settings(max_examples=60, deadline=None)
 @given(some.lists(some.tuples(some.integers(1, 10**6), some.integers(0, 2)), min_size=1, max_size=120, unique=True))
-def test_the_best_of_every_arm_stand_and_neither_too_few_nor_too_many(rows: list[tuple[int, int]]) -> None:
+def test_the_best_of_every_arm_are_active_and_neither_too_few_nor_too_many(rows: list[tuple[int, int]]) -> None:
     urls = waiting([key / 10**6 for key, _ in rows], [arm for _, arm in rows])
-    arms, line = np.zeros(3, ARM), Line(STANDING)
-    line.load(urls, 3)
+    arms, queues = np.zeros(3, ARM), ArmQueues(ACTIVE)
+    queues.load(urls, 3)
     every, still = np.arange(3), np.zeros(3, np.bool_)
-    line.settle(arms, every, still)
+    queues.set_floors(arms, every, still)
     for arm in range(3):
         mine = urls[urls["arm"] == arm]
-        standing = np.count_nonzero(mine["key"] >= arms["floor"][arm])
-        assert min(len(mine), STANDING // 2) <= standing < CROWDED * STANDING
-        line.remove(np.flatnonzero((urls["arm"] == arm) & (urls["key"] >= arms["floor"][arm])))
-    found = line.settle(arms, every, still)  # all that stood are gone: the next ones stand, and are to be ranked
+        active = np.count_nonzero(mine["key"] >= arms["floor"][arm])
+        assert min(len(mine), ACTIVE // 2) <= active < CROWDED * ACTIVE
+        queues.remove(np.flatnonzero((urls["arm"] == arm) & (urls["key"] >= arms["floor"][arm])))
+    found = queues.set_floors(arms, every, still)  # the active ones are gone: the next ones are to be ranked
     for arm in range(3):
-        left = line.waiting[arm]
-        assert np.count_nonzero(urls["arm"][found] == arm) == min(left, STANDING)
+        left = queues.sizes[arm]
+        assert np.count_nonzero(urls["arm"][found] == arm) == min(left, ACTIVE)
 
 
-def test_an_arm_that_was_stirred_has_all_that_stand_ranked_anew() -> None:
-    urls, arms, line = waiting([0.1 * number for number in range(10)], [0] * 10), np.zeros(1, ARM), Line(STANDING)
+def test_the_active_urls_of_an_arm_whose_value_changed_are_ranked_again() -> None:
+    urls, arms, queues = waiting([0.1 * number for number in range(10)], [0] * 10), np.zeros(1, ARM), ArmQueues(ACTIVE)
     arms["floor"] = 0.55
-    line.load(urls, 1)
-    assert sorted(line.settle(arms, np.array([0]), np.array([True])).tolist()) == [6, 7, 8, 9]
-    assert line.settle(arms, np.array([0]), np.array([False])).tolist() == []
+    queues.load(urls, 1)
+    assert sorted(queues.set_floors(arms, np.array([0]), np.array([True])).tolist()) == [6, 7, 8, 9]
+    assert queues.set_floors(arms, np.array([0]), np.array([False])).tolist() == []
 
 
-def test_what_is_known_is_found_again_by_whoever_opens_the_sheet() -> None:
+def test_records_are_found_again_when_the_sheet_is_opened_again() -> None:
     notebook = Notebook()
     kind = np.dtype([("id", np.uint64), ("n", np.int64)])
     first = RecordTable(notebook.sheet("urls", kind))

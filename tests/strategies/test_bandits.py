@@ -11,7 +11,7 @@ from crawlguide.core import urls
 from crawlguide.core.notebook import Notebook
 from crawlguide.strategies.arms.naming import by_folder, by_group, by_host, by_place, by_template
 from crawlguide.strategies.bandit import Ridge
-from crawlguide.strategies.shared.draws import drawn, gamma_column, normal_column
+from crawlguide.strategies.shared.draws import gamma_by_id, uniform_by_id
 from tests.strategies.site import HOME, crawled, harvest, opened, web
 from tests.support import asked, fetched, tell
 
@@ -124,10 +124,16 @@ def test_ridge_finds_the_weights_of_a_linear_rule_and_is_surer_where_it_has_seen
 
 def test_draws_are_the_same_for_the_same_number_and_spread_as_they_should() -> None:
     salt = np.arange(20_000, dtype=np.uint64)
-    assert (drawn(7, 5, salt) == drawn(7, 5, salt)).all()
-    assert not (drawn(7, 5, salt) == drawn(7, 6, salt)).any()
-    assert not (drawn(7, 5, salt) == drawn(8, 5, salt)).any()
-    assert drawn(7, 5, salt).mean() == pytest.approx(0.5, abs=0.01)
-    assert normal_column(7, 5, salt).std() == pytest.approx(1.0, abs=0.02)
-    found = gamma_column(np.full(len(salt), 3.0), 7, 5, salt)
-    assert (found.mean(), found.var()) == (pytest.approx(3.0, abs=0.06), pytest.approx(3.0, abs=0.15))
+    assert (uniform_by_id(7, 5, salt) == uniform_by_id(7, 5, salt)).all()
+    assert not (uniform_by_id(7, 5, salt) == uniform_by_id(7, 6, salt)).any()
+    assert not (uniform_by_id(7, 5, salt) == uniform_by_id(8, 5, salt)).any()
+    assert uniform_by_id(7, 5, salt).mean() == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("shape", [0.05, 0.2, 1.0, 5.0])
+def test_a_gamma_draw_has_the_mean_and_variance_of_its_shape(shape: float) -> None:
+    """An arm that was never tried has a small shape: with a smaller mean it would hardly ever be drawn."""
+    count = 100_000
+    found = gamma_by_id(np.full(count, shape), 7, 5, np.arange(count, dtype=np.uint64))
+    assert found.mean() == pytest.approx(shape, abs=5.0 * np.sqrt(shape / count))
+    assert found.var() == pytest.approx(shape, rel=0.1)

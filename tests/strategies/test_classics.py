@@ -23,8 +23,10 @@ def predictor(guide: Any) -> Any:
 
 
 def record(guide: Any, url: str) -> Any:
-    known = predictor(guide)._known
-    return known.records[known.find(np.array([urls.identity(url)], np.uint64))[0]]
+    """What OPIC or PageRank knows of a URL."""
+    found = predictor(guide)
+    table = found._accounts if found.version == "opic-1" else found._urls
+    return table.records[table.find(np.array([urls.identity(url)], np.uint64))[0]]
 
 
 def test_cash_flows_along_links_and_none_is_lost_on_the_way() -> None:

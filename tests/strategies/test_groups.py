@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.strategies.groups.learner import merged, merged_by_page
-from crawlguide.strategies.groups.tabular import binned
+from crawlguide.strategies.groups.link_groups import merged, merged_by_page, state_of
 from tests.strategies.site import HOME, crawled, harvest, opened, web
 from tests.support import ask, asked, fetched, tell
 
@@ -128,6 +127,6 @@ def test_merging_page_by_page_does_not_look_at_the_order() -> None:
 
 
 def test_a_state_has_three_bins_for_each_value() -> None:
-    assert binned([0.0] * 6) == 0
-    assert binned([0.33, 0.0]) == 3
-    assert binned([1.0] * 6) == 3**6 - 1
+    assert state_of([0.0] * 6) == 0
+    assert state_of([0.33, 0.0]) == 3
+    assert state_of([1.0] * 6) == 3**6 - 1

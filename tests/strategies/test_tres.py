@@ -10,7 +10,7 @@ import pytest
 from crawlguide import Guide
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.strategies.tres.learner import Tres
-from crawlguide.strategies.tres.records import PATIENCE
+from crawlguide.strategies.tres.records import MOST_MISSES
 from crawlguide.testing import ManualClock
 from tests.strategies.site import HOME, POLICY, crawled, harvest, opened, web
 from tests.support import asked, fetched, tell
@@ -47,7 +47,7 @@ def test_epsilon_falls_evenly_to_its_floor(unit: str, pages: int) -> None:
     with opened({"kind": "tres", "decay_unit": unit}) as guide:
         learner = learner_of(guide)
         for done, epsilon in ((0, 1.0), (250, 0.525), (500, 0.05), (5_000, 0.05)):
-            learner.memory.crawl[0]["transitions"] = done * pages
+            learner.tables.crawl[0]["transitions"] = done * pages
             assert learner.epsilon() == pytest.approx(epsilon)
 
 
@@ -74,7 +74,7 @@ def test_failures_are_transitions_without_reward() -> None:
         given = asked(guide, max_urls=2)
         tell(guide, {"url": given[0], "error": "timeout"}, fetched(given[1], relevance=1.0))
         learner = learner_of(guide)
-        assert sorted(learner.memory.transitions.rows["reward"][:2].tolist()) == [0.0, 1.0]
+        assert sorted(learner.tables.transitions.rows["reward"][:2].tolist()) == [0.0, 1.0]
         assert stats(guide)["waiting"] == 0
 
 
@@ -94,7 +94,7 @@ def test_late_feedback_is_another_transition() -> None:
         (given,) = asked(guide, max_urls=1)
         tell(guide, fetched(given, relevance=0.0))
         tell(guide, {"url": given, "reward": 0.75})
-        assert learner_of(guide).memory.transitions.rows["reward"][:2].tolist() == [0.0, 0.75]
+        assert learner_of(guide).tables.transitions.rows["reward"][:2].tolist() == [0.0, 0.75]
 
 
 def test_a_page_of_which_nobody_says_what_it_is_worth_teaches_nothing_until_somebody_does() -> None:
@@ -104,7 +104,7 @@ def test_a_page_of_which_nobody_says_what_it_is_worth_teaches_nothing_until_some
         tell(guide, fetched(given))
         assert stats(guide)["transitions"] == 0
         tell(guide, {"url": given, "reward": 0.75})
-        assert learner_of(guide).memory.transitions.rows["reward"][:1].tolist() == [0.75]
+        assert learner_of(guide).tables.transitions.rows["reward"][:1].tolist() == [0.75]
 
 
 # Select
@@ -211,7 +211,7 @@ def test_urls_that_were_dropped_are_not_drawn_for_ever() -> None:
         guide.seed("default", hosts(2, 10))
         guide.define("default", {"strategy": {"kind": "tres"}, "policy": {**POLICY, "deny_domains": ["h0.org"]}})
         assert len(asked(guide, max_urls=20)) == 10
-        for _ in range(PATIENCE):
+        for _ in range(MOST_MISSES):
             assert asked(guide, max_urls=20) == []
         assert stats(guide)["waiting"] == 0
 
@@ -249,8 +249,8 @@ def test_the_same_urls_follow_with_a_restart_and_without(tmp_path: Path) -> None
 
 
 def kept(guide: Guide) -> dict[str, Any]:
-    memory = learner_of(guide).memory
-    sheets = {"t.net": memory.networks, "t.step": memory.transitions, "t.node": memory.nodes}
+    tables = learner_of(guide).tables
+    sheets = {"t.net": tables.networks, "t.step": tables.transitions, "t.node": tables.nodes}
     return {name: sheet.rows[: sheet.used].copy() for name, sheet in sheets.items()}
 
 
@@ -258,16 +258,16 @@ def test_another_crawl_may_begin_with_the_network() -> None:
     with opened(QUICK) as guide:
         guide.seed("default", [HOME])
         crawled(guide, web(), 100)
-        weights = learner_of(guide).memory.weights(0).copy()
+        weights = learner_of(guide).tables.weights(0).copy()
         guide.define("next", {"strategy": {**QUICK, "warm_start": "default"}, "policy": POLICY})
         guide.seed("next", [HOME])
         local: Any = guide._guide._guide
         found = [running.strategy.predictor for crawl, running in local.crawls.known.items() if crawl.name == "next"]
-        memory = found[0].memory
-        assert np.array_equal(memory.weights(0), weights)
-        assert np.array_equal(memory.weights(1), weights)
-        assert not memory.weights(2).any()  # Adam begins anew
-        assert memory.crawl[0]["taught"] == 1  # and the network speaks at once
+        tables = found[0].tables
+        assert np.array_equal(tables.weights(0), weights)
+        assert np.array_equal(tables.weights(1), weights)
+        assert not tables.weights(2).any()  # Adam begins anew
+        assert tables.crawl[0]["taught"] == 1  # and the network speaks at once
 
 
 @pytest.mark.parametrize(

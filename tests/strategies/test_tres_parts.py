@@ -10,12 +10,11 @@ import pytest
 from crawlguide.core.definition import Goal
 from crawlguide.core.notebook import Notebook
 from crawlguide.strategies.tres import features
-from crawlguide.strategies.tres import leaves as room_kernels
-from crawlguide.strategies.tres import leaves as tree_kernels
 from crawlguide.strategies.tres import network as network_kernels
 from crawlguide.strategies.tres import replay as replay_kernels
-from crawlguide.strategies.tres.memory import TresMemory
-from crawlguide.strategies.tres.records import CRAWL, FEATURES, NEXT, ROOM, SEEN, TRANSITION, WEIGHTS, X
+from crawlguide.strategies.tres import tree as tree_kernels
+from crawlguide.strategies.tres.records import CRAWL, FEATURES, NEXT, QUEUE, SAMPLES, TRANSITION, WEIGHTS, X
+from crawlguide.strategies.tres.tables import Tables
 from tests.support import batch
 
 if TYPE_CHECKING:
@@ -26,38 +25,37 @@ PARENT = FEATURES.index("parent_score")
 # kernels have no annotations: their signatures say more
 network: Any = network_kernels
 replay: Any = replay_kernels
-rooms: Any = room_kernels
 tree: Any = tree_kernels
 
 
-def remembered(seed: int = 1) -> TresMemory:
-    return TresMemory(Notebook(), seed, 64, 0.6, None)
+def empty(seed: int = 1) -> Tables:
+    return Tables(Notebook(), seed, 64, 0.6, None)
 
 
-def waiting(memory: TresMemory, leaf: int) -> list[int]:
-    count = int(memory.leaves.rows["waiting"][leaf])
-    return sorted(memory.links.rows["id"][memory.rooms.rows[leaf * ROOM : leaf * ROOM + count]].tolist())
+def waiting(tables: Tables, leaf: int) -> list[int]:
+    count = int(tables.leaves.rows["waiting"][leaf])
+    return sorted(tables.links.rows["id"][tables.queues.rows[leaf * QUEUE : leaf * QUEUE + count]].tolist())
 
 
-def arrive(memory: TresMemory, ids: list[int], **columns: list[float]) -> None:
+def arrive(tables: Tables, ids: list[int], **columns: list[float]) -> None:
     """URLs of these features wait."""
-    rows = memory.claim(np.array(ids, np.uint64))
+    rows = tables.claim(np.array(ids, np.uint64))
     for name, values in columns.items():
-        memory.links.rows["x"][rows, FEATURES.index(name)] = values
-    memory.enter(rows)
+        tables.links.rows["x"][rows, FEATURES.index(name)] = values
+    tables.enter(rows)
 
 
-def see(memory: TresMemory, reward: float, **columns: float) -> int:
+def fetch(tables: Tables, reward: float, **columns: float) -> int:
     x = np.zeros(X, np.float32)
     for name, value in columns.items():
         x[FEATURES.index(name)] = value
-    return int(tree.see(memory.nodes.rows, memory.leaves.rows, memory.samples.rows, x, reward))
+    return int(tree.add_sample(tables.nodes.rows, tables.leaves.rows, tables.samples.rows, x, reward))
 
 
-def split_of(memory: TresMemory, leaf: int) -> F64:
+def split_of(tables: Tables, leaf: int) -> F64:
     found = np.empty(3)
-    count = min(int(memory.leaves.rows["heard"][leaf]), SEEN)
-    tree.best_split(memory.samples.rows, leaf * SEEN, count, found)
+    count = min(int(tables.leaves.rows["heard"][leaf]), SAMPLES)
+    tree.best_split(tables.samples.rows, leaf * SAMPLES, count, found)
     return found
 
 
@@ -65,122 +63,122 @@ def split_of(memory: TresMemory, leaf: int) -> F64:
 
 
 def test_a_split_is_where_the_variance_of_rewards_falls_most() -> None:
-    memory = remembered()
+    tables = empty()
     for parent, path, reward in ((0.1, 0.5, 0), (0.2, 0.1, 0), (0.3, 0.9, 1), (0.8, 0.2, 1), (0.9, 0.6, 1)):
-        see(memory, reward, parent_score=parent, path_depth=path)
-    feature, threshold, gain = split_of(memory, 0)
+        fetch(tables, reward, parent_score=parent, path_depth=path)
+    feature, threshold, gain = split_of(tables, 0)
     assert (feature, threshold) == (PARENT, pytest.approx(0.2))
     assert gain == pytest.approx(5 * 0.24)  # the variance, all of it, times the number of samples
 
 
 def test_equal_rewards_are_not_split() -> None:
-    memory = remembered()
+    tables = empty()
     for number in range(10):
-        see(memory, 0.5, parent_score=number / 10)
-    assert split_of(memory, 0)[0] == -1
+        fetch(tables, 0.5, parent_score=number / 10)
+    assert split_of(tables, 0)[0] == -1
 
 
 def test_equal_features_are_not_split() -> None:
-    memory = remembered()
+    tables = empty()
     for number in range(10):
-        see(memory, number % 2, parent_score=0.5)
-    assert split_of(memory, 0)[0] == -1
+        fetch(tables, number % 2, parent_score=0.5)
+    assert split_of(tables, 0)[0] == -1
 
 
-def test_those_who_wait_and_what_was_seen_go_where_they_belong() -> None:
-    memory = remembered()
-    arrive(memory, [1, 2, 3], parent_score=[0.1, 0.9, 0.2])
+def test_the_queue_and_the_samples_of_a_leaf_are_divided_when_it_is_split() -> None:
+    tables = empty()
+    arrive(tables, [1, 2, 3], parent_score=[0.1, 0.9, 0.2])
     for parent in (0.1, 0.2, 0.8, 0.9, 1.0):
-        see(memory, float(parent > 0.5), parent_score=parent)
-    memory.split(0, PARENT, 0.5)
-    assert (waiting(memory, 0), waiting(memory, 1)) == ([1, 3], [2])
-    assert memory.leaves.rows["heard"][:2].tolist() == [2, 3]
-    assert memory.leaves.rows["total"][:2].tolist() == [0.0, 3.0]
-    assert memory.leaves.rows["depth"][:2].tolist() == [1, 1]
-    arrive(memory, [4, 5], parent_score=[0.5, 0.6])  # at most the threshold goes left
-    assert (waiting(memory, 0), waiting(memory, 1)) == ([1, 3, 4], [2, 5])
+        fetch(tables, float(parent > 0.5), parent_score=parent)
+    tables.split(0, PARENT, 0.5)
+    assert (waiting(tables, 0), waiting(tables, 1)) == ([1, 3], [2])
+    assert tables.leaves.rows["heard"][:2].tolist() == [2, 3]
+    assert tables.leaves.rows["total"][:2].tolist() == [0.0, 3.0]
+    assert tables.leaves.rows["depth"][:2].tolist() == [1, 1]
+    arrive(tables, [4, 5], parent_score=[0.5, 0.6])  # at most the threshold goes left
+    assert (waiting(tables, 0), waiting(tables, 1)) == ([1, 3, 4], [2, 5])
 
 
-def test_only_the_leaf_that_saw_something_is_another_afterwards() -> None:
-    memory = remembered()
-    memory.split(0, PARENT, 0.5)
-    before = memory.leaves.rows[0].copy()
-    assert see(memory, 1.0, parent_score=0.9) == 1
-    assert memory.leaves.rows[0] == before
+def test_a_fetch_changes_only_its_own_leaf() -> None:
+    tables = empty()
+    tables.split(0, PARENT, 0.5)
+    before = tables.leaves.rows[0].copy()
+    assert fetch(tables, 1.0, parent_score=0.9) == 1
+    assert tables.leaves.rows[0] == before
 
 
 def test_of_many_samples_a_leaf_is_split_by_the_newest() -> None:
-    memory = remembered()
-    for number in range(SEEN + 3):
-        see(memory, float(number >= SEEN), parent_score=float(number >= SEEN))
-    assert split_of(memory, 0)[0] == PARENT
-    assert memory.leaves.rows["total"][0] == 3.0
+    tables = empty()
+    for number in range(SAMPLES + 3):
+        fetch(tables, float(number >= SAMPLES), parent_score=float(number >= SAMPLES))
+    assert split_of(tables, 0)[0] == PARENT
+    assert tables.leaves.rows["total"][0] == 3.0
 
 
-# rooms
+# the queues of leaves
 
 
-def test_who_leaves_is_drawn_no_more() -> None:
-    memory = remembered()
-    arrive(memory, [1, 2, 3])
-    memory.leave(memory.find(np.array([2], np.uint64)), 2)
-    assert waiting(memory, 0) == [1, 3]
-    memory.leave(memory.find(np.array([2, 3], np.uint64)), 2)
-    assert waiting(memory, 0) == [1]
+def test_a_url_that_leaves_its_queue_is_drawn_no_more() -> None:
+    tables = empty()
+    arrive(tables, [1, 2, 3])
+    tables.leave(tables.find(np.array([2], np.uint64)), 2)
+    assert waiting(tables, 0) == [1, 3]
+    tables.leave(tables.find(np.array([2, 3], np.uint64)), 2)
+    assert waiting(tables, 0) == [1]
 
 
-def test_a_full_room_holds_an_even_sample_of_all_that_came() -> None:
-    memory = remembered()
-    for start in range(0, 4 * ROOM, 512):
-        arrive(memory, list(range(start + 1, start + 513)))
-    kept = np.array(waiting(memory, 0))
-    assert len(kept) == ROOM
-    quarters = np.bincount((kept - 1) // ROOM, minlength=4) / ROOM
+def test_a_full_queue_holds_an_even_sample_of_all_that_came() -> None:
+    tables = empty()
+    for start in range(0, 4 * QUEUE, 512):
+        arrive(tables, list(range(start + 1, start + 513)))
+    kept = np.array(waiting(tables, 0))
+    assert len(kept) == QUEUE
+    quarters = np.bincount((kept - 1) // QUEUE, minlength=4) / QUEUE
     assert quarters == pytest.approx([0.25] * 4, abs=0.04)
-    assert memory.live == ROOM
+    assert tables.live == QUEUE
 
 
-def drawn(memory: TresMemory, wanted: int, most: int) -> list[int]:
-    out = np.empty(memory.leaves.used + wanted, np.int64)
-    leaves = memory.leaves.rows[: memory.leaves.used]
-    count = rooms.draw(leaves, memory.rooms.rows, memory.crawl, memory.seed, wanted, most, out)
-    found: list[int] = memory.links.rows["id"][out[:count]].tolist()
+def drawn(tables: Tables, wanted: int, most: int) -> list[int]:
+    out = np.empty(tables.leaves.used + wanted, np.int64)
+    leaves = tables.leaves.rows[: tables.leaves.used]
+    count = tree.draw(leaves, tables.queues.rows, tables.crawl, tables.seed, wanted, most, out)
+    found: list[int] = tables.links.rows["id"][out[:count]].tolist()
     return found
 
 
 def test_one_is_drawn_of_each_leaf_and_several_where_leaves_are_few() -> None:
-    memory = remembered()
-    arrive(memory, list(range(1, 101)), parent_score=[0.0] * 50 + [1.0] * 50)
-    memory.split(0, PARENT, 0.5)
-    low, high = drawn(memory, wanted=2, most=10)
+    tables = empty()
+    arrive(tables, list(range(1, 101)), parent_score=[0.0] * 50 + [1.0] * 50)
+    tables.split(0, PARENT, 0.5)
+    low, high = drawn(tables, wanted=2, most=10)
     assert low <= 50 < high
-    assert len(drawn(memory, wanted=20, most=1)) == 2
-    several = drawn(memory, wanted=20, most=20)
+    assert len(drawn(tables, wanted=20, most=1)) == 2
+    several = drawn(tables, wanted=20, most=20)
     assert len(set(several)) == 20
     assert sum(one <= 50 for one in several) == 10
-    assert len(set(drawn(memory, wanted=1_000, most=1_000))) == 100
+    assert len(set(drawn(tables, wanted=1_000, most=1_000))) == 100
 
 
 def test_every_url_of_a_leaf_is_drawn_as_often_as_the_others() -> None:
-    memory = remembered()
-    arrive(memory, list(range(10)))
-    counts = np.bincount([drawn(memory, 1, 1)[0] for _ in range(5_000)], minlength=10)
+    tables = empty()
+    arrive(tables, list(range(10)))
+    counts = np.bincount([drawn(tables, 1, 1)[0] for _ in range(5_000)], minlength=10)
     assert counts.min() > 400
     assert counts.max() < 600
 
 
 def test_epsilon_says_how_often_the_order_is_left_to_chance() -> None:
-    memory, by_value = remembered(), np.arange(100)[::-1].copy()
+    tables, by_value = empty(), np.arange(100)[::-1].copy()
     order = np.empty(100, np.int64)
-    rooms.greedy(0.0, memory.crawl, 1, by_value, order)
+    tree.epsilon_greedy(0.0, tables.crawl, 1, by_value, order)
     assert order.tolist() == by_value.tolist()
     firsts = []
     for _ in range(2_000):
         short = np.empty(1, np.int64)
-        rooms.greedy(0.5, memory.crawl, 1, by_value, short)
+        tree.epsilon_greedy(0.5, tables.crawl, 1, by_value, short)
         firsts.append(int(short[0]))
     assert firsts.count(99) / 2_000 == pytest.approx(0.505, abs=0.04)
-    rooms.greedy(1.0, memory.crawl, 1, by_value, order)
+    tree.epsilon_greedy(1.0, tables.crawl, 1, by_value, order)
     assert sorted(order.tolist()) == list(range(100))
     assert order.tolist() != by_value.tolist()
 
@@ -201,7 +199,7 @@ def by_hand(weights: F32 | F64, x: F32) -> F64:
 
 def some_weights(seed: int) -> F32:
     weights = np.empty(WEIGHTS, np.float32)
-    network.begin(weights, seed)
+    network.randomise(weights, seed)
     return weights
 
 
@@ -233,7 +231,7 @@ def test_the_target_is_the_target_networks_value_of_the_online_networks_choice()
 
 def train(weights: list[F32], made: Records, gamma: float = 0.0, steps: int = 1) -> tuple[Records, F64]:
     crawl, priorities, sums = np.zeros(1, CRAWL), np.ones(len(made)), np.zeros(16)
-    replay.plant(sums, priorities, 0.6)
+    replay.build_sums(sums, priorities, 0.6)
     for _ in range(steps):
         settings = np.array([0.01, gamma, 0.6, 1e-4])
         replay.train(made, priorities, sums, *weights, settings, crawl, 7, np.empty(64, np.int64))
@@ -266,7 +264,7 @@ def test_training_learns_rewards_and_what_follows_them() -> None:
 
 def test_transitions_are_looked_at_as_often_as_their_priorities_say() -> None:
     priorities, sums = np.array([1.0, 0.0, 3.0, 4.0]), np.zeros(16)
-    replay.plant(sums, priorities, 1.0)
+    replay.build_sums(sums, priorities, 1.0)
     shares = (np.arange(800) + 0.5) / 800
     counts = np.bincount([replay.pick(sums, share) for share in shares], minlength=4)
     assert counts.tolist() == [100, 0, 300, 400]
@@ -282,19 +280,19 @@ def test_features_are_named_and_ordered_as_foragers() -> None:
     )  # fmt: skip
 
 
-def test_the_columns_of_a_batch_tell_what_they_can() -> None:
+def test_features_follow_from_the_columns_of_a_batch_as_far_as_they_go() -> None:
     rows = batch(
         ["https://a.org/x/y?q=1", "https://b.org/"], depth=[3.0, 0.0], parents=[2.0, 0.0], parent_sum=[1.0, 0.0],
         pages=[3.0, 0.0], failures=[1.0, 0.0], judged=[3.0, 0.0], relevance_sum=[1.5, 0.0],
     )  # fmt: skip
-    first, second = features.of_batch(rows, np.arange(2), {"a.org": 3.0})
-    told = dict(zip(FEATURES, first.tolist(), strict=True))
-    assert told["depth"] == pytest.approx(0.3)
-    assert told["domain_relevance"] == pytest.approx(0.5)
-    assert told["domain_failure_rate"] == pytest.approx(0.25)
-    assert told["parent_score"] == pytest.approx(0.5)
-    assert (told["path_depth"], told["has_query"]) == (pytest.approx(0.2), 1.0)
-    assert told["domain_weight"] == pytest.approx(0.75)
+    first, second = features.Describer(features.AnchorSimilarity(Goal()), {"a.org": 3.0}).of_batch(rows, np.arange(2))
+    by_name = dict(zip(FEATURES, first.tolist(), strict=True))
+    assert by_name["depth"] == pytest.approx(0.3)
+    assert by_name["domain_relevance"] == pytest.approx(0.5)
+    assert by_name["domain_failure_rate"] == pytest.approx(0.25)
+    assert by_name["parent_score"] == pytest.approx(0.5)
+    assert (by_name["path_depth"], by_name["has_query"]) == (pytest.approx(0.2), 1.0)
+    assert by_name["domain_weight"] == pytest.approx(0.75)
     assert second[FEATURES.index("domain_weight")] == 0.5
 
 
@@ -303,9 +301,9 @@ def test_words_like_the_goal_count_and_words_like_the_anti_reference_count_again
         ["classical music and orchestras", "car tyres", ""],
         ["https://a.org/1"] * 2 + ["https://a.org/music"],
     )
-    music, tyres, bare = features.Likeness(Goal(topic="music")).of(anchors, urls)
+    music, tyres, bare = features.AnchorSimilarity(Goal(topic="music")).of(anchors, urls)
     assert music > tyres
     assert bare > tyres
-    less, _, _ = features.Likeness(Goal(topic="music", anti_reference="orchestras")).of(anchors, urls)
+    less, _, _ = features.AnchorSimilarity(Goal(topic="music", anti_reference="orchestras")).of(anchors, urls)
     assert less < music
-    assert features.Likeness(Goal()).of(anchors, urls).tolist() == [0.0, 0.0, 0.0]
+    assert features.AnchorSimilarity(Goal()).of(anchors, urls).tolist() == [0.0, 0.0, 0.0]

@@ -1,3 +1,3 @@
-"""A strategy is a file: `Options` and `build(options, seed, goal)`; its kind is the file's name."""
+"""A strategy is a file or folder with `Options` and `build(options, seed, goal)`; its kind is the name of the file."""
 
-ASIDE = ("arms", "composed", "shared")  # what several strategies use, and no kind itself
+ASIDE = ("arms", "composed", "shared")  # used by several strategies; not kinds themselves

@@ -1,4 +1,4 @@
-"""x"""
+"""Links of the most relevant page first."""
 
 from __future__ import annotations
 
@@ -15,20 +15,17 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Batch
 
 
-@dataclass(frozen=True)
-class Parent:
-    version: str = "parent-1"
-
-    def predict(self, batch: Batch) -> F64:
-        return batch.parent_best
-
-
-# Links found on the most relevant page first.
-
-
 class Options(Fixed, frozen=True):
     kind: str = "best-first"
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Composition(Top(), Parent(), CLASSIC)
+
+
+@dataclass(frozen=True)
+class Parent:
+    version: str = "parent-1"
+
+    def predict(self, batch: Batch) -> F64:
+        return batch.parent_best

@@ -1,4 +1,4 @@
-"""x"""
+"""First discovered, first fetched: a plain queue."""
 
 from __future__ import annotations
 
@@ -17,23 +17,20 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Batch
 
 
-@dataclass(frozen=True)
-class First:
-    """Earlier is better: 1 / (1 + n) for the n-th URL discovered."""
-
-    version: str = "first-1"
-
-    def predict(self, batch: Batch) -> F64:
-        value: F64 = np.reciprocal(1.0 + batch.sequence)
-        return value
-
-
-# First discovered, first fetched: a plain queue.
-
-
 class Options(Fixed, frozen=True):
     kind: str = "breadth-first"
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Composition(Top(), First(), CLASSIC)
+
+
+@dataclass(frozen=True)
+class First:
+    """1 / (1 + n) for the n-th URL discovered."""
+
+    version: str = "first-1"
+
+    def predict(self, batch: Batch) -> F64:
+        value: F64 = np.reciprocal(1.0 + batch.sequence)
+        return value

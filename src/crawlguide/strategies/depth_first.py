@@ -1,4 +1,4 @@
-"""x"""
+"""Last discovered, first fetched: a plain stack."""
 
 from __future__ import annotations
 
@@ -17,23 +17,20 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Batch
 
 
-@dataclass(frozen=True)
-class Last:
-    """Later is better: 1 − 1 / (1 + n); distinct for the first 90 million."""
-
-    version: str = "last-1"
-
-    def predict(self, batch: Batch) -> F64:
-        value: F64 = 1.0 - np.reciprocal(1.0 + batch.sequence)
-        return value
-
-
-# Last discovered, first fetched: a plain stack.
-
-
 class Options(Fixed, frozen=True):
     kind: str = "depth-first"
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Composition(Top(), Last(), CLASSIC)
+
+
+@dataclass(frozen=True)
+class Last:
+    """1 − 1 / (1 + n) for the n-th URL discovered; distinct for the first 90 million."""
+
+    version: str = "last-1"
+
+    def predict(self, batch: Batch) -> F64:
+        value: F64 = 1.0 - np.reciprocal(1.0 + batch.sequence)
+        return value

@@ -1,11 +1,10 @@
-"""PageRank on the links that are known, kept up to date a little with every lesson; the largest first.
+"""PageRank over the links found so far, brought up to date a little with every lesson; the largest first.
 
     rank(u) = 0.15 + 0.85 · Σ rank(p) / links(p)   over the fetched pages p that link to u
 
-That is n times the usual PageRank of a web whose unfetched pages lead nowhere. A page that is fetched passes on what it
-has. What reaches a fetched page later is owed to its links and passed on in turn, page after page, so many links with
-each lesson as the lesson had; the ranks are exact when nothing is owed. value = rank / (rank + 1); of equals a random
-one goes first.
+That is n times the usual PageRank of a web whose unfetched pages have no links. A page passes its rank on when it is
+fetched. What reaches it later is owed to its links, and paid page after page: with each lesson six times as many links
+as the lesson has. The ranks are exact when nothing is owed. value = rank / (rank + 1), ties at random.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from crawlguide.core.definition import CLASSIC, Fixed
 from crawlguide.core.kernels import i32s, i64s, kernel, nothing, one_i64, part, records
 from crawlguide.core.notebook import Notebook
 from crawlguide.strategies.shared.composition import Composition, Top
-from crawlguide.strategies.shared.draws import TIE, drawn_once
-from crawlguide.strategies.shared.record_table import RecordTable
+from crawlguide.strategies.shared.draws import TIE, fixed_by_id
+from crawlguide.strategies.shared.learning import RecordTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,10 +32,10 @@ URL = np.dtype(
     [
         ("id", np.uint64),
         ("rank", np.float64),
-        ("rested", np.float64),  # the rank by which it was ranked last
-        ("owed", np.float64),  # of its rank, to its links
-        ("first", np.int64),  # of its links
-        ("links", np.int32),  # 0: not fetched, or it leads nowhere
+        ("rested", np.float64),  # its rank when its priority was written last
+        ("owed", np.float64),  # the part of its rank that its links have not received yet
+        ("first", np.int64),  # where its links begin in the sheet of links
+        ("links", np.int32),  # 0: not fetched, or without links
         ("fetched", np.int32),
     ],
     align=True,
@@ -44,11 +43,19 @@ URL = np.dtype(
 TURN = np.dtype([("page", np.int64)])
 URLS, TURNS = records(URL), records(TURN)
 FOLLOWED = 0.85
-PASSED_ON = 6  # links that are paid what they are owed, for each link of a lesson
+PAID_PER_LINK = 6  # links that are paid what they are owed, for each link of a lesson
 MOST_LINKS = 10_000  # of a page
-VISITED = 4_096  # pages looked at for that
-LITTLE = 0.05  # of its rank: a page that owes no more waits until it does
-MOVED = 1.05  # times the rank it had before: then a URL is ranked anew
+VISITED = 4_096  # pages that one lesson looks at
+LITTLE = 0.05  # a page that owes less than this share of its rank is passed over
+MOVED = 1.05  # a URL whose rank grew by this factor is ranked again
+
+
+class Options(Fixed, frozen=True):
+    kind: str = "pagerank"
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:
+    return Composition(Top(), PageRank(seed), CLASSIC)
 
 
 class PageRank:
@@ -59,66 +66,64 @@ class PageRank:
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
-        self._known = RecordTable(notebook.sheet("pr-urls", URL))
+        self._urls = RecordTable(notebook.sheet("pr-urls", URL))
         self._links = notebook.sheet("pr-links", np.dtype(np.int32))  # rows that pages link to, page after page
         self._pages = notebook.sheet("pr-pages", np.dtype(np.int32))  # rows of pages that link anywhere
         self._turn = notebook.sheet("pr-turn", TURN)  # whose turn it is to pass on
         self._turn.fit(1)
 
     def predict(self, batch: Batch) -> F64:
-        """A URL that nobody told of has the rank of one that nobody links to."""
-        rows = self._known.find(batch.id)
-        rank = np.full(len(batch), 1.0 - FOLLOWED)
-        rank[rows >= 0] = self._known.records["rank"][rows[rows >= 0]]
-        rank *= 1.0 + TIE * drawn_once(batch.id, self._seed)
+        """A URL without a record has the rank of one to which no page links."""
+        rank = self._urls.column("rank", batch.id, 1.0 - FOLLOWED)
+        rank *= 1.0 + TIE * fixed_by_id(batch.id, self._seed)
         value: F64 = rank / (rank + 1.0)
         return value
 
     def assigned(self, batch: Batch, ask: Ask) -> None:
-        """What is under way changes nothing."""
+        """Rank moves when a page was fetched, not before."""
 
     def learn(self, lesson: Lesson) -> U64:
-        pages, new_pages = self._known.claim(lesson.fetches.id)
-        rows, new_rows = self._known.claim(lesson.links.id)
-        self._known.records["rank"][np.concatenate([pages[new_pages], rows[new_rows]])] = 1.0 - FOLLOWED
+        pages, new_pages = self._urls.claim(lesson.fetches.id)
+        rows, new_rows = self._urls.claim(lesson.links.id)
+        self._urls.records["rank"][np.concatenate([pages[new_pages], rows[new_rows]])] = 1.0 - FOLLOWED
         begin = self._linked(pages, rows, lesson.links.parent)
-        ids = self._paid(begin, PASSED_ON * len(rows))
-        self._known.sheet.changed(pages)
+        ids = self._paid(begin, PAID_PER_LINK * len(rows))
+        self._urls.sheet.changed(pages)
         return ids
 
     def stats(self) -> Mapping[str, float]:
-        known = self._known.records[: self._known.sheet.used]
-        return {"urls": len(known), "links": self._links.used, "owed": float(known["owed"].sum())}
+        urls = self._urls.records[: self._urls.sheet.used]
+        return {"urls": len(urls), "links": self._links.used, "owed": float(urls["owed"].sum())}
 
     def _linked(self, pages: I64, rows: I64, parents: I64) -> int:
-        """Write down the links of new pages; returns which is the first of these pages."""
+        """Record the links of new pages; returns the number of the first of these pages."""
         start, begin = self._links.used, self._pages.used
         self._links.fit(start + len(rows))
         self._pages.fit(begin + len(pages))
         counts = np.array([start, begin])
-        link(self._known.records, self._links.rows, self._pages.rows, counts, pages, rows, parents)
-        self._links.used, self._pages.used = counts.tolist()  # what was not needed is room again
+        link(self._urls.records, self._links.rows, self._pages.rows, counts, pages, rows, parents)
+        self._links.used, self._pages.used = counts.tolist()  # give back what was not needed
         self._links.changed(np.arange(start, self._links.used))
         self._pages.changed(np.arange(begin, self._pages.used))
         return begin
 
     def _paid(self, begin: int, most: int) -> U64:
-        """Pay the links of new pages, and about `most` others what they are owed; returns what has to be ranked."""
+        """Pay the links of new pages, and about `most` other links; returns the URLs to rank again."""
         room = (
-            most + 2 * MOST_LINKS + int(self._known.records["links"][self._pages.rows[begin : self._pages.used]].sum())
+            most + 2 * MOST_LINKS + int(self._urls.records["links"][self._pages.rows[begin : self._pages.used]].sum())
         )
         changed, moved = np.empty(room, np.int64), np.empty(room, np.int64)
         counts = np.zeros(2, np.int64)
         pages = self._pages.rows[: self._pages.used]
-        pay(self._known.records, self._links.rows, pages, begin, self._turn.rows, most, changed, moved, counts)
-        self._known.sheet.changed(changed[: int(counts[0])])
+        pay(self._urls.records, self._links.rows, pages, begin, self._turn.rows, most, changed, moved, counts)
+        self._urls.sheet.changed(changed[: int(counts[0])])
         self._turn.changed(np.zeros(1, np.int64))
-        return self._known.records["id"][moved[: int(counts[1])]]
+        return self._urls.records["id"][moved[: int(counts[1])]]
 
 
 @kernel(nothing(URLS, i32s, i32s, i64s, i64s, i64s, i64s))
-def link(urls, links, known, counts, pages, rows, parents):  # type: ignore[no-untyped-def]
-    """Each page links to a URL once, and what it linked to when it came first counts. `counts`: links, pages so far."""
+def link(urls, links, linking, counts, pages, rows, parents):  # type: ignore[no-untyped-def]
+    """Each page counts once for a URL, with the links of its first fetch. `counts`: links, linking pages so far."""
     for page in pages:
         urls[page].fetched = 1
     start = 0
@@ -130,7 +135,7 @@ def link(urls, links, known, counts, pages, rows, parents):  # type: ignore[no-u
             page, different = urls[pages[parent]], np.unique(rows[start:end])
             page.first, page.links, page.owed = counts[0], len(different), page.rank
             links[counts[0] : counts[0] + len(different)] = different
-            known[counts[1]] = pages[parent]
+            linking[counts[1]] = pages[parent]
             counts[0] += len(different)
             counts[1] += 1
         start = end
@@ -138,7 +143,7 @@ def link(urls, links, known, counts, pages, rows, parents):  # type: ignore[no-u
 
 @part
 def pay_one(urls, links, page, changed, moved, counts):  # type: ignore[no-untyped-def]
-    """A page passes on what it owes; what it links to and was fetched itself owes so much more."""
+    """A page passes on what it owes; those of its links that were fetched owe that much more."""
     share = FOLLOWED * page.owed / page.links
     page.owed = 0.0
     for place in range(page.first, page.first + page.links):
@@ -170,14 +175,3 @@ def pay(urls, links, pages, begin, turns, most, changed, moved, counts):  # type
             changed[counts[0]] = row
             counts[0] += 1
             pay_one(urls, links, urls[row], changed, moved, counts)
-
-
-# The URL with the largest PageRank first, on the links that are known.
-
-
-class Options(Fixed, frozen=True):
-    kind: str = "pagerank"
-
-
-def build(options: Options, seed: int, goal: Goal) -> Strategy:
-    return Composition(Top(), PageRank(seed), CLASSIC)

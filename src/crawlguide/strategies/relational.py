@@ -1,6 +1,6 @@
-"""The share of relevant pages among all pages known to link here, drawn towards 1/4 while few are known.
+"""The largest share of relevant pages among all that link here first.
 
-value = (Σ relevance of parents + 1/2) / (parents + 2)
+value = (Σ relevance of parents + 1/2) / (parents + 2): drawn towards 1/4 while few parents are known
 """
 
 from __future__ import annotations
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Batch
 
 
+class Options(Fixed, frozen=True):
+    kind: str = "relational"
+
+
+def build(options: Options, seed: int, goal: Goal) -> Strategy:
+    return Composition(Top(), Relational(), CLASSIC)
+
+
 @dataclass(frozen=True)
 class Relational:
     version: str = "relational-1"
@@ -25,14 +33,3 @@ class Relational:
     def predict(self, batch: Batch) -> F64:
         value: F64 = (batch.parent_sum + 0.5) / (batch.parents + 2.0)
         return value
-
-
-# Links with the largest share of relevant pages among all that lead to them first.
-
-
-class Options(Fixed, frozen=True):
-    kind: str = "relational"
-
-
-def build(options: Options, seed: int, goal: Goal) -> Strategy:
-    return Composition(Top(), Relational(), CLASSIC)

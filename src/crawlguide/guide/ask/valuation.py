@@ -40,7 +40,7 @@ def valued(active: ActiveCrawl, batch: Batch, opinion: Opinion) -> Valuation:
 
 def priority_at_rest(active: ActiveCrawl, batch: Batch) -> F64:
     """The priority with which a URL waits."""
-    return valued(active, batch, active.strategy.whole.rest(batch)).priority
+    return valued(active, batch, active.strategy.whole.judge(batch, waiting=True)).priority
 
 
 def changed_priorities(batch: Batch, worth: F64) -> tuple[U64, F64]:

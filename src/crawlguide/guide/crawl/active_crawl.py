@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
     from crawlguide.core.definition import Weights
     from crawlguide.core.messages import Fetch
-    from crawlguide.core.protocols import Explores, Filter, Learner
+    from crawlguide.core.protocols import Filter
     from crawlguide.guide.crawl.composition import Assembled
     from crawlguide.policy.profile import Profile
     from crawlguide.policy.rules.engine import Engine
+    from crawlguide.strategies.composed.guard import GuardedStrategy
 
 
 Kind = TypeVar("Kind")
@@ -52,8 +53,8 @@ class ActiveCrawl:
     record: Record
     strategy: Assembled
     judge: Judge | None  # of relevance, where a goal is given
-    learner: Learner | None  # the strategy as a whole, if something in it learns
-    explorer: Explores | None  # the same, if something explores
+    learner: GuardedStrategy | None  # the strategy as a whole, if something in it learns
+    explorer: GuardedStrategy | None  # the same, if something explores
     weights: Weights
     filters: tuple[Filter, ...]
     rules: Rules

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.config import Config
     from crawlguide.core.definition import Definition, Weights
-    from crawlguide.core.protocols import Filter, Predictor, Sampler, Strategy
+    from crawlguide.core.protocols import Filter, Predictor, Strategy
     from crawlguide.core.tables import F64
     from crawlguide.core.types import Batch
     from crawlguide.strategies.composed.guard import Member
@@ -166,14 +166,17 @@ class Assembled:
     """The strategy of a crawl as it was built, and `whole`: all of it as the corridor calls it, which never fails."""
 
     table: Mapping[str, Any]  # what it was built from
-    sampler: Sampler
-    predictor: Predictor
     weights: Weights
     whole: GuardedStrategy
 
     @property
     def kind(self) -> str:
         return str(self.table.get("kind", "layered"))
+
+    @property
+    def predictor(self) -> Predictor:
+        """The first of its predictors, without its guard."""
+        return self.whole.parts[0].predictor
 
 
 @dataclass(frozen=True)
@@ -197,10 +200,7 @@ def strategy(definition: Definition, house: StrategyDefaults, crawl: str = "", *
     composer = Composer(house, definition.goal, crawl, missing)
     whole = GuardedStrategy(composer.member(table, "strategy"), Top())
     weights = composer.first.weights if composer.first else CLASSIC
-    if len(whole.parts) == 1:
-        (part,) = whole.parts
-        return Assembled(table, part.sampler, part.predictor, weights, whole)
-    return Assembled(table, whole, whole, weights, whole)
+    return Assembled(table, weights, whole)
 
 
 def chosen(definition: Definition, house: StrategyDefaults) -> dict[str, Any]:

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.messages import Fetch
-    from crawlguide.core.protocols import Learner
     from crawlguide.core.tables import U64, Mask
     from crawlguide.core.types import Discovery, Links, Report
     from crawlguide.features.rewards import Rewards
+    from crawlguide.strategies.composed.guard import GuardedStrategy
 
 MOST_RELEARNED = 2_000
 NOTHING: U64 = np.zeros(0, np.uint64)
 
 
-def taught(learner: Learner, heard: Lesson) -> U64:
+def taught(learner: GuardedStrategy, heard: Lesson) -> U64:
     """URLs to rank anew besides those that the lesson's links lead to: no more than one tell may pay for."""
     changed = learner.learn(heard)
     return NOTHING if changed is None else changed[:MOST_RELEARNED]

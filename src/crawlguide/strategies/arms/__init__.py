@@ -1,1 +1,1 @@
-"""Strategies that sort links into arms (groups, hosts, templates) and learn what each arm pays."""
+"""Bandit arms over URLs: a table of what each arm paid, queues of its URLs, features of links, names of arms."""

@@ -1,4 +1,4 @@
-"""The table of a strategy with arms: which URLs it has heard of, what speaks for each, and what every arm has paid."""
+"""The table of a strategy with arms: the URLs it knows, what speaks for each of them, and what every arm has paid."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.columns import texts
+from crawlguide.core.kernels import f64s, i64s, kernel, nothing, one_f64, one_i64, records, u8s
 from crawlguide.core.tables import rows_of
-from crawlguide.strategies.arms import evidence
-from crawlguide.strategies.arms.line import Line
+from crawlguide.strategies.arms.arm_queues import ArmQueues
 from crawlguide.strategies.arms.naming import hashed
-from crawlguide.strategies.arms.records import ARM, AWAY, CRAWL, DONE, GIVEN, URL, WAITING
-from crawlguide.strategies.shared.draws import drawn
-from crawlguide.strategies.shared.outcomes import outcomes
-from crawlguide.strategies.shared.record_table import RecordTable
+from crawlguide.strategies.arms.records import ARM, ASSIGNED, CRAWL, DONE, DROPPED, URL, WAITING
+from crawlguide.strategies.shared.draws import uniform_by_id
+from crawlguide.strategies.shared.learning import RecordTable, outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,55 +23,57 @@ if TYPE_CHECKING:
     from crawlguide.core.notebook import Notebook, Records
     from crawlguide.core.tables import F64, I64, U64, Mask
     from crawlguide.core.types import Batch, Lesson
-    from crawlguide.strategies.arms.naming import Naming, Scan
+    from crawlguide.strategies.arms.link_features import Scan
+    from crawlguide.strategies.arms.naming import Naming
 
-
-JITTER = 1e-7  # of equals a random one goes first, whatever the order in which they came
-STRANGER = 0.5  # how much less is expected of a URL that nobody told of
-FIRST_TRIES = 4.0  # arms that have to be tried before that is believed
-LYING = 1e-3  # what does not stand in line waits behind all that does
+TIE = 1e-7  # ties between URLs are decided at random, whatever the order in which they came
+UNKNOWN = 0.5  # a URL without a record (imported, say) is expected to be worth so much less
+FIRST_TRIES = 4.0  # arms that have to be tried before their mean first reward is believed
+PARKED = 1e-3  # the largest value of a parked URL
+DEEPEST = 255
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What one strategy with arms has of its own."""
+class ArmSettings:
+    """What distinguishes one strategy with arms from another."""
 
     prefix: str  # of its sheets
     naming: Naming
     scan: Scan
     seed: int
     opening: float = 0.0  # the value of a new arm
-    memory: float = 1.0  # how much of what an arm has paid still counts after its next fetch
-    standing: int = 16  # URLs of an arm that stand in line
-    merging: Callable[[Sequence[str], I64], list[str]] | None = None  # of the names that links of each page have
+    decay: float = 1.0  # how much of what an arm has paid still counts after its next fetch
+    active: int = 16  # URLs of an arm that are ranked by its value; the others are parked
+    merging: Callable[[Sequence[str], I64], list[str]] | None = None  # merges the arm names of each page's links
 
 
 @dataclass(frozen=True)
-class Heard:
-    """A lesson by rows: what was fetched, what it was worth (NaN: nobody says), and which arms are not as they were."""
+class ArmLesson:
+    """A lesson in rows of the table."""
 
     fetched: I64
-    reward: F64
-    late: Mask
-    linked: I64  # of every link
-    arms: I64  # each once
+    reward: F64  # NaN: not judged
+    counted: Mask  # fetches whose reward is learned from
+    arms: I64  # arms that changed, each once
 
 
 class ArmTable:
     """Goes on from what lies in a notebook, and writes into it.
 
-    `key` says where URLs stand in their arm, from 0; `worth` what they are worth among those of all arms.
+    `key` orders the URLs within their arm, from 0; `worth` is what they are worth among those of all arms.
     """
 
-    def __init__(self, kind: Kind, notebook: Notebook, key: Callable[[I64], F64], worth: Callable[[I64], F64]) -> None:
-        self._kind, self._key, self._worth = kind, key, worth
-        self._urls = RecordTable(notebook.sheet(f"{kind.prefix}urls", URL))
-        self._arms = RecordTable(notebook.sheet(f"{kind.prefix}arms", ARM))
-        self._crawl = notebook.sheet(f"{kind.prefix}all", CRAWL)
-        self.blank = not self._crawl.used
+    def __init__(
+        self, settings: ArmSettings, notebook: Notebook, key: Callable[[I64], F64], worth: Callable[[I64], F64]
+    ) -> None:
+        self._settings, self._key, self._worth = settings, key, worth
+        self._urls = RecordTable(notebook.sheet(f"{settings.prefix}urls", URL))
+        self._arms = RecordTable(notebook.sheet(f"{settings.prefix}arms", ARM))
+        self._crawl = notebook.sheet(f"{settings.prefix}all", CRAWL)
+        self.is_new = not self._crawl.used
         self._crawl.fit(1)
-        self._line = Line(kind.standing)
-        self._line.load(self.urls[: self._urls.sheet.used], self.many)
+        self._queues = ArmQueues(settings.active)
+        self._queues.load(self.urls[: self._urls.sheet.used], self.count)
 
     @property
     def urls(self) -> Records:
@@ -83,7 +84,7 @@ class ArmTable:
         return self._arms.records
 
     @property
-    def many(self) -> int:
+    def count(self) -> int:
         """How many arms there are."""
         return self._arms.sheet.used
 
@@ -93,131 +94,192 @@ class ArmTable:
         self._crawl.changed(np.zeros(1, np.int64))
         return self._crawl.rows[0]
 
-    def hope(self, first: float) -> float:
-        """What an arm that was never tried is thought to pay: what others paid when they were; until then, `first`."""
-        crawl = self._crawl.rows[0]
-        return float((crawl["paid"] + FIRST_TRIES * first) / (crawl["tried"] + FIRST_TRIES))
-
-    def hear(self, lesson: Lesson) -> Heard:
-        """Take in everything that a lesson says of URLs, pages and arms."""
-        said, links = outcomes(lesson), lesson.links
-        pages, unheard = self._urls.claim(lesson.fetches.id)
-        rows, fresh = self._urls.claim(links.id)
-        self._blank(np.concatenate([pages[unheard], rows[fresh]]))
-        self._read(lesson, rows, fresh, pages)
-        self._came(lesson, pages, said.released)
-        counted = self.crawl["counted"]
-        evidence.link(self.urls, rows, links.parent, np.nan_to_num(said.reward), int(counted))
-        self._crawl.rows["counted"] += len(pages) + 1
-        failed, late = said.failed.view(np.uint8), said.late.view(np.uint8)
-        evidence.credit(self.urls, self.arms, self._crawl.rows, pages, said.reward, failed, late, self._kind.memory)
-        self._keyed(np.unique(rows))
-        arms = self.urls["arm"][np.concatenate([rows, pages])]
-        heard = Heard(pages, said.reward, said.late, rows, np.unique(arms[arms >= 0]).astype(np.int64))
-        self._changed(heard)
-        return heard
-
-    def assigned(self, batch: Batch) -> I64:
-        """These rows went to a crawler and wait no longer."""
-        rows = self._urls.find(batch.id)
-        rows = rows[rows >= 0]
-        self._line.remove(rows)
-        evidence.mark(self.urls, rows, GIVEN)
-        self._urls.sheet.changed(rows)
-        return rows
-
-    def settled(self, arms: I64, stirred: Mask) -> U64:
-        """URLs to rank anew: of arms whose value was `stirred`, and those that stand in line now or no longer."""
-        rows = self._line.settle(self.arms, arms, stirred)
-        self._arms.sheet.changed(arms)
-        return self.urls["id"][rows]
-
-    def first(self, arm: int) -> int:
-        """The best URL of an arm that waits; -1: none does."""
-        return self._line.first(arm)
-
     @property
     def waiting(self) -> int:
         """How many URLs wait."""
-        return int(self._line.waiting.sum())
-
-    def awake(self) -> I64:
-        """The arms of which something waits."""
-        return np.flatnonzero(self._line.waiting[: self.many])
-
-    def to_front(self, row: int) -> U64:
-        """This URL goes before all others."""
-        self.urls["front"][row] = 1
-        self._urls.sheet.changed(np.array([row]))
-        return self.urls["id"][row : row + 1]
+        return int(self._queues.sizes.sum())
 
     def rows(self, ids: U64) -> I64:
         """The row of each URL, -1 where it is unknown or has no arm."""
         rows = self._urls.find(ids)
-        if self.many:
-            rows[self.urls["arm"][rows] < 0] = -1  # of an unknown URL that is some record or other, and no matter
+        if self.count:
+            rows[self.urls["arm"][rows] < 0] = -1  # for a row of -1 this reads some other record, which does no harm
         return rows
 
     def predict(self, batch: Batch) -> F64:
-        """The value of each row of a batch: what it is worth in line, at the front, or behind all others."""
-        stranger: F64 = STRANGER * (batch.parent_sum + 0.5) / (batch.parents + 2.0)
-        if not self.many:
-            return stranger
+        """The value of each row of a batch, by its arm if it is active; parked URLs come last."""
+        unknown: F64 = UNKNOWN * (batch.parent_sum + 0.5) / (batch.parents + 2.0)
+        if not self.count:
+            return unknown
         rows = self.rows(batch.id)
         worth, urls = self._worth(rows), rows_of(self.urls, rows)
-        lying = (urls["state"] == WAITING) & (urls["key"] < self.arms["floor"][urls["arm"]])
-        value = np.where(lying, LYING * np.minimum(urls["key"], 1.0), worth)
-        value = np.where(urls["front"] == 1, 1.0 - LYING * (1.0 - worth), value)
-        return np.where(rows < 0, stranger, np.clip(value, 0.0, 1.0))
+        parked = (urls["state"] == WAITING) & (urls["key"] < self.arms["floor"][urls["arm"]])
+        value = np.where(parked, PARKED * np.minimum(urls["key"], 1.0), worth)
+        value = np.where(urls["front"] == 1, 1.0 - PARKED * (1.0 - worth), value)
+        return np.where(rows < 0, unknown, np.clip(value, 0.0, 1.0))
+
+    def assigned(self, batch: Batch) -> None:
+        """These rows went to a crawler and wait no longer."""
+        rows = self._urls.find(batch.id)
+        rows = rows[rows >= 0]
+        self._queues.remove(rows)
+        set_state(self.urls, rows, ASSIGNED)
+        self._urls.sheet.changed(rows)
+
+    def learn(self, lesson: Lesson) -> ArmLesson:
+        """Learn everything that a lesson says of URLs, pages and arms."""
+        outcome, links = outcomes(lesson), lesson.links
+        pages, new_pages = self._urls.claim(lesson.fetches.id)
+        rows, new_rows = self._urls.claim(links.id)
+        self._blank(np.concatenate([pages[new_pages], rows[new_rows]]))
+        self._add_links(lesson, rows, new_rows, pages)
+        self._mark_fetched(lesson, pages, outcome.released)
+        count_parents(self.urls, rows, links.parent, np.nan_to_num(outcome.reward), int(self.crawl["counted"]))
+        self._crawl.rows["counted"] += len(pages) + 1
+        failed, late = outcome.failed.view(np.uint8), outcome.late.view(np.uint8)
+        credit(self.urls, self.arms, self._crawl.rows, pages, outcome.reward, failed, late, self._settings.decay)
+        self._set_keys(np.unique(rows))
+        arms = self.urls["arm"][np.concatenate([rows, pages])]
+        arms = np.unique(arms[arms >= 0]).astype(np.int64)
+        finders = self.urls["page"][pages]
+        self._urls.sheet.changed(np.concatenate([pages, rows, finders[finders >= 0]]))
+        self._arms.sheet.changed(arms)
+        return ArmLesson(pages, outcome.reward, outcome.counted, arms)
+
+    def to_rank(self, arms: I64, changed: Mask) -> U64:
+        """URLs to rank again: those of arms whose value `changed`, and those that became active or parked."""
+        rows = self._queues.set_floors(self.arms, arms, changed)
+        self._arms.sheet.changed(arms)
+        return self.urls["id"][rows]
+
+    def expected_first_reward(self, prior: float) -> float:
+        """What an arm that was never tried is expected to pay: what others paid when they were tried first."""
+        crawl = self._crawl.rows[0]
+        return float((crawl["paid"] + FIRST_TRIES * prior) / (crawl["tried"] + FIRST_TRIES))
+
+    def nonempty(self) -> I64:
+        """The arms of which something waits."""
+        return np.flatnonzero(self._queues.sizes[: self.count])
+
+    def best_to_front(self, arm: int) -> U64:
+        """The best URL of an arm goes before all others."""
+        row = self._queues.first(arm)
+        self.urls["front"][row] = 1
+        self._urls.sheet.changed(np.array([row]))
+        return self.urls["id"][row : row + 1]
 
     def _blank(self, rows: I64) -> None:
         urls = self.urls
         urls["arm"][rows], urls["page"][rows], urls["worth"][rows] = -1, -1, np.nan
 
-    def _read(self, lesson: Lesson, rows: I64, fresh: Mask, pages: I64) -> None:
-        """New links get an arm and a place in line, unless they were dropped on sight."""
-        links = lesson.links.take(fresh)
+    def _add_links(self, lesson: Lesson, rows: I64, new: Mask, pages: I64) -> None:
+        """New links get an arm, and wait in its queue unless they were dropped when they were found."""
+        links = lesson.links.take(new)
         if not len(links):
             return
-        home = [addresses.queue(url) for url in lesson.fetches.url]
-        homes = texts([host if page < 0 else home[page] for host, page in zip(links.host, links.parent, strict=True)])
-        names = self._kind.naming(links.url.tolist(), links.host.tolist(), homes.tolist())
-        if self._kind.merging is not None:
-            names = self._kind.merging(names, links.parent)
-        mine, urls = rows[fresh], self.urls
-        urls["arm"][mine] = self._called(names)
-        read = self._kind.scan.read(links.url.tolist(), links.anchor.tolist())
-        urls["words"][mine], urls["folders"][mine], urls["query"][mine] = read
-        urls["near"][mine] = links.host == homes
-        urls["state"][mine] = [AWAY if reason else WAITING for reason in links.reason]
-        evidence.made_known(urls, mine, links.parent, pages)
-        self._line.push(mine[urls["state"][mine] == WAITING], urls, self.many)
+        page_hosts = [addresses.queue(url) for url in lesson.fetches.url]
+        homes = texts(
+            [host if page < 0 else page_hosts[page] for host, page in zip(links.host, links.parent, strict=True)]
+        )
+        names = self._settings.naming(links.url.tolist(), links.host.tolist(), homes.tolist())
+        if self._settings.merging is not None:
+            names = self._settings.merging(names, links.parent)
+        added, urls = rows[new], self.urls
+        urls["arm"][added] = self._arms_named(names)
+        read = self._settings.scan.read(links.url.tolist(), links.anchor.tolist())
+        urls["words"][added], urls["folders"][added], urls["query"][added] = read
+        urls["near"][added] = links.host == homes
+        urls["state"][added] = [DROPPED if reason else WAITING for reason in links.reason]
+        set_finder(urls, added, links.parent, pages)
+        self._queues.push(added[urls["state"][added] == WAITING], urls, self.count)
 
-    def _called(self, names: Sequence[str]) -> I64:
+    def _arms_named(self, names: Sequence[str]) -> I64:
         """The rows of arms of these names."""
         arms, new = self._arms.claim(hashed(names))
-        self.arms["value"][arms[new]] = self._kind.opening
+        self.arms["value"][arms[new]] = self._settings.opening
         return arms
 
-    def _came(self, lesson: Lesson, pages: I64, released: Mask) -> None:
-        """What was fetched is done, also where it was redirected to; what was given back waits again."""
+    def _mark_fetched(self, lesson: Lesson, pages: I64, released: Mask) -> None:
+        """What was fetched is done, also where it was redirected to; what was released waits again."""
         again = pages[released]
         again = again[self.urls["arm"][again] >= 0]
         targets = self._urls.find(lesson.fetches.target_id)
         done = np.concatenate([pages[~released], targets[(targets >= 0) & ~released]])
-        self._line.remove(done)
-        evidence.mark(self.urls, done, DONE)
-        evidence.mark(self.urls, again, WAITING)
-        self._line.push(again, self.urls, self.many)
+        self._queues.remove(done)
+        set_state(self.urls, done, DONE)
+        set_state(self.urls, again, WAITING)
+        self._queues.push(again, self.urls, self.count)
         self._urls.sheet.changed(done)
 
-    def _keyed(self, rows: I64) -> None:
-        """Something else speaks for these URLs: their places within their arms."""
-        tie = drawn(self._kind.seed, 0, self.urls["id"][rows])
-        self.urls["key"][rows] = self._key(rows) + JITTER * tie
-        self._line.move(rows, self.urls)
+    def _set_keys(self, rows: I64) -> None:
+        """The evidence for these URLs changed, and with it their places within their arms."""
+        tie = uniform_by_id(self._settings.seed, 0, self.urls["id"][rows])
+        self.urls["key"][rows] = self._key(rows) + TIE * tie
+        self._queues.move(rows, self.urls)
 
-    def _changed(self, heard: Heard) -> None:
-        pages = self.urls["page"][heard.fetched]
-        self._urls.sheet.changed(np.concatenate([heard.fetched, heard.linked, pages[pages >= 0]]))
-        self._arms.sheet.changed(heard.arms)
+
+URLS, ARMS, CRAWLS = records(URL), records(ARM), records(CRAWL)
+
+
+@kernel(nothing(URLS, i64s, i64s, i64s))
+def set_finder(urls, rows, parents, pages):  # type: ignore[no-untyped-def]
+    """New links: on which page they were found (`parents`: which of `pages`, -1: a seed), and how far from a seed."""
+    for number in range(len(rows)):
+        url, parent = urls[rows[number]], parents[number]
+        url.page = -1 if parent < 0 else pages[parent]
+        url.depth = 0 if parent < 0 else min(urls[pages[parent]].depth + 1, DEEPEST)
+
+
+@kernel(nothing(URLS, i64s, i64s, f64s, one_i64))
+def count_parents(urls, rows, parents, worth, counted):  # type: ignore[no-untyped-def]
+    """Each page counts once for a URL it links to. A seed counts as linked from a page that was worth 1."""
+    for number in range(len(rows)):
+        url, parent = urls[rows[number]], parents[number]
+        mark = np.uint32(counted + parent + 2)
+        if url.counted == mark:
+            continue
+        url.counted = mark
+        paid = 1.0 if parent < 0 else worth[parent]
+        url.parents += 1.0
+        url.total += paid
+        url.best = max(url.best, paid)
+
+
+@kernel(nothing(URLS, ARMS, CRAWLS, i64s, f64s, u8s, u8s, one_f64))
+def credit(urls, arms, crawls, rows, reward, failed, late, decay):  # type: ignore[no-untyped-def]
+    """Rewards of fetches go to their arms and to the pages on which they were found; NaN: not judged.
+
+    Late feedback replaces the reward that was counted before.
+    """
+    for number in range(len(rows)):
+        url, paid = urls[rows[number]], reward[number]
+        if np.isnan(paid):
+            continue
+        before = url.worth if late[number] and not np.isnan(url.worth) else np.nan
+        again = not np.isnan(before)
+        change = paid - before if again else paid
+        url.worth = paid
+        if url.arm >= 0:
+            arm = arms[url.arm]
+            if arm.fetches == 0:
+                crawls[0].tried += 1.0
+                crawls[0].paid += paid
+            if not again:
+                arm.plays, arm.reward, arm.failed = decay * arm.plays + 1.0, decay * arm.reward, decay * arm.failed
+                arm.fetches += 1
+            arm.reward += change
+            arm.failed += failed[number]
+        if url.page >= 0:
+            page = urls[url.page]
+            page.tried += 0.0 if again else 1.0
+            page.paid += change
+
+
+@kernel(nothing(URLS, i64s, one_i64))
+def set_state(urls, rows, state):  # type: ignore[no-untyped-def]
+    """A new state; a URL that waits no longer gives up its place in front."""
+    for row in rows:
+        if row >= 0 and not (state == ASSIGNED and urls[row].state == DONE):
+            urls[row].state = state
+            if state != WAITING:
+                urls[row].front = 0

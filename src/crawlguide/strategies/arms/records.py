@@ -1,31 +1,31 @@
-"""What strategies with arms keep: a record for each URL heard of, one for each arm, and one for the crawl."""
+"""What strategies with arms store: a record for each URL, one for each arm, and one for the crawl."""
 
 from __future__ import annotations
 
 import numpy as np
 
-UNREAD, WAITING, GIVEN, DONE, AWAY = 0, 1, 2, 3, 4  # AWAY: dropped when it was found
+UNREAD, WAITING, ASSIGNED, DONE, DROPPED = 0, 1, 2, 3, 4  # UNREAD: fetched, but never seen as a link
 
 URL = np.dtype(
     [
         ("id", np.uint64),
-        ("key", np.float64),  # its place within its arm: the larger, the sooner
-        ("arm", np.int32),  # -1: none, nobody has read it
-        ("page", np.int32),  # row of the page that made it known, -1: a seed
+        ("key", np.float64),  # its place within its arm: the largest goes first
+        ("arm", np.int32),  # -1: none, it was never seen as a link
+        ("page", np.int32),  # row of the page on which it was found first, -1: a seed
         ("parents", np.float32),  # pages that link here
-        ("total", np.float32),  # of what they were worth
-        ("best", np.float32),
+        ("total", np.float32),  # sum of their rewards
+        ("best", np.float32),  # the largest of their rewards
         ("words", np.float32),  # share of the goal's words in its address and anchor
-        ("worth", np.float32),  # what it was worth, once fetched; NaN: nobody said
-        ("tried", np.float32),  # URLs it made known that were fetched
-        ("paid", np.float32),  # and what they were worth
-        ("counted", np.uint32),  # number of the newest page that was counted among its parents
+        ("worth", np.float32),  # its reward, once fetched; NaN: not judged
+        ("tried", np.float32),  # fetches of URLs that were found first on this page
+        ("paid", np.float32),  # and the sum of their rewards
+        ("counted", np.uint32),  # number of the last page that was counted among its parents
         ("depth", np.uint8),  # links from a seed
-        ("folders", np.uint8),  # in its address
+        ("folders", np.uint8),  # in its URL
         ("query", np.uint8),
-        ("near", np.uint8),  # on the host of the page that made it known
+        ("near", np.uint8),  # on the host of the page on which it was found first
         ("state", np.uint8),
-        ("front", np.uint8),  # before all others, to find out more about its arm
+        ("front", np.uint8),  # 1: goes before all others, to explore its arm
     ],
     align=True,
 )
@@ -33,11 +33,11 @@ URL = np.dtype(
 ARM = np.dtype(
     [
         ("id", np.uint64),  # hash of its name
-        ("plays", np.float64),  # fetches, newer ones count more
-        ("reward", np.float64),  # and what they were worth
-        ("failed", np.float64),
-        ("value", np.float64),  # what its next URL is thought to be worth
-        ("floor", np.float64),  # URLs of this key and above stand in line
+        ("plays", np.float64),  # fetches, decayed
+        ("reward", np.float64),  # sum of their rewards, decayed
+        ("failed", np.float64),  # failed fetches, decayed
+        ("value", np.float64),  # expected reward of its next URL
+        ("floor", np.float64),  # URLs with at least this key are active
         ("fetches", np.int64),
     ],
     align=True,
@@ -45,17 +45,17 @@ ARM = np.dtype(
 
 CRAWL = np.dtype(
     [
-        ("draws", np.int64),  # numbers of chance used so far
+        ("draws", np.int64),  # random draws so far
         ("pages", np.int64),  # fetched
         ("counted", np.int64),  # pages whose links were counted
-        ("updates", np.int64),  # of what is learned
+        ("updates", np.int64),  # fetches learned from
         ("plays", np.float64),
         ("reward", np.float64),
         ("tried", np.float64),  # arms of which anything was fetched
-        ("paid", np.float64),  # and what the first fetch of each was worth
+        ("paid", np.float64),  # sum of the rewards of their first fetches
         ("state", np.int64),
         ("epsilon", np.float64),
-        ("cursor", np.int64),  # where a round through the arms has come to
+        ("cursor", np.int64),  # where the round through the arms stands
     ],
     align=True,
 )

@@ -1,3 +1,3 @@
-"""Predictors made of predictors, and the guard around each: the file's name is the kind that a crawl names."""
+"""Predictors made of predictors, each a file whose name is its kind; and the guard around all of them."""
 
-ASIDE = ("guard", "several")
+ASIDE = ("guard",)

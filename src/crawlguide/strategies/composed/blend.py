@@ -1,4 +1,4 @@
-"""Predictors side by side: a row is worth the weighted mean of what they say."""
+"""Predictors side by side: a row is worth the weighted mean of their values."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 from crawlguide.core.definition import Fixed
-from crawlguide.strategies.composed.guard import Opinion
-from crawlguide.strategies.composed.several import Several
+from crawlguide.strategies.composed.guard import Composite, Opinion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,39 +19,29 @@ if TYPE_CHECKING:
 
 
 class Stage(Fixed, frozen=True):
-    """What each says beside its kind and its options."""
+    """The option of each member beside its own."""
 
     weight: Annotated[float, Meta(gt=0, le=1_000, description="a number above 0, up to 1000")] = 1.0
 
 
 @dataclass(frozen=True)
-class Blend(Several):
+class Blend(Composite):
     weights: tuple[float, ...]
 
     @property
     def version(self) -> str:
         return "|".join(member.version for member in self.members)
 
-    def judge(self, batch: Batch) -> Opinion | None:
-        return self._mixed([member.judge(batch) for member in self.members])
-
-    def rest(self, batch: Batch) -> Opinion | None:
-        return self._mixed([member.rest(batch) for member in self.members])
-
-    def _mixed(self, said: list[Opinion | None]) -> Opinion | None:
-        """Of those that have something to say; the others count nothing."""
-        heard = [(opinion, weight) for opinion, weight in zip(said, self.weights, strict=True) if opinion is not None]
-        if not heard:
+    def judge(self, batch: Batch, *, waiting: bool = False) -> Opinion | None:
+        """The mean of those that work; the others count nothing."""
+        opinions = [member.judge(batch, waiting=waiting) for member in self.members]
+        weighted = [(weight, one) for weight, one in zip(self.weights, opinions, strict=True) if one is not None]
+        if not weighted:
             return None
-        whole = sum(weight for _, weight in heard)
-        shares = [weight / whole for _, weight in heard]
-        value = sum(share * opinion.value for share, (opinion, _) in zip(shares, heard, strict=True))
-        hopes = [
-            share * one.exploration
-            for share, (one, _) in zip(shares, heard, strict=True)
-            if one.exploration is not None
-        ]
-        return Opinion(np.asarray(value), np.sum(hopes, axis=0) if hopes else None)
+        total = sum(weight for weight, _ in weighted)
+        value = sum(weight / total * one.value for weight, one in weighted)
+        bonuses = [weight / total * one.exploration for weight, one in weighted if one.exploration is not None]
+        return Opinion(np.asarray(value), np.sum(bonuses, axis=0) if bonuses else None)
 
 
 def build(members: Sequence[Member], stages: Sequence[Stage]) -> Blend:

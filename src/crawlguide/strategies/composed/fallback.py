@@ -1,4 +1,4 @@
-"""Predictors in reserve: the first that works speaks, and all of them learn."""
+"""Predictors in reserve: the opinion of the first that works counts, and all of them learn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crawlguide.core.definition import Fixed
-from crawlguide.strategies.composed.several import Several
+from crawlguide.strategies.composed.guard import Composite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,33 +16,31 @@ if TYPE_CHECKING:
 
 
 class Stage(Fixed, frozen=True):
-    """Nothing is said beside kind and options."""
+    """A member has no options beside its own."""
 
 
 @dataclass(frozen=True)
-class Fallback(Several):
+class Fallback(Composite):
     @property
     def version(self) -> str:
-        """Of the one that speaks."""
-        return next((member.version for member in self.members if member.speakers()), self.members[0].version)
+        """Of the one whose opinion counts."""
+        return next((member.version for member in self.members if member.working()), self.members[0].version)
 
-    def speakers(self) -> list[GuardedPredictor]:
-        return next((found for member in self.members if (found := member.speakers())), [])
+    def working(self) -> list[GuardedPredictor]:
+        return next((parts for member in self.members if (parts := member.working())), [])
 
-    def troubles(self) -> list[str]:
-        """Those behind the first that works are not asked, so nobody knows of theirs."""
-        found: list[str] = []
+    def failures(self) -> list[str]:
+        """Of those before the first that works; the ones behind it were not asked."""
+        failures: list[str] = []
         for member in self.members:
-            found += member.troubles()
-            if member.speakers():
+            failures += member.failures()
+            if member.working():
                 break
-        return found
+        return failures
 
-    def judge(self, batch: Batch) -> Opinion | None:
-        return next((found for member in self.members if (found := member.judge(batch)) is not None), None)
-
-    def rest(self, batch: Batch) -> Opinion | None:
-        return next((found for member in self.members if (found := member.rest(batch)) is not None), None)
+    def judge(self, batch: Batch, *, waiting: bool = False) -> Opinion | None:
+        opinions = (member.judge(batch, waiting=waiting) for member in self.members)
+        return next((one for one in opinions if one is not None), None)
 
 
 def build(members: Sequence[Member], stages: Sequence[Stage]) -> Fallback:

@@ -1,4 +1,8 @@
-"""What predictors say of a batch, alone or together."""
+"""Guards around predictors, so that every ask is answered: they may raise, return nonsense or take too long.
+
+`GuardedPredictor` guards one predictor. Composites (`cascade`, `blend`, `fallback`) combine several into one opinion.
+`GuardedStrategy` is what the guide calls: all predictors of a crawl, and a plain heuristic where none of them works.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +28,25 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, U64
     from crawlguide.core.types import Ask, Batch, Sample
 
+HEURISTIC = Relational()  # needs nothing but the columns of the batch, so it cannot fail
+BY_HEURISTIC, BY_ANOTHER, UNLEARNED = "heuristic_fallback", "predictor_fallback", "learning_failed"
+MOST_RERANKED = 2_000  # URLs that are ranked again after a lesson
+BUDGET_ROWS = 200  # rows for which a time budget is meant; more rows may take longer, in proportion
+MOST_CHARACTERS = 300  # of the message of an exception
+STORE_ERRORS = (StoreUnavailable, StorageFull)  # not the predictor's fault, and without the store there is no answer
+SHORTEST_S, LONGEST_S = 1.0, 60.0  # how long a predictor that failed is passed over
+
 
 class Opinion(NamedTuple):
-    """The value of each row, what may be learned by fetching it (None: nothing), and with which value it waits."""
+    """The value of each row, its exploration bonus (None: none), and the value with which it waits (None: the same)."""
 
     value: F64
     exploration: F64 | None = None
-    at_rest: F64 | None = None  # None: its value
+    at_rest: F64 | None = None
 
 
 class Member(Protocol):
-    """One predictor behind its guard, or several that speak as one. They never raise."""
+    """A guarded predictor, or several that give one opinion. None of these methods raises."""
 
     @property
     def version(self) -> str: ...
@@ -44,106 +56,119 @@ class Member(Protocol):
         """All predictors in it."""
         ...
 
-    def judge(self, batch: Batch) -> Opinion | None:
-        """For an answer, from all rows it is chosen from; None: nobody has anything to say now."""
+    def judge(self, batch: Batch, *, waiting: bool = False) -> Opinion | None:
+        """An opinion on the candidates of an answer, or on rows that wait; None: no predictor in it works now."""
         ...
 
-    def rest(self, batch: Batch) -> Opinion | None:
-        """For rows that wait, whatever stands beside them."""
-        ...
-
-    def speakers(self) -> list[GuardedPredictor]:
+    def working(self) -> list[GuardedPredictor]:
         """Those whose opinion counts now."""
         ...
 
-    def troubles(self) -> list[str]:
+    def failures(self) -> list[str]:
         """Why others are passed over."""
         ...
 
 
-# A call that nobody waits for longer than it may take: it runs in a thread of its own, and is left behind.
+@dataclass(frozen=True)
+class Composite:
+    """Several members; unless a composite says otherwise, the opinions of all of them count."""
+
+    members: tuple[Member, ...]
+
+    @property
+    def parts(self) -> list[GuardedPredictor]:
+        return [part for member in self.members for part in member.parts]
+
+    def working(self) -> list[GuardedPredictor]:
+        return [part for member in self.members for part in member.working()]
+
+    def failures(self) -> list[str]:
+        return [failure for member in self.members for failure in member.failures()]
 
 
-class Late(Exception):
-    """It is still at it."""
+class GuardedStrategy:
+    """All predictors of a crawl as the guide calls them."""
 
+    def __init__(self, member: Member, plain: Sampler) -> None:
+        self._member, self._plain = member, plain
+        self.parts: Sequence[GuardedPredictor] = member.parts
+        self.learns = any(part.learner is not None for part in self.parts)
+        self.explores = any(part.explorer is not None for part in self.parts)
+        self._samples = any(part.sampler != plain for part in self.parts)
 
-class TimeoutThread:
-    """One call at a time: as long as one is left behind there is no other.
+    @property
+    def version(self) -> str:
+        """Of those that decide now."""
+        return self._member.version if self._member.working() else HEURISTIC.version
 
-    Python cannot stop it. A model that computes outside of Python, sleeps or waits leaves the interpreter to others;
-    one that loops in Python takes turns with them until it ends.
-    """
+    def degraded(self) -> tuple[str, str] | None:
+        """What stands in for what failed, in a word, and why it failed; None: everything works."""
+        failures = self._member.failures()
+        lost = [why for part in self.parts if (why := part.lesson_failure()) is not None]
+        if not failures and not lost:
+            return None
+        words = [BY_ANOTHER if self._member.working() else BY_HEURISTIC] if failures else []
+        return "+".join([*words, *([UNLEARNED] if lost else [])]), "; ".join([*failures, *lost])
 
-    def __init__(self, call: Callable[[Any], Any]) -> None:
-        self._call = call
-        self._thread: Thread | None = None
+    def judge(self, batch: Batch, *, waiting: bool = False) -> Opinion:
+        """An opinion on the candidates of an answer, or on rows that wait whatever stands beside them."""
+        opinion = self._member.judge(batch, waiting=waiting) if len(batch) else None
+        return opinion or Opinion(HEURISTIC.predict(batch))
 
-    def within(self, seconds: float, given: Any) -> Any:
-        """What the call gives or raises; `Late` if it takes longer."""
-        if self._thread is not None and self._thread.is_alive():
-            raise Late
-        box: list[tuple[Any, Exception | None]] = []
-        self._thread = Thread(target=self._run, args=(given, box), daemon=True, name="predictor")
-        self._thread.start()
-        self._thread.join(seconds)
-        if not box:
-            raise Late
-        found, raised = box[0]
-        if raised is not None:
-            raise raised
-        return found
+    def draw(self, ask: Ask, wanted: int) -> Draw:
+        """All that the predictors draw together; `state` holds what each of them drew."""
+        own = {part.name: draw for part in self._member.working() if (draw := part.draw(ask, wanted)) is not None}
+        ids = np.concatenate([np.zeros(0, np.uint64), *(draw.ids for draw in own.values())])
+        return Draw(ids, frozenset().union(*(draw.hosts for draw in own.values())), own)
 
-    def _run(self, given: Any, box: list[tuple[Any, Exception | None]]) -> None:
-        try:
-            box.append((self._call(given), None))
-        except Exception as raised:  # noqa: BLE001 - whoever waits for it hears of it
-            box.append((None, raised))
+    def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
+        bonuses = [bonus for part in self._member.working() if (bonus := part.draw_bonus(batch, ask)) is not None]
+        return np.max(bonuses, axis=0) if bonuses else np.zeros(len(batch))
 
+    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
+        """By the first predictor that works."""
+        for part in self._member.working()[:1] if self._samples else ():
+            sample = part.sample(batch, ask, limit)
+            if sample is not None:
+                return sample
+        return self._plain.sample(batch, ask, limit)
 
-# Whoever failed is left alone for a while, and then tried again: a circuit breaker.
+    def assigned(self, batch: Batch, ask: Ask) -> None:
+        for part in self.parts:
+            part.assigned(batch, ask)
 
-SHORTEST_S, LONGEST_S = 1.0, 60.0
+    def learn(self, lesson: Lesson) -> U64 | None:
+        """All learn, and share evenly what a lesson may have ranked again."""
+        changed = [ids for part in self.parts if (ids := part.learn(lesson)) is not None]
+        if len(changed) < 2:
+            return changed[0] if changed else None
+        return np.concatenate([ids[: MOST_RERANKED // len(changed)] for ids in changed])
 
+    @property
+    def transferable(self) -> tuple[str, ...]:
+        return tuple(name for part in self.parts for name in part.transferable)
 
-class Breaker:
-    """Left alone for a second at first, twice as long each time it fails again, a minute at most.
+    def remember(self, notebook: Notebook) -> None:
+        for part in self.parts:
+            part.remember(notebook)
 
-    One that has worked for longer than that begins anew.
-    """
+    def explain(self, batch: Batch) -> list[str]:
+        """What each predictor says; one alone is not named."""
+        degraded = self.degraded()
+        lines = [] if degraded is None else [f"{degraded[0]}: {degraded[1]}"]
+        if len(self.parts) == 1:
+            return lines + self.parts[0].explain(batch)
+        for part in self._member.working():
+            opinion = part.judge(batch)
+            if opinion is not None:
+                lines.append(f"{part.name} says {opinion.value[0]:.2f}")
+                lines += [f"{part.name}: {words}" for words in part.explain(batch)]
+        return lines
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        self.why: str | None = None  # what went wrong last; None: all is well
-        self._now = now
-        self._until = self._well_since = 0.0
-        self._rest_s = SHORTEST_S / 2
-
-    def lets(self) -> bool:
-        """Whether it may be tried now."""
-        return self.why is None or self._now() >= self._until
-
-    def failed(self, why: str, rest_s: float | None = None) -> bool:
-        """True if it was well before. `rest_s` is how long it is left alone, where that is known."""
-        news, at = self.why is None, self._now()
-        if news and at - self._well_since > LONGEST_S:
-            self._rest_s = SHORTEST_S / 2
-        self._rest_s = min(2 * self._rest_s, LONGEST_S)
-        self.why, self._until = why, at + (self._rest_s if rest_s is None else rest_s)
-        return news
-
-    def worked(self) -> bool:
-        """True if it was not well before."""
-        if self.why is None:
-            return False
-        self.why, self._well_since = None, self._now()
-        return True
-
-
-# One predictor behind a guard: it may raise, give nonsense or take its time, and an answer goes out all the same.
-
-USUAL = 200  # rows for which a budget is meant; more may take longer, in proportion
-MOST_SAID = 300  # characters of what was raised
-THE_STORE = (StoreUnavailable, StorageFull)
+    def stats(self) -> dict[str, float]:
+        if len(self.parts) == 1:
+            return dict(self.parts[0].stats())
+        return {f"{part.name}.{name}": value for part in self.parts for name, value in part.stats().items()}
 
 
 @dataclass(frozen=True)
@@ -154,20 +179,23 @@ class GuardTerms:
     crawl: str
     now: Callable[[], float]
     budget_ms: float
-    strict: bool = False  # the budget is its own: an answer waits no longer, and lessons count too
+    strict: bool = False  # the budget is its own: no answer waits longer, and lessons count too
     section: str = ""  # of the notebook
 
 
 class GuardedPredictor:
+    """One predictor. Where it fails, the methods return None and it is passed over for a while."""
+
     def __init__(self, strategy: Strategy, terms: GuardTerms) -> None:
         predictor = strategy.predictor
         self.terms, self.name, self.predictor, self.sampler = terms, terms.name, predictor, strategy.sampler
         self.learner = predictor if isinstance(predictor, Learner) else None
         self.explorer = predictor if isinstance(predictor, Explores) else None
-        self.breaker, self._lessons = Breaker(terms.now), Breaker(terms.now)
-        # what one that learns knows must not change under it, so it is never left behind
-        self._apart = TimeoutThread(predictor.predict) if terms.strict and self.learner is None else None
-        self._now, self._budget_s = terms.now, terms.budget_ms / 1_000
+        self._judging = Breaker(terms, "{why}, and is passed over until it works again", "works again")
+        self._learning = Breaker(terms, "{why} in a lesson", "learns again")
+        # a learner is never left behind in a thread: lessons would change its state while it computes
+        self._thread = TimeoutThread(predictor.predict) if terms.strict and self.learner is None else None
+        self._budget_s = terms.budget_ms / 1_000
 
     @property
     def version(self) -> str:
@@ -177,158 +205,67 @@ class GuardedPredictor:
     def parts(self) -> tuple[GuardedPredictor, ...]:
         return (self,)
 
-    def speakers(self) -> list[GuardedPredictor]:
-        return [self] if self.breaker.why is None else []
+    def working(self) -> list[GuardedPredictor]:
+        return [self] if self._judging.why is None else []
 
-    def troubles(self) -> list[str]:
-        return [] if self.breaker.why is None else [f"{self.name} {self.breaker.why}"]
+    def failures(self) -> list[str]:
+        return [] if self._judging.why is None else [f"{self.name} {self._judging.why}"]
 
-    def unlearned(self) -> list[str]:
+    def lesson_failure(self) -> str | None:
         """Why it has not learned from the last lesson."""
-        return [] if self._lessons.why is None else [f"{self.name} {self._lessons.why} in a lesson"]
+        return None if self._learning.why is None else f"{self.name} {self._learning.why} in a lesson"
 
-    # judging
-
-    def judge(self, batch: Batch) -> Opinion | None:
-        if not self.breaker.lets():
+    def judge(self, batch: Batch, *, waiting: bool = False) -> Opinion | None:
+        if not self._judging.allows():
             return None
-        value = self._numbers(self.predictor.predict if self._apart is None else self._waited, batch)
+        value = self._numbers(self._predict, batch)
         if value is None:
             return None
-        if self.breaker.worked():
-            happened("predictor_recovered", "crawl {crawl}: {predictor} works again", **self._named())
-        return Opinion(value, None if self.explorer is None else self._numbers(self.explorer.exploration_bonus, batch))
-
-    rest = judge
-
-    def draw_bonus(self, batch: Batch, ask: Ask) -> F64 | None:
-        explorer, ask = self.explorer, self._own(ask)
-        return None if explorer is None else self._numbers(lambda rows: explorer.draw_bonus(rows, ask), batch)
+        self._judging.worked()
+        bonus = None if self.explorer is None else self._numbers(self.explorer.exploration_bonus, batch)
+        return Opinion(value, bonus)
 
     def draw(self, ask: Ask, wanted: int) -> Draw | None:
-        return None if self.explorer is None else self._called(0, _drawn, self.explorer, ask, wanted)
+        return None if self.explorer is None else self._call(0, _draw, self.explorer, ask, wanted)
+
+    def draw_bonus(self, batch: Batch, ask: Ask) -> F64 | None:
+        explorer, ask = self.explorer, self._with_own_draw(ask)
+        return None if explorer is None else self._numbers(lambda rows: explorer.draw_bonus(rows, ask), batch)
 
     def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample | None:
-        found: Sample | None = self._called(len(batch), _sampled, self.sampler, batch, self._own(ask), limit)
-        return found
-
-    def _own(self, ask: Ask) -> Ask:
-        """The ask with what this predictor drew for it, and nobody else."""
-        return ask if ask.draw is None else replace(ask, draw=ask.draw.state.get(self.name))
-
-    def _waited(self, batch: Batch) -> Any:
-        return self._apart.within(self._allowed_s(len(batch)), batch) if self._apart is not None else None
-
-    def _numbers(self, call: Callable[[Batch], F64], batch: Batch) -> F64 | None:
-        """A finite number for each row, or None."""
-        found: F64 | None = self._called(len(batch), _column, call, batch)
-        if found is None:
-            return None
-        if found.shape != (len(batch),):
-            self._failed(f"gave an array of shape {found.shape} for {len(batch)} URLs")
-            return None
-        if not isfinite(found.dot(found)):  # one that is not makes the sum such
-            self._failed("gave numbers that are not finite")
-            return None
-        return found
-
-    def _called(self, rows: int, call: Callable[..., Any], *given: Any) -> Any:
-        """What a call gives; None if it raises, or comes too late."""
-        began = self._now()
-        try:
-            found = call(*given)
-        except THE_STORE:
-            raise  # that is not the predictor's fault, and there is no answer without it
-        except Late:
-            self._slow(self._allowed_s(rows), rows)
-            return None
-        except Exception as raised:  # noqa: BLE001 - it may be anybody's code, and an answer has to go out
-            self._failed(f"raised {type(raised).__name__}", str(raised))
-            return None
-        took_s = self._now() - began
-        if took_s > self._budget_s and took_s > self._allowed_s(rows):
-            self._slow(took_s, rows)
-            return None
-        return found
-
-    def _allowed_s(self, rows: int) -> float:
-        return self._budget_s * max(rows / USUAL, 1.0)
-
-    def _slow(self, took_s: float, rows: int) -> None:
-        allowed = self._allowed_s(rows) * 1_000
-        self._failed(f"took {took_s * 1_000:.0f} ms where {allowed:.0f} are allowed")
-
-    def _failed(self, why: str, more: str = "", rest_s: float | None = None) -> None:
-        if self.breaker.failed(why, rest_s):
-            said = "crawl {crawl}: {predictor} {why}, and is passed over until it works again"
-            happened("predictor_failed", said, WARNING, **self._named(), why=why, problem=more[:MOST_SAID] or None)
-
-    def _named(self) -> dict[str, str | float | None]:
-        return {"crawl": self.terms.crawl, "predictor": self.name}
-
-    # learning
+        sample: Sample | None = self._call(len(batch), _sample, self.sampler, batch, self._with_own_draw(ask), limit)
+        return sample
 
     def assigned(self, batch: Batch, ask: Ask) -> None:
         if self.learner is not None:
-            self._taught(len(batch), self.learner.assigned, batch, self._own(ask))
+            self._teach(len(batch), self.learner.assigned, batch, self._with_own_draw(ask))
 
     def learn(self, lesson: Lesson) -> U64 | None:
         if self.learner is None:
             return None
-        rows = len(lesson.fetches) + len(lesson.links)
-        found: U64 | None = self._taught(rows, self._learned, lesson)
-        return found
-
-    def _learned(self, lesson: Lesson) -> U64 | None:
-        found = self.learner.learn(lesson) if self.learner is not None else None
-        return None if found is None else np.asarray(found, np.uint64)
-
-    def _taught(self, rows: int, call: Callable[..., Any], *given: Any) -> Any:
-        """One that raises hears the next lesson all the same; one that takes longer than its own budget rests."""
-        if not self._lessons.lets():
-            return None
-        began = self._now()
-        try:
-            found = call(*given)
-        except THE_STORE:
-            raise
-        except Exception as raised:  # noqa: BLE001 - what was told is kept whoever learns from it
-            self._unlearned(f"raised {type(raised).__name__}", str(raised), rest_s=0.0)
-            return None
-        took_s = self._now() - began
-        if self.terms.strict and took_s > self._allowed_s(rows):
-            self._unlearned(f"took {took_s * 1_000:.0f} ms")
-        elif isinstance(given[0], Lesson) and self._lessons.worked():
-            happened("predictor_recovered", "crawl {crawl}: {predictor} learns again", **self._named())
-        return found
-
-    def _unlearned(self, why: str, more: str = "", rest_s: float | None = None) -> None:
-        if self._lessons.failed(why, rest_s):
-            said = "crawl {crawl}: {predictor} {why} in a lesson"
-            happened("predictor_failed", said, WARNING, **self._named(), why=why, problem=more[:MOST_SAID] or None)
-
-    # remembering and telling
+        changed: U64 | None = self._teach(len(lesson.fetches) + len(lesson.links), _learn, lesson, self.learner)
+        return changed
 
     @property
     def transferable(self) -> tuple[str, ...]:
-        found = self.predictor.transferable if isinstance(self.predictor, Transfers) else ()
-        return tuple(Section.named(self.terms.section, name) for name in found)
+        names = self.predictor.transferable if isinstance(self.predictor, Transfers) else ()
+        return tuple(Section.named(self.terms.section, name) for name in names)
 
     def remember(self, notebook: Notebook) -> None:
-        """One that cannot go on from what it has learned is out until its crawl is opened anew."""
-        mine = Section(notebook, self.terms.section) if self.terms.section else notebook
+        """One that cannot go on from what it has learned is out until its crawl is opened again."""
+        own = Section(notebook, self.terms.section) if self.terms.section else notebook
         try:
             for keeper in {id(one): one for one in (self.predictor, self.sampler)}.values():
                 if isinstance(keeper, Remembers):
-                    keeper.remember(mine)
-        except THE_STORE:
+                    keeper.remember(own)
+        except STORE_ERRORS:
             raise
         except Exception as raised:  # noqa: BLE001 - its crawl goes on without it
-            self._failed(f"raised {type(raised).__name__} when it should remember", str(raised), inf)
-            self._lessons.failed("is out", inf)
+            self._judging.failed(f"raised {type(raised).__name__} when it should remember", str(raised), inf)
+            self._learning.rest("is out", inf)
 
     def explain(self, batch: Batch) -> list[str]:
-        if not isinstance(self.predictor, Explains) or self.breaker.why is not None:
+        if not isinstance(self.predictor, Explains) or self._judging.why is not None:
             return []
         try:
             return [str(words) for words in self.predictor.explain(batch)]
@@ -341,128 +278,171 @@ class GuardedPredictor:
         except Exception:  # noqa: BLE001 - the numbers of the crawl are shown without its own
             return {}
 
+    def _with_own_draw(self, ask: Ask) -> Ask:
+        """The ask with what this predictor drew for it, and nobody else."""
+        return ask if ask.draw is None else replace(ask, draw=ask.draw.state.get(self.name))
 
-# What came is looked at within the call: nonsense raises there.
+    def _predict(self, batch: Batch) -> F64:
+        if self._thread is None:
+            return self.predictor.predict(batch)
+        found: F64 = self._thread.call(batch, self._allowed_s(len(batch)))
+        return found
+
+    def _numbers(self, call: Callable[[Batch], F64], batch: Batch) -> F64 | None:
+        """A finite number for each row, or None."""
+        found: F64 | None = self._call(len(batch), _column, call, batch)
+        if found is None:
+            return None
+        if found.shape != (len(batch),):
+            self._judging.failed(f"gave an array of shape {found.shape} for {len(batch)} URLs")
+            return None
+        if not isfinite(found.dot(found)):  # one that is not finite makes the sum such
+            self._judging.failed("gave numbers that are not finite")
+            return None
+        return found
+
+    def _call(self, rows: int, call: Callable[..., Any], *arguments: Any) -> Any:
+        """What a call returns; None if it raises, or takes too long."""
+        began = self.terms.now()
+        try:
+            found = call(*arguments)
+        except STORE_ERRORS:
+            raise
+        except TookTooLong:
+            self._too_slow(self._allowed_s(rows), rows)
+            return None
+        except Exception as raised:  # noqa: BLE001 - it may be anybody's code, and an answer has to go out
+            self._judging.failed(f"raised {type(raised).__name__}", str(raised))
+            return None
+        took_s = self.terms.now() - began
+        if took_s > self._allowed_s(rows):
+            self._too_slow(took_s, rows)
+            return None
+        return found
+
+    def _teach(self, rows: int, call: Callable[..., Any], *arguments: Any) -> Any:
+        """One that raises gets the next lesson all the same; one that exceeds a budget of its own misses some."""
+        if not self._learning.allows():
+            return None
+        began = self.terms.now()
+        try:
+            found = call(*arguments)
+        except STORE_ERRORS:
+            raise
+        except Exception as raised:  # noqa: BLE001 - a report is kept whoever learns from it
+            self._learning.failed(f"raised {type(raised).__name__}", str(raised), rest_s=0.0)
+            return None
+        took_s = self.terms.now() - began
+        if self.terms.strict and took_s > self._allowed_s(rows):
+            self._learning.failed(f"took {took_s * 1_000:.0f} ms")
+        elif isinstance(arguments[0], Lesson):
+            self._learning.worked()
+        return found
+
+    def _allowed_s(self, rows: int) -> float:
+        return self._budget_s * max(rows / BUDGET_ROWS, 1.0)
+
+    def _too_slow(self, took_s: float, rows: int) -> None:
+        allowed_ms = self._allowed_s(rows) * 1_000
+        self._judging.failed(f"took {took_s * 1_000:.0f} ms where {allowed_ms:.0f} are allowed")
+
+
+# Results are converted within the guarded call, so that nonsense raises there.
 
 
 def _column(call: Callable[[Batch], Any], batch: Batch) -> F64:
     return np.asarray(call(batch), np.float64, order="C")
 
 
-def _drawn(explorer: Explores, ask: Ask, wanted: int) -> Draw:
+def _draw(explorer: Explores, ask: Ask, wanted: int) -> Draw:
     ids, hosts, state = explorer.draw(ask, wanted)
     return Draw(np.asarray(ids, np.uint64), frozenset(hosts), state)
 
 
-def _sampled(sampler: Sampler, batch: Batch, ask: Ask, limit: int) -> Sample:
+def _sample(sampler: Sampler, batch: Batch, ask: Ask, limit: int) -> Sample:
     sample = sampler.sample(batch, ask, limit)
     np.broadcast_to(sample.arm, batch.id.take(sample.rows).shape)
     return sample
 
 
-# All predictors of a crawl in the coats that the corridor knows. It has an answer whatever becomes of them.
-
-HEURISTIC = Relational()  # of the batch's own columns alone: there is nothing in it that could fail
-BY_HEURISTIC, BY_ANOTHER, UNLEARNED = "heuristic_fallback", "predictor_fallback", "learning_failed"
-MOST_RELEARNED = 2_000  # URLs that are ranked anew after a lesson
+def _learn(lesson: Lesson, learner: Learner) -> U64 | None:
+    changed = learner.learn(lesson)
+    return None if changed is None else np.asarray(changed, np.uint64)
 
 
-class GuardedStrategy:
-    """A `Predictor`, `Learner`, `Explores`, `Explains` and `Sampler`, as far as its parts are."""
+class Breaker:
+    """A circuit breaker: what failed is left alone for a second at first, twice as long each time it fails again.
 
-    def __init__(self, member: Member, usual: Sampler) -> None:
-        self._member, self._usual = member, usual
-        self.parts: Sequence[GuardedPredictor] = member.parts
-        self.learns = any(part.learner is not None for part in self.parts)
-        self.explores = any(part.explorer is not None for part in self.parts)
-        self._choosy = any(part.sampler != usual for part in self.parts)
+    A minute is the longest; after working for longer than that it begins with a second again. The log hears of the
+    first failure, and of the recovery.
+    """
 
-    @property
-    def version(self) -> str:
-        """Of those that decide now."""
-        return self._member.version if self._member.speakers() else HEURISTIC.version
+    def __init__(self, terms: GuardTerms, failed: str, recovered: str) -> None:
+        self.why: str | None = None  # what went wrong last; None: all is well
+        self._terms, self._failed, self._recovered = terms, failed, recovered
+        self._until = self._well_since = 0.0
+        self._rest_s = SHORTEST_S / 2
 
-    def degraded(self) -> tuple[str, str] | None:
-        """Which part stands in, in a word; and why, in words."""
-        troubles = self._member.troubles()
-        words = [BY_ANOTHER if self._member.speakers() else BY_HEURISTIC] if troubles else []
-        lost = [why for part in self.parts for why in part.unlearned()]
-        if not troubles and not lost:
-            return None
-        return "+".join([*words, *([UNLEARNED] if lost else [])]), "; ".join([*troubles, *lost])
+    def allows(self) -> bool:
+        """Whether it may be tried now."""
+        return self.why is None or self._terms.now() >= self._until
 
-    # judging
+    def failed(self, why: str, problem: str = "", rest_s: float | None = None) -> None:
+        """`rest_s` is how long it is left alone, where that is known."""
+        if self.rest(why, rest_s):
+            sentence, named = f"crawl {{crawl}}: {{predictor}} {self._failed}", self._named()
+            happened("predictor_failed", sentence, WARNING, **named, why=why, problem=problem[:MOST_CHARACTERS] or None)
 
-    def judge(self, batch: Batch) -> Opinion:
-        """For an answer."""
-        return (self._member.judge(batch) if len(batch) else None) or Opinion(HEURISTIC.predict(batch))
+    def rest(self, why: str, rest_s: float | None) -> bool:
+        """The same without a word; returns whether all was well before."""
+        was_well, at = self.why is None, self._terms.now()
+        if was_well and at - self._well_since > LONGEST_S:
+            self._rest_s = SHORTEST_S / 2
+        self._rest_s = min(2 * self._rest_s, LONGEST_S)
+        self.why, self._until = why, at + (self._rest_s if rest_s is None else rest_s)
+        return was_well
 
-    def rest(self, batch: Batch) -> Opinion:
-        """For rows that wait."""
-        return (self._member.rest(batch) if len(batch) else None) or Opinion(HEURISTIC.predict(batch))
+    def worked(self) -> None:
+        if self.why is not None:
+            self.why, self._well_since = None, self._terms.now()
+            happened("predictor_recovered", f"crawl {{crawl}}: {{predictor}} {self._recovered}", **self._named())
 
-    def predict(self, batch: Batch) -> F64:
-        return self.judge(batch).value
+    def _named(self) -> dict[str, str | float | None]:
+        return {"crawl": self._terms.crawl, "predictor": self._terms.name}
 
-    def exploration_bonus(self, batch: Batch) -> F64:
-        hope = self.judge(batch).exploration
-        return np.zeros(len(batch)) if hope is None else hope
 
-    def draw(self, ask: Ask, wanted: int) -> Draw:
-        """All that they draw together; `state` holds what each of them drew."""
-        own = {part.name: draw for part in self._member.speakers() if (draw := part.draw(ask, wanted)) is not None}
-        ids = np.concatenate([np.zeros(0, np.uint64), *(draw.ids for draw in own.values())])
-        return Draw(ids, frozenset().union(*(draw.hosts for draw in own.values())), own)
+class TookTooLong(Exception):
+    """The call is still running."""
 
-    def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
-        found = [bonus for part in self._member.speakers() if (bonus := part.draw_bonus(batch, ask)) is not None]
-        return np.max(found, axis=0) if found else np.zeros(len(batch))
 
-    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
-        """By the first one that works."""
-        for part in self._member.speakers()[:1] if self._choosy else ():
-            sample = part.sample(batch, ask, limit)
-            if sample is not None:
-                return sample
-        return self._usual.sample(batch, ask, limit)
+class TimeoutThread:
+    """A call that is left behind in a thread of its own if it takes too long. Meanwhile there is no other call.
 
-    # learning
+    Python cannot stop it. A model that computes outside of Python, sleeps or waits leaves the interpreter to others;
+    one that loops in Python takes turns with them until it ends.
+    """
 
-    def assigned(self, batch: Batch, ask: Ask) -> None:
-        for part in self.parts:
-            part.assigned(batch, ask)
+    def __init__(self, call: Callable[[Any], Any]) -> None:
+        self._call = call
+        self._thread: Thread | None = None
 
-    def learn(self, lesson: Lesson) -> U64 | None:
-        """All learn; what a tell may rank anew is shared among those that want something ranked."""
-        found = [ids for part in self.parts if (ids := part.learn(lesson)) is not None]
-        if len(found) < 2:
-            return found[0] if found else None
-        return np.concatenate([ids[: MOST_RELEARNED // len(found)] for ids in found])
+    def call(self, argument: Any, timeout_s: float) -> Any:
+        """What the call returns or raises; `TookTooLong` if it takes longer."""
+        if self._thread is not None and self._thread.is_alive():
+            raise TookTooLong
+        box: list[tuple[Any, Exception | None]] = []
+        self._thread = Thread(target=self._run, args=(argument, box), daemon=True, name="predictor")
+        self._thread.start()
+        self._thread.join(timeout_s)
+        if not box:
+            raise TookTooLong
+        found, raised = box[0]
+        if raised is not None:
+            raise raised
+        return found
 
-    # remembering and telling
-
-    @property
-    def transferable(self) -> tuple[str, ...]:
-        return tuple(name for part in self.parts for name in part.transferable)
-
-    def remember(self, notebook: Notebook) -> None:
-        for part in self.parts:
-            part.remember(notebook)
-
-    def explain(self, batch: Batch) -> list[str]:
-        """What each of them says; one alone need not say its name."""
-        degraded = self.degraded()
-        said = [] if degraded is None else [f"{degraded[0]}: {degraded[1]}"]
-        if len(self.parts) == 1:
-            return said + self.parts[0].explain(batch)
-        for part in self._member.speakers():
-            found = part.judge(batch)
-            if found is not None:
-                said.append(f"{part.name} says {found.value[0]:.2f}")
-                said += [f"{part.name}: {words}" for words in part.explain(batch)]
-        return said
-
-    def stats(self) -> dict[str, float]:
-        if len(self.parts) == 1:
-            return dict(self.parts[0].stats())
-        return {f"{part.name}.{name}": value for part in self.parts for name, value in part.stats().items()}
+    def _run(self, argument: Any, box: list[tuple[Any, Exception | None]]) -> None:
+        try:
+            box.append((self._call(argument), None))
+        except Exception as raised:  # noqa: BLE001 - it is raised again where the result is awaited
+            box.append((None, raised))

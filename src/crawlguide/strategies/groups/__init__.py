@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta
 
 from crawlguide.core.definition import CLASSIC, Count, Fixed, Share
-from crawlguide.strategies.arms.arm_table import Kind
-from crawlguide.strategies.arms.naming import Scan, by_group, by_host, by_place
-from crawlguide.strategies.groups.faithful import Feedstock, Settings
-from crawlguide.strategies.groups.learner import Chances, Groups, merged_by_page
+from crawlguide.strategies.arms.arm_table import ArmSettings
+from crawlguide.strategies.arms.link_features import Scan
+from crawlguide.strategies.arms.naming import by_group, by_host, by_place
+from crawlguide.strategies.groups.faithful import Feedstock
+from crawlguide.strategies.groups.learner import Groups
+from crawlguide.strategies.groups.link_groups import merged_by_page
 from crawlguide.strategies.shared.composition import Composition, Top
 
 if TYPE_CHECKING:
@@ -39,9 +41,8 @@ class Options(Fixed, frozen=True):
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
     scan = Scan(goal)
     if options.faithful:
-        settings = Settings(**{name: getattr(options, name) for name in Settings._fields})
-        return Composition(Top(), Feedstock(settings, scan, seed), CLASSIC)
+        return Composition(Top(), Feedstock(options, scan, seed), CLASSIC)
     merging = partial(merged_by_page, most=options.max_action_groups)
-    kind = Kind("gr-", NAMINGS[options.group_by], scan, seed, memory=1.0 - options.learning_rate, merging=merging)
-    chances = Chances(options.epsilon, options.epsilon_decay, options.min_epsilon, options.optimism)
-    return Composition(Top(), Groups(kind, chances, options.max_pages), CLASSIC)
+    decay = 1.0 - options.learning_rate
+    settings = ArmSettings("gr-", NAMINGS[options.group_by], scan, seed, decay=decay, merging=merging)
+    return Composition(Top(), Groups(settings, options), CLASSIC)

@@ -17,7 +17,7 @@ from crawlguide.core.lossy_table import LossyTable
 from crawlguide.strategies.layered.columns import odds, rate
 from crawlguide.strategies.layered.evidence import CRAWLS, LINKS, PLACES
 from crawlguide.strategies.layered.hubs import nudge
-from crawlguide.strategies.shared.record_table import RecordTable
+from crawlguide.strategies.shared.learning import RecordTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""What several strategies use: reproducible draws, record tables, the plain sampler."""
+"""What several strategies use: reproducible draws, records of URLs, outcomes of fetches, the plain sampler."""

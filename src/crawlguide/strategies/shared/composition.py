@@ -1,4 +1,4 @@
-"""Take the first rows as they come: gather has put the best first."""
+"""A strategy is a sampler, a predictor and weights; most use the plain sampler `Top`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Top:
-    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
-        count = min(len(batch), limit)
-        return Sample(np.arange(count), batch.arm[:count], np.ones(count))
-
-
-# x
-
-
-@dataclass(frozen=True)
 class Composition:
-    """Which rows, which value, and how much each term weighs unless the crawl says otherwise."""
+    """Which rows are looked at, what each is worth, and how much each score term weighs unless the crawl says so."""
 
     sampler: Sampler
     predictor: Predictor
     weights: Weights
+
+
+@dataclass(frozen=True)
+class Top:
+    """The first rows as they come: gather has put the best first."""
+
+    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
+        count = min(len(batch), limit)
+        return Sample(np.arange(count), batch.arm[:count], np.ones(count))

@@ -1,86 +1,57 @@
-"""Orders that look only at when a URL was discovered: first, last, or in no order at all.
+"""Random numbers that can be drawn again: each follows from the crawl's seed and a number, in every process.
 
-All values lie in 0…1, so that a priority set by hand (0…1) means the same under every strategy.
+All of them come from one generator, splitmix64. There are two ways to ask it:
+the n-th draw of a crawl (`uniform`, `normal`, `gamma`, `beta`; kernels count the draws in the crawl's own record), and
+a draw for each of many URLs or arms by their ids (`uniform_by_id`, …), which does not depend on the order of the ids.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numba
 import numpy as np
 
-from crawlguide.core.kernels import part
+from crawlguide.core.kernels import f64s, kernel, nothing, part, records, u64s
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64, U64
 
-TIE = 1e-6  # how much such a number counts where it only says which of equals goes first
+TIE = 1e-6  # the weight of a random number that only decides between equals
+STEP = np.uint64(0x9E3779B97F4A7C15)
+SMALLEST = 1e-12  # whose logarithm is still a number
+ONE: U64 = np.zeros(1, np.uint64)
+one_u64 = numba.uint64
+COUNTER = np.dtype([("draws", np.int64)])
+COUNTERS = records(COUNTER)
 
 
-def drawn_once(ids: U64, seed: int) -> F64:
-    """A number in 0…1 for each URL: the same for the same seed."""
-    return mixed(ids ^ np.uint64(seed)) / 2.0**64
-
-
-def mixed(bits: U64) -> U64:
-    """splitmix64: every input bit changes about half of the output bits."""
-    with np.errstate(over="ignore"):
-        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+@part
+def mixed(bits):  # type: ignore[no-untyped-def]
+    """The last step of splitmix64: every input bit changes about half of the output bits."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
 
 
-# Chance that can be had again: the n-th number of a seed is the same in every process.
+@part
+def to_unit(bits):  # type: ignore[no-untyped-def]
+    """From 0 up to, and never, 1."""
+    return np.float64(bits >> np.uint64(11)) / 9007199254740992.0
 
-STEP = np.uint64(0x9E3779B97F4A7C15)
+
+# The n-th draw of a crawl
 
 
 @part
 def uniform(seed, draw):  # type: ignore[no-untyped-def]
-    """splitmix64: from 0 up to, and never, 1."""
-    bits = np.uint64(seed) + np.uint64(draw + 1) * STEP
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    bits ^= bits >> np.uint64(31)
-    return np.float64(bits >> np.uint64(11)) / 9007199254740992.0
-
-
-# Chance that can be had again: the n-th draw of a seed is the same in every process, so only n has to be kept.
-
-ONE: U64 = np.zeros(1, np.uint64)
-
-
-def drawn(seed: int, draw: int, salt: U64 = ONE) -> F64:
-    """A number from 0 up to, and never, 1 for each salt."""
-    return (_bits(seed, draw, salt) >> np.uint64(11)) / 2.0**53
-
-
-def normal_column(seed: int, draw: int, salt: U64 = ONE) -> F64:
-    """A number from the normal distribution for each salt (Box and Muller)."""
-    bits = _bits(seed, draw, salt)
-    first, second = (bits >> np.uint64(32)) / 2.0**32, (bits & np.uint64(0xFFFFFFFF)) / 2.0**32
-    return np.sqrt(-2.0 * np.log1p(-first)) * np.cos(2.0 * np.pi * second)
-
-
-def gamma_column(shape: F64, seed: int, draw: int, salt: U64) -> F64:
-    """A number from a gamma distribution for each shape and salt (Wilson and Hilferty's approximation)."""
-    spread = normal_column(seed, draw, salt) / (3.0 * np.sqrt(shape))
-    value: F64 = shape * np.maximum(1.0 - 1.0 / (9.0 * shape) + spread, 0.0) ** 3
-    return value
-
-
-def _bits(seed: int, draw: int, salt: U64) -> U64:
-    stem = mixed(np.array([seed, draw + 1], np.uint64))
-    return mixed(salt ^ mixed(stem[:1] ^ mixed(stem[1:] + np.uint64(1))))
-
-
-# Draws of several kinds from one row of numbers, of which a crawl remembers how far it has come.
-
-SMALLEST = 1e-12  # whose logarithm is still a number
+    """From 0 up to, and never, 1."""
+    return to_unit(mixed(np.uint64(seed) + np.uint64(draw + 1) * STEP))
 
 
 @part
 def normal(seed, crawl):  # type: ignore[no-untyped-def]
+    """Box and Muller."""
     first, second = uniform(seed, crawl.draws), uniform(seed, crawl.draws + 1)
     crawl.draws += 2
     return np.sqrt(-2.0 * np.log(max(first, SMALLEST))) * np.cos(2.0 * np.pi * second)
@@ -111,3 +82,64 @@ def gamma(seed, crawl, shape):  # type: ignore[no-untyped-def]
 def beta(seed, crawl, good, bad):  # type: ignore[no-untyped-def]
     first, second = gamma(seed, crawl, good), gamma(seed, crawl, bad)
     return first / (first + second) if first + second > 0.0 else 0.0
+
+
+# A draw for each id
+
+
+def fixed_by_id(ids: U64, seed: int) -> F64:
+    """A number in 0…1 for each URL, always the same for the same seed."""
+    return mixed_with(ids, seed) / 2.0**64
+
+
+def uniform_by_id(seed: int, draw: int, ids: U64 = ONE) -> F64:
+    """A number from 0 up to, and never, 1 for each id; another one with every `draw`."""
+    return (bits_by_id(seed, draw, ids) >> np.uint64(11)) / 2.0**53
+
+
+def gamma_by_id(shape: F64, seed: int, draw: int, ids: U64) -> F64:
+    """A number from a gamma distribution for each shape and id."""
+    found = np.empty(len(ids))
+    gammas(np.ascontiguousarray(shape), bits_by_id(seed, draw, ids), np.zeros(1, COUNTER), found)
+    return found
+
+
+def mixed_with(ids: U64, salt: int) -> U64:
+    """Other ids for the same things: each bit depends on every bit of the id and of the salt."""
+    found = np.empty(len(ids), np.uint64)
+    mix(np.ascontiguousarray(ids), np.uint64(salt), found)
+    return found
+
+
+def bits_by_id(seed: int, draw: int, ids: U64) -> U64:
+    """64 random bits for each id."""
+    found = np.empty(len(ids), np.uint64)
+    mix_draw(np.ascontiguousarray(ids), np.uint64(seed), np.uint64(draw), found)
+    return found
+
+
+@kernel(nothing(f64s, u64s, COUNTERS, f64s))
+def gammas(shape, seeds, counter, found):  # type: ignore[no-untyped-def]
+    """Each draws from a sequence of its own."""
+    for row in range(len(shape)):
+        counter[0].draws = 0
+        found[row] = gamma(seeds[row], counter[0], shape[row])
+
+
+@kernel(nothing(u64s, one_u64, u64s))
+def mix(ids, salt, found):  # type: ignore[no-untyped-def]
+    for row in range(len(ids)):
+        found[row] = mixed(ids[row] ^ salt)
+
+
+@part
+def stem(seed, draw):  # type: ignore[no-untyped-def]
+    """What all ids of one draw have in common."""
+    return mixed(mixed(seed) ^ mixed(mixed(draw + np.uint64(1)) + np.uint64(1)))
+
+
+@kernel(nothing(u64s, one_u64, one_u64, u64s))
+def mix_draw(ids, seed, draw, found):  # type: ignore[no-untyped-def]
+    common = stem(seed, draw)
+    for row in range(len(ids)):
+        found[row] = mixed(ids[row] ^ common)

@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING
 from crawlguide.core.definition import CLASSIC
 from crawlguide.strategies.shared.composition import Composition
 from crawlguide.strategies.tres.learner import Tres
-from crawlguide.strategies.tres.leaves import Leaves
 from crawlguide.strategies.tres.network import weights_of
-from crawlguide.strategies.tres.options import Settings
+from crawlguide.strategies.tres.options import Options as Options
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
     from crawlguide.core.protocols import Strategy
 
 
-class Options(Settings, frozen=True):
-    kind: str = "tres"
-
-
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
     model = weights_of(Path(options.model)) if options.model else None
-    learner = Tres(options, seed, goal, model)
-    return Composition(Leaves(learner, options.cut, options.per_leaf == "one"), learner, CLASSIC)
+    tres = Tres(options, seed, goal, model)
+    return Composition(tres, tres, CLASSIC)

@@ -1,26 +1,26 @@
 """forager's eleven features of a link, by name and order, each brought to about 0…1.
 
-They are those of the moment in which a link is found. Of URLs that came another way (an import, a full room) the
-features are those that the columns of a batch tell; what nobody knows of them is 0.
+They are computed when a link is found (`of_links`). For URLs that came another way (an import, or forgotten by a full
+queue) they are computed from the columns of a batch (`of_batch`), and those that a batch does not have are 0.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crawlguide.features.embedding import Embedding, words_of
-from crawlguide.strategies.tres.options import Settings, param
-from crawlguide.strategies.tres.records import X
+from crawlguide.strategies.tres.records import DONE, FREE, X
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawlguide.core.definition import Goal
-    from crawlguide.core.notebook import Records
-    from crawlguide.core.tables import F32, F64, I64, Mask, Rows
-    from crawlguide.core.types import Batch, Hosts
+    from crawlguide.core.tables import F32, F64, I64, Rows
+    from crawlguide.core.types import Batch, Lesson
+    from crawlguide.strategies.tres.tables import Tables
 
 (
     DEPTH,
@@ -65,11 +65,11 @@ def has_query(urls: Sequence[str]) -> F64:
 
 
 def domain_weight(hosts: Sequence[str], weights: Mapping[str, float]) -> F64:
-    """w / (1 + w): one half where nobody said anything. The longest name that a host ends in counts."""
+    """w / (1 + w), where w is 1 unless it was set. The longest name that a host ends in counts."""
     if not weights:
         return np.full(len(hosts), 0.5)
-    said = {host: _weight(host.partition(":")[0], weights) for host in set(hosts)}
-    weight = np.array([said[host] for host in hosts])
+    by_host = {host: _weight(host.partition(":")[0], weights) for host in set(hosts)}
+    weight = np.array([by_host[host] for host in hosts])
     return weight / (1.0 + weight)
 
 
@@ -79,118 +79,81 @@ def _weight(host: str, weights: Mapping[str, float]) -> float:
     return next((weights[name] for name in names if name in weights), 1.0)
 
 
-def round_discovered(turn: float) -> float:
+def round_discovered(number: float) -> float:
     """Rounds have no end: r / (r + 100)."""
-    return turn / (turn + 100.0)
+    return number / (number + 100.0)
 
 
-class Likeness:
-    """forager's similarity: max(0, cos(reference, words) − ½ · cos(anti-reference, words)) of the words of a link."""
+def sibling_scores(tables: Tables, lesson: Lesson) -> F64:
+    """For each page of a lesson the mean reward of those of its links that were fetched before."""
+    pages, parent, rows = len(lesson.fetches), lesson.links.parent, tables.find(lesson.links.id)
+    done = np.flatnonzero((tables.column("state", rows, FREE) == DONE) & (parent >= 0))
+    count = np.bincount(parent[done], minlength=pages)[:pages]
+    total = np.bincount(parent[done], tables.links.rows["reward"][rows[done]], minlength=pages)[:pages]
+    mean: F64 = total / np.maximum(count, 1)
+    return mean
+
+
+class AnchorSimilarity:
+    """forager's similarity of a link's words: max(0, cos(reference, words) − ½ · cos(anti-reference, words))."""
 
     def __init__(self, goal: Goal) -> None:
         about = goal.reference or goal.topic or " ".join(goal.keywords)
         self._embedding = Embedding.load()
-        for_it, against = self._embedding.embed([about, goal.anti_reference])
-        self._goal = for_it - ANTI_WEIGHT * against if about else None
+        reference, anti_reference = self._embedding.embed([about, goal.anti_reference])
+        self._goal = reference - ANTI_WEIGHT * anti_reference if about else None
 
     def of(self, anchors: Sequence[str], urls: Sequence[str]) -> F64:
-        """Each distinct text is looked at once. A link without words is as good as its address."""
+        """Each distinct text is embedded once. For a link without anchor text the words of its URL count."""
         if self._goal is None or not anchors:
             return np.zeros(len(anchors))
         texts = [anchor or words_of(url) for anchor, url in zip(anchors, urls, strict=True)]
         distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        alike = np.maximum(self._embedding.embed(list(distinct)) @ self._goal, 0.0)
-        found: F64 = alike[[distinct[text] for text in texts]].astype(np.float64)
-        return found
+        similarity = np.maximum(self._embedding.embed(list(distinct)) @ self._goal, 0.0)
+        of_links: F64 = similarity[[distinct[text] for text in texts]].astype(np.float64)
+        return of_links
 
 
-def of_batch(batch: Batch, rows: Rows, weights: Mapping[str, float]) -> F32:
-    """What the columns of a batch tell of some of its rows."""
-    some, hosts = batch.take(rows), batch.hosts
-    host: I64 = some.host
-    urls = some.url.tolist()
-    x = np.zeros((len(rows), X), np.float32)
-    x[:, DEPTH] = depth(some.depth)
-    x[:, DOMAIN_RELEVANCE] = domain_relevance(hosts.relevance_sum, hosts.judged)[host]
-    x[:, DOMAIN_COUNT] = domain_count(hosts.pages + hosts.failures)[host]
-    x[:, DOMAIN_FAILURE_RATE] = domain_failure_rate(hosts.failures, hosts.pages + hosts.failures)[host]
-    x[:, PARENT_SCORE] = some.parent_sum / np.maximum(some.parents, 1.0)
-    x[:, PATH_DEPTH] = path_depth(urls)
-    x[:, HAS_QUERY] = has_query(urls)
-    x[:, DOMAIN_WEIGHT] = domain_weight(hosts.name.tolist(), weights)[host]
-    return x
+@dataclass(frozen=True)
+class Describer:
+    """Computes the features of links; `weights` are the domain weights of the crawl."""
 
+    similarity: AnchorSimilarity
+    weights: Mapping[str, float]
 
-# forager's profiles of domains: not too many pages of one, none of those that fail, slow ones last.
-#
-# A limit that is learned (`auto`, `range`) gives way where it would leave an answer short, and stays there; a domain
-# that
-# pays more than the crawl does on average may go on beyond `domain_max_pages`.
+    def of_links(self, tables: Tables, lesson: Lesson, rows: I64, links_from_seed: F64, round_number: int) -> F32:
+        """Of some links of a lesson, as things stand when they are found."""
+        links, parent = lesson.links, lesson.links.parent[rows]
+        urls, hosts = links.url[rows].tolist(), links.host[rows].tolist()
+        domain = tables.domain_rows(hosts)  # may add records, so it comes first
+        domains = tables.domains.rows[domain]
+        reward = np.nan_to_num(lesson.worth)
+        x = np.zeros((len(rows), X), np.float32)
+        x[:, DEPTH] = depth(links_from_seed)
+        x[:, DOMAIN_RELEVANCE] = domain_relevance(domains["score"], domains["fetched"])
+        x[:, DOMAIN_COUNT] = domain_count(domains["fetched"])
+        x[:, DOMAIN_FAILURE_RATE] = domain_failure_rate(domains["failed"], domains["fetched"])
+        x[:, PARENT_SCORE] = np.append(reward, 0.0)[parent]  # seeds (-1) have no parent
+        x[:, ANCHOR_SIMILARITY] = self.similarity.of(links.anchor[rows].tolist(), urls)
+        x[:, SIBLING_SCORE] = np.append(sibling_scores(tables, lesson), 0.0)[parent]
+        x[:, PATH_DEPTH] = path_depth(urls)
+        x[:, HAS_QUERY] = has_query(urls)
+        x[:, DOMAIN_WEIGHT] = domain_weight(hosts, self.weights)
+        x[:, ROUND_DISCOVERED] = round_discovered(round_number)
+        return x
 
-PAGES, SLOW, UNRELIABLE = 0, 1, 2
-TRIES = 10  # fetches before a failure rate says anything
-GIVES_WAY = 20  # times at most, in one answer
-
-
-class Profiles:
-    """`crawl` is the record in which limits stand as they are now."""
-
-    def __init__(self, settings: Settings, crawl: Records) -> None:
-        self._settings, self._crawl = settings, crawl
-        self._params = tuple(
-            param(given)
-            for given in (settings.domain_max_pages, settings.slow_domain_ms, settings.unreliable_threshold)
-        )
-        limits = crawl["limits"][0]
-        for place, one in enumerate(self._params):  # 0: never set
-            limits[place] = one.bound(float(limits[place]) or one.value)
-
-    def limit(self, which: int) -> float:
-        return float(self._crawl["limits"][0][which])
-
-    def keep(self, batch: Batch, wanted: int) -> Mask:
-        """Rows that may go out. What was learned gives way while they are fewer than wanted."""
-        for _ in range(GIVES_WAY):
-            refused = self._refused(batch)
-            keep: Mask = ~np.any(refused, axis=0)
-            short = np.count_nonzero(keep) < min(wanted, len(batch))
-            in_the_way = [which for which, mine in enumerate(refused) if mine.any()]
-            if not short or not sum(self._give_way(which) for which in in_the_way):
-                break
-        return keep
-
-    def slow(self, hosts: Hosts) -> Mask:
-        """Hosts whose median answer takes too long; unknown ones are not slow."""
-        mine: Mask = hosts.median_ms > self.limit(SLOW)
-        return mine & (self._settings.slow_domains != "off")
-
-    def _refused(self, batch: Batch) -> tuple[Mask, Mask, Mask]:
-        hosts, row = batch.hosts, batch.host
-        slow = self.slow(hosts) & (self._settings.slow_domains == "filter")
-        return self._full(hosts)[row], slow[row], self._unreliable(hosts)[row]
-
-    def _full(self, hosts: Hosts) -> Mask:
-        mode = self._params[PAGES]
-        most = np.full(len(hosts.name), self.limit(PAGES))
-        if mode.mode != "fixed":
-            pays = hosts.relevance_sum > self._mean() * np.maximum(hosts.judged, 1.0)
-            most[pays] = mode.bound(np.inf)
-        full: Mask = hosts.domain_pages >= most
-        return full
-
-    def _unreliable(self, hosts: Hosts) -> Mask:
-        """Missing pages do not count: they say nothing about the host."""
-        tries: F64 = hosts.pages + hosts.failures
-        failing: Mask = hosts.errors > self.limit(UNRELIABLE) * tries
-        return failing & (tries >= TRIES)
-
-    def _mean(self) -> float:
-        crawl = self._crawl[0]
-        return float(crawl["reward"]) / max(float(crawl["transitions"]), 1.0)
-
-    def _give_way(self, which: int) -> bool:
-        """Twice as much, and of a failure rate half of the way to 1; whether anything changed."""
-        limits, one = self._crawl["limits"][0], self._params[which]
-        before = float(limits[which])
-        limits[which] = one.bound((1.0 + before) / 2.0 if which == UNRELIABLE else 2.0 * before)
-        return bool(limits[which] > before)
+    def of_batch(self, batch: Batch, rows: Rows) -> F32:
+        """Of some rows of a batch, as far as its columns go."""
+        some, hosts = batch.take(rows), batch.hosts
+        host: I64 = some.host
+        urls = some.url.tolist()
+        x = np.zeros((len(rows), X), np.float32)
+        x[:, DEPTH] = depth(some.depth)
+        x[:, DOMAIN_RELEVANCE] = domain_relevance(hosts.relevance_sum, hosts.judged)[host]
+        x[:, DOMAIN_COUNT] = domain_count(hosts.pages + hosts.failures)[host]
+        x[:, DOMAIN_FAILURE_RATE] = domain_failure_rate(hosts.failures, hosts.pages + hosts.failures)[host]
+        x[:, PARENT_SCORE] = some.parent_sum / np.maximum(some.parents, 1.0)
+        x[:, PATH_DEPTH] = path_depth(urls)
+        x[:, HAS_QUERY] = has_query(urls)
+        x[:, DOMAIN_WEIGHT] = domain_weight(hosts.name.tolist(), self.weights)[host]
+        return x

@@ -1,4 +1,4 @@
-"""Links that were found get their features and go to their leaves."""
+"""Select and Tune: draws URLs from the leaves of the tree, values them by the network, and learns from fetches."""
 
 from __future__ import annotations
 
@@ -8,88 +8,37 @@ import numpy as np
 
 from crawlguide.core.columns import among
 from crawlguide.core.notebook import Notebook
-from crawlguide.core.types import Draw
-from crawlguide.strategies.shared.outcomes import outcomes
-from crawlguide.strategies.tres import features, network
-from crawlguide.strategies.tres import leaves as rooms
-from crawlguide.strategies.tres import leaves as tree
-from crawlguide.strategies.tres.features import PAGES, SLOW, UNRELIABLE, Profiles
-from crawlguide.strategies.tres.memory import TresMemory
-from crawlguide.strategies.tres.options import Settings, param
+from crawlguide.core.types import Draw, Sample
+from crawlguide.strategies.shared.learning import outcomes
+from crawlguide.strategies.tres import network, tree
+from crawlguide.strategies.tres.domain_limits import PAGES, SLOW, UNRELIABLE, DomainLimits
+from crawlguide.strategies.tres.features import ANCHOR_SIMILARITY, AnchorSimilarity, Describer
+from crawlguide.strategies.tres.options import Options, param
 from crawlguide.strategies.tres.records import (
+    ASSIGNED,
     DONE,
     FREE,
-    GIVEN,
     MOST_LEAVES,
     MOST_LINKS,
+    MOST_MISSES,
     ONLINE,
-    PATIENCE,
-    ROOM,
-    SEEN,
+    QUEUE,
+    READMITTED,
+    SAMPLES,
     WAITING,
-    WELCOMED,
-    X,
 )
-from crawlguide.strategies.tres.replay import Tuning
+from crawlguide.strategies.tres.replay import ReplayBuffer
+from crawlguide.strategies.tres.tables import Tables
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
     from crawlguide.core.tables import F32, F64, I64, U64, Mask, Rows
     from crawlguide.core.types import Ask, Batch, Lesson
-    from crawlguide.strategies.shared.outcomes import Outcomes
+    from crawlguide.strategies.shared.learning import Outcomes
 
-
-def found(memory: TresMemory, learner: Tres, lesson: Lesson, reward: F64, pages: I64) -> None:
-    """Those nobody knew before and nobody refused. `pages` are the records of the lesson's fetches, -1: unknown."""
-    links = lesson.links
-    rows = np.flatnonzero(lesson.fresh & (links.reason == None))  # noqa: E711 - for each row
-    if not len(rows) or memory.live + len(rows) > MOST_LINKS:
-        return
-    fetched = np.append(pages, -1)[links.parent[rows]]  # seeds stand on no page
-    depth = memory.told("depth", fetched, -1.0) + 1.0
-    x = described(memory, learner, lesson, rows)
-    x[:, features.DEPTH] = features.depth(depth)
-    x[:, features.PARENT_SCORE] = np.append(reward, 0.0)[links.parent[rows]]
-    x[:, features.SIBLING_SCORE] = np.append(siblings(memory, lesson, len(pages)), 0.0)[links.parent[rows]]
-    claimed = memory.claim(links.id[rows])
-    new = memory.links.rows["state"][claimed] != WAITING
-    memory.links.rows["x"][claimed[new]] = x[new]
-    memory.links.rows["depth"][claimed[new]] = depth[new]
-    memory.enter(claimed[new])
-
-
-def described(memory: TresMemory, learner: Tres, lesson: Lesson, rows: I64) -> F32:
-    """The features that do not depend on the page where a link stands."""
-    urls, hosts = lesson.links.url[rows].tolist(), lesson.links.host[rows].tolist()
-    domains = memory.domain(hosts)
-    fetched, failed, score = (memory.domains.rows[name][domains] for name in ("fetched", "failed", "score"))
-    x = np.zeros((len(rows), X), np.float32)
-    x[:, features.DOMAIN_RELEVANCE] = features.domain_relevance(score, fetched)
-    x[:, features.DOMAIN_COUNT] = features.domain_count(fetched)
-    x[:, features.DOMAIN_FAILURE_RATE] = features.domain_failure_rate(failed, fetched)
-    x[:, features.ANCHOR_SIMILARITY] = learner.likeness.of(lesson.links.anchor[rows].tolist(), urls)
-    x[:, features.PATH_DEPTH] = features.path_depth(urls)
-    x[:, features.HAS_QUERY] = features.has_query(urls)
-    x[:, features.DOMAIN_WEIGHT] = features.domain_weight(hosts, learner.settings.domain_weights)
-    x[:, features.ROUND_DISCOVERED] = features.round_discovered(learner.turn)
-    return x
-
-
-def siblings(memory: TresMemory, lesson: Lesson, pages: int) -> F64:
-    """For each page the mean reward of those of its links that were fetched."""
-    parent, known = lesson.links.parent, memory.find(lesson.links.id)
-    done = np.flatnonzero((memory.told("state", known, FREE) == DONE) & (parent >= 0))
-    count = np.bincount(parent[done], minlength=pages)[:pages]
-    total = np.bincount(parent[done], memory.links.rows["reward"][known[done]], minlength=pages)[:pages]
-    mean: F64 = total / np.maximum(count, 1)
-    return mean
-
-
-# Select and Tune: draws from the leaves, values by the network, and learns from what was fetched.
-
-WORDS = 0.1  # what the words of a link count beside the mean of its leaf
-LOOKED_AT = 4  # times as many candidates as are wanted, so that filters leave enough
-AHEAD = 3.0  # more than any value, and enough for slow ones to stay ahead of what was not drawn
+WORDS = 0.1  # weight of the words of a link beside the mean reward of its leaf
+DRAWN_PER_URL = 4  # candidates drawn for each URL of an answer, so that filters leave enough
+AHEAD = 3.0  # more than any value, and enough for slow hosts to stay ahead of what was not drawn
 NOTHING: U64 = np.zeros(0, np.uint64)
 
 
@@ -105,42 +54,83 @@ def drawn_for(ask: Ask) -> LeafDraw:
 
 
 class Tres:
-    """A URL is worth the mean reward of its leaf; what is drawn from the leaves goes before everything else."""
+    """A predictor and a sampler: a URL is worth the mean reward of its leaf; what was drawn goes before all others."""
 
     version = "tres-1"
     transferable = ("t.net",)
 
-    def __init__(self, settings: Settings, seed: int, goal: Goal, model: F32 | None = None) -> None:
-        self.settings, self._seed, self._model = settings, seed & ((1 << 63) - 1), model
-        self.likeness = features.Likeness(goal)
+    def __init__(self, options: Options, seed: int, goal: Goal, model: F32 | None = None) -> None:
+        self._options, self._seed, self._model = options, seed & ((1 << 63) - 1), model
+        self._describer = Describer(AnchorSimilarity(goal), options.domain_weights)
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
-        settings = self.settings
-        alpha = param(settings.per_alpha).value
-        self.memory = TresMemory(notebook, self._seed, settings.replay_capacity, alpha, self._model)
-        self.profiles = Profiles(settings, self.memory.crawl)
-        self._tuning = Tuning(settings, self.memory)
+        options = self._options
+        alpha = param(options.per_alpha).value
+        self.tables = Tables(notebook, self._seed, options.replay_capacity, alpha, self._model)
+        self._limits = DomainLimits(options, self.tables.crawl)
+        self._replay = ReplayBuffer(options, self.tables)
 
     def predict(self, batch: Batch) -> F64:
         """The mean reward of each URL's leaf, drawn towards that of the whole crawl while little is known."""
-        return self._mean(self.memory.leaf(batch.id))
+        return self._mean_reward(self.tables.leaf(batch.id))
 
     def exploration_bonus(self, batch: Batch) -> F64:
-        """Nothing: chance is in the draw."""
+        """None: exploration is in the draw."""
         return np.zeros(len(batch))
 
-    def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
-        """What was drawn goes before everything else, in the order of the draw; slow domains come last of it.
+    # choosing
 
-        Where a person set a priority, 1 goes before all that, and 0 behind all.
+    def draw(self, ask: Ask, wanted: int) -> Draw:
+        """Select: one URL from each leaf, valued by one pass of the network, in ε-greedy order."""
+        tables, wanted = self.tables, DRAWN_PER_URL * wanted
+        drawn = np.empty(tables.leaves.used + wanted, np.int64)
+        per_leaf = wanted if self._options.per_leaf == "several" else 1
+        leaves, queues = tables.leaves.rows[: tables.leaves.used], tables.queues.rows
+        drawn = drawn[: tree.draw(leaves, queues, tables.crawl, self._seed, wanted, per_leaf, drawn)]
+        by_value, order = np.argsort(-self._valued(drawn), kind="stable"), np.empty(min(wanted, len(drawn)), np.int64)
+        tree.epsilon_greedy(self.epsilon(), tables.crawl, self._seed, by_value, order)
+        tables.crawl_changed()
+        ids = tables.links.rows["id"][drawn[order]]
+        by_id = np.argsort(ids, kind="stable")
+        return Draw(ids[by_id], frozenset(), LeafDraw(ids[by_id], by_id.astype(np.float64)))
+
+    def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
+        """What was drawn goes before all others, in the order of the draw; slow domains come last of it.
+
+        A manual priority of 1 goes before all that, and one of 0 behind all.
         """
-        place = self.places(batch, ask)
+        place = self._places(batch, ask)
         ahead = np.where(np.isinf(place), 0.0, AHEAD - place / max(len(drawn_for(ask).ids), 1))
-        ahead[self.profiles.slow(batch.hosts)[batch.host]] -= 1.0
+        ahead[self._limits.slow(batch.hosts)[batch.host]] -= 1.0
         return np.where(np.isnan(batch.manual_priority), np.maximum(ahead, 0.0), (AHEAD + 1.0) * batch.manual_priority)
 
-    def places(self, batch: Batch, ask: Ask) -> F64:
+    def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
+        """What was drawn, then what was gathered besides, without domains that are full or failing.
+
+        With `per_leaf = "one"` only what was drawn. With `cut = "before"` the domains are refused after the cut to the
+        size of the answer, which then stays short.
+        """
+        wanted, place = ask.budget.max_urls, self._places(batch, ask)
+        order, keep = np.argsort(place, kind="stable"), self._acceptable(batch, ask)
+        if self._options.per_leaf == "one":
+            order = order[: np.count_nonzero(np.isfinite(place))]
+        if self._options.cut == "before":
+            order = order[:wanted]
+        rows = order[keep[order]][: max(limit, wanted)]
+        leaves = self.tables.leaf(batch.id[rows])
+        waiting = np.maximum(self.tables.leaves.rows["waiting"][leaves], 1)
+        return Sample(rows, leaves.astype(np.float64), np.where(leaves < 0, 1.0, 1.0 / waiting))
+
+    def epsilon(self) -> float:
+        """From 1 down to 0.05, over so many transitions, or rounds of them."""
+        options = self._options
+        steps = options.decay_steps * (options.pages_per_round if options.decay_unit == "rounds" else 1)
+        done = min(float(self.tables.crawl[0]["transitions"]) / steps, 1.0)
+        return options.epsilon + done * (options.epsilon_min - options.epsilon)
+
+    def _places(self, batch: Batch, ask: Ask) -> F64:
+        """The place of each row in the draw of this ask; infinite for one that was not drawn."""
         place, drawn = np.full(len(batch), np.inf), drawn_for(ask)
         if len(drawn.ids):
             at = np.minimum(np.searchsorted(drawn.ids, batch.id), len(drawn.ids) - 1)
@@ -148,172 +138,154 @@ class Tres:
             place[mine] = drawn.places[at[mine]]
         return place
 
-    def acceptable(self, batch: Batch, ask: Ask) -> Mask:
-        self._miss(batch, drawn_for(ask).ids)
-        self._welcome(batch)
-        keep = self.profiles.keep(batch, ask.budget.max_urls)
-        self.memory.touch()
+    def _acceptable(self, batch: Batch, ask: Ask) -> Mask:
+        """Rows that may be assigned."""
+        self._count_misses(batch, drawn_for(ask).ids)
+        self._readmit(batch)
+        keep = self._limits.keep(batch, ask.budget.max_urls)
+        self.tables.crawl_changed()
         return keep
 
-    def arms(self, batch: Batch) -> tuple[F64, F64]:
-        leaves = self.memory.leaf(batch.id)
-        waiting = np.maximum(self.memory.leaves.rows["waiting"][leaves], 1)
-        return leaves.astype(np.float64), np.where(leaves < 0, 1.0, 1.0 / waiting)
+    def _valued(self, links: I64) -> F64:
+        """By the network; until it has learned something by the tree, and among equals by the words of the link."""
+        tables, values, x = self.tables, np.empty(len(links)), self.tables.links.rows["x"][links]
+        if self._options.untrained == "tree" and not self._network_learned():
+            leaves = (tables.places[links] // QUEUE).astype(np.int64)
+            return self._mean_reward(leaves) + WORDS * x[:, ANCHOR_SIMILARITY]
+        network.values(tables.weights(ONLINE), x, values)
+        return values
 
-    def draw(self, ask: Ask, wanted: int) -> Draw:
-        """Select: one URL from each leaf, valued by one pass of the network, in ε-greedy order."""
-        memory, wanted = self.memory, LOOKED_AT * wanted
-        drawn = np.empty(memory.leaves.used + wanted, np.int64)
-        most = wanted if self.settings.per_leaf == "several" else 1
-        leaves = memory.leaves.rows[: memory.leaves.used]
-        crawl, seed = memory.crawl, self._seed
-        drawn = drawn[: rooms.draw(leaves, memory.rooms.rows, crawl, seed, wanted, most, drawn)]
-        order = np.empty(min(wanted, len(drawn)), np.int64)
-        rooms.greedy(self.epsilon(), crawl, seed, np.argsort(-self._valued(drawn), kind="stable"), order)
-        memory.touch()
-        ids = memory.links.rows["id"][drawn[order]]
-        by_id = np.argsort(ids, kind="stable")
-        return Draw(ids[by_id], frozenset(), LeafDraw(ids[by_id], by_id.astype(np.float64)))
+    def _network_learned(self) -> bool:
+        """It came trained, or was trained here and has seen a reward."""
+        crawl = self.tables.crawl[0]
+        return bool(crawl["taught"] or (crawl["trained"] and crawl["reward"] > 0.0))
+
+    def _mean_reward(self, leaves: I64) -> F64:
+        """Of each leaf; for -1 that of the whole crawl."""
+        crawl, rows = self.tables.crawl[0], self.tables.leaves.rows[leaves]
+        overall = (crawl["reward"] + 0.5) / (crawl["transitions"] + 1.0)
+        mean: F64 = np.where(leaves < 0, overall, (rows["total"] + overall) / (rows["heard"] + 1.0))
+        return mean
+
+    def _count_misses(self, batch: Batch, drawn: U64) -> None:
+        """A URL that is drawn again and again but never gathered was dropped; nobody tells a learner of that."""
+        tables, rows, there = self.tables, self.tables.find(drawn), among(drawn, batch.id)
+        before = tables.column("missed", rows, 0)
+        if there.all() and not before.any():
+            return
+        missed = np.where(there, 0, before + 1).astype(np.uint8)
+        changed = np.flatnonzero((rows >= 0) & (missed != before))
+        tables.links.rows["missed"][rows[changed]] = missed[changed]
+        tables.links.changed(rows[changed])
+        gone = rows[changed[missed[changed] >= MOST_MISSES]]
+        if len(gone):
+            tables.leave(gone, FREE)
+            tables.forget(gone)
+
+    def _readmit(self, batch: Batch) -> None:
+        """What was gathered does wait: of the rows that are in no leaf, the first few go to theirs."""
+        tables = self.tables
+        outside = np.flatnonzero(tables.leaf(batch.id) < 0)[:READMITTED]
+        if len(outside) and tables.live <= MOST_LINKS:
+            tables.enter(self._claimed(batch, outside))
+
+    def _claimed(self, batch: Batch, rows: Rows) -> I64:
+        """The records of these rows of a batch; new ones for URLs that came another way than by a link."""
+        tables = self.tables
+        found = tables.find(batch.id[rows])
+        new = np.flatnonzero(found < 0)
+        if len(new):
+            found[new] = tables.claim(batch.id[rows[new]])
+            tables.links.rows["x"][found[new]] = self._describer.of_batch(batch, rows[new])
+            tables.links.rows["depth"][found[new]] = batch.depth[rows[new]]
+        return found
+
+    # learning
 
     def assigned(self, batch: Batch, ask: Ask) -> None:
-        memory = self.memory
-        known = memory.find(batch.id)
-        new = np.flatnonzero(known < 0)
-        if len(new):
-            known[new] = self._described(batch, new)
-        memory.leave(known, GIVEN)
-        memory.let_go(batch.id)
-        memory.touch()
+        tables = self.tables
+        tables.leave(self._claimed(batch, np.arange(len(batch))), ASSIGNED)
+        tables.keep_recent(batch.id)
+        tables.crawl_changed()
 
     def learn(self, lesson: Lesson) -> None:
-        memory, told = self.memory, outcomes(lesson)
-        pages = memory.find(lesson.fetches.id)
-        self._judge(lesson, told, pages)
-        found(memory, self, lesson, np.nan_to_num(told.reward), pages)
-        links = memory.find(lesson.links.id)
+        tables, outcome = self.tables, outcomes(lesson)
+        pages = tables.find(lesson.fetches.id)
+        self._mark_fetched(outcome, pages)
+        self._count_domains(lesson, outcome)
+        self._add_links(lesson, pages)
+        links = tables.find(lesson.links.id)
         ends = np.searchsorted(lesson.links.parent, np.arange(len(pages) + 1))
-        for page in np.flatnonzero((pages >= 0) & ~np.isnan(told.reward)).tolist():
-            ways = links[ends[page] : ends[page + 1]]
-            self._experience(int(pages[page]), ways[memory.told("state", ways, FREE) == WAITING])
-        memory.touch()
-
-    def epsilon(self) -> float:
-        """From 1 down to 0.05, over so many transitions, or rounds of them."""
-        settings = self.settings
-        steps = settings.decay_steps * (settings.pages_per_round if settings.decay_unit == "rounds" else 1)
-        done = min(float(self.memory.crawl[0]["transitions"]) / steps, 1.0)
-        return settings.epsilon + done * (settings.epsilon_min - settings.epsilon)
+        for page in np.flatnonzero((pages >= 0) & ~np.isnan(outcome.reward)).tolist():
+            of_page = links[ends[page] : ends[page + 1]]
+            self._add_transition(int(pages[page]), of_page[tables.column("state", of_page, FREE) == WAITING])
+        tables.crawl_changed()
 
     def stats(self) -> dict[str, float]:
-        crawl, leaves = self.memory.crawl[0], self.memory.leaves
+        crawl, leaves = self.tables.crawl[0], self.tables.leaves
         return {
             "epsilon": self.epsilon(),
             "leaves": float(leaves.used),
             "waiting": float(leaves.rows["waiting"][: leaves.used].sum()),
             "transitions": float(crawl["transitions"]),
             "trained": float(crawl["trained"]),
-            "domain_max_pages": self.profiles.limit(PAGES),
-            "slow_domain_ms": self.profiles.limit(SLOW),
-            "unreliable_threshold": self.profiles.limit(UNRELIABLE),
+            "domain_max_pages": self._limits.limit(PAGES),
+            "slow_domain_ms": self._limits.limit(SLOW),
+            "unreliable_threshold": self._limits.limit(UNRELIABLE),
         }
 
-    @property
-    def turn(self) -> int:
-        """The number of the round."""
-        return self._tuning.turn
+    def _mark_fetched(self, outcome: Outcomes, pages: I64) -> None:
+        """What was fetched is done, whatever came of it; what was released waits again."""
+        tables, has_record = self.tables, pages >= 0
+        released = np.unique(pages[has_record & outcome.released])
+        released = released[tables.links.rows["state"][released] == ASSIGNED]
+        if len(released):
+            tables.enter(released)
+        done = has_record & ~outcome.released
+        tables.leave(np.unique(pages[done]), DONE)
+        tables.links.rows["reward"][pages[done]] = np.nan_to_num(outcome.reward[done])
 
-    def _valued(self, links: I64) -> F64:
-        """By the network. As long as it has nothing to tell, by the tree, and among equals by the words of the link."""
-        memory, values, x = self.memory, np.empty(len(links)), self.memory.links.rows["x"][links]
-        if self.settings.untrained == "tree" and not self._network_speaks():
-            return (
-                self._mean((memory.places[links] // ROOM).astype(np.int64)) + WORDS * x[:, features.ANCHOR_SIMILARITY]
-            )
-        network.values(memory.weights(ONLINE), x, values)
-        return values
-
-    def _network_speaks(self) -> bool:
-        """It came trained, or was trained here and has seen a reward."""
-        crawl = self.memory.crawl[0]
-        return bool(crawl["taught"] or (crawl["trained"] and crawl["reward"] > 0.0))
-
-    def _mean(self, leaves: I64) -> F64:
-        """Of each leaf; of none (-1) that of the whole crawl."""
-        memory = self.memory
-        crawl, rows = memory.crawl[0], memory.leaves.rows[leaves]
-        overall = (crawl["reward"] + 0.5) / (crawl["transitions"] + 1.0)
-        mean: F64 = np.where(leaves < 0, overall, (rows["total"] + overall) / (rows["heard"] + 1.0))
-        return mean
-
-    def _described(self, batch: Batch, rows: Rows) -> I64:
-        """Records for URLs that came another way."""
-        memory = self.memory
-        claimed = memory.claim(batch.id[rows])
-        memory.links.rows["x"][claimed] = features.of_batch(batch, rows, self.settings.domain_weights)
-        memory.links.rows["depth"][claimed] = batch.depth[rows]
-        return claimed
-
-    def _miss(self, batch: Batch, drawn: U64) -> None:
-        """What was drawn and could not be had, again and again, is gone: nobody says so when a URL is dropped."""
-        memory, rows, there = self.memory, self.memory.find(drawn), among(drawn, batch.id)
-        before = memory.told("missed", rows, 0)
-        if there.all() and not before.any():
-            return
-        missed = np.where(there, 0, before + 1).astype(np.uint8)
-        moved = np.flatnonzero((rows >= 0) & (missed != before))
-        memory.links.rows["missed"][rows[moved]] = missed[moved]
-        memory.links.changed(rows[moved])
-        gone = rows[moved[missed[moved] >= PATIENCE]]
-        if len(gone):
-            memory.leave(gone, FREE)
-            memory.forget(gone)
-
-    def _welcome(self, batch: Batch) -> None:
-        """What was gathered does wait: of that which is in no leaf, the first few find one."""
-        memory = self.memory
-        outside = np.flatnonzero(memory.leaf(batch.id) < 0)[:WELCOMED]
-        if not len(outside) or memory.live > MOST_LINKS:
-            return
-        known = memory.find(batch.id[outside])
-        new = np.flatnonzero(known < 0)
-        if len(new):
-            known[new] = self._described(batch, outside[new])
-        memory.enter(known)
-
-    def _judge(self, lesson: Lesson, told: Outcomes, pages: I64) -> None:
-        """What was fetched is done, for better or worse; what came back unused waits again. Domains keep count."""
-        memory = self.memory
-        mine = pages >= 0
-        back = np.unique(pages[mine & told.released])
-        back = back[memory.links.rows["state"][back] == GIVEN]
-        if len(back):
-            memory.enter(back)
-        done = mine & ~told.released
-        memory.leave(np.unique(pages[done]), DONE)
-        memory.links.rows["reward"][pages[done]] = np.nan_to_num(told.reward[done])
-        counted = np.flatnonzero(~told.released & ~told.late)
+    def _count_domains(self, lesson: Lesson, outcome: Outcomes) -> None:
+        counted = np.flatnonzero(~outcome.released & ~outcome.late)
         if len(counted):
-            rows, domains = memory.domain(lesson.fetches.host[counted].tolist()), memory.domains
+            domains = self.tables.domains
+            rows = self.tables.domain_rows(lesson.fetches.host[counted].tolist())
             np.add.at(domains.rows["fetched"], rows, 1.0)
-            np.add.at(domains.rows["failed"], rows, told.failed[counted].astype(np.float64))
-            np.add.at(domains.rows["score"], rows, np.nan_to_num(told.reward[counted]))
+            np.add.at(domains.rows["failed"], rows, outcome.failed[counted].astype(np.float64))
+            np.add.at(domains.rows["score"], rows, np.nan_to_num(outcome.reward[counted]))
             domains.changed(rows)
 
-    def _experience(self, page: int, ways: I64) -> None:
-        """The tree sees it, and it becomes a transition."""
-        memory, settings = self.memory, self.settings
-        link = memory.links.rows[page]
-        x, reward = link["x"].copy(), float(link["reward"])
-        leaf = tree.see(memory.nodes.rows, memory.leaves.rows, memory.samples.rows, x, reward)
-        memory.leaves.changed(np.array([leaf]))
-        heard = int(memory.leaves.rows["heard"][leaf])
-        memory.samples.changed(np.array([leaf * SEEN + (heard - 1) % SEEN]))
-        if heard >= settings.min_samples_per_split and memory.leaves.rows["depth"][leaf] < settings.max_depth:
-            self._test(leaf, min(heard, SEEN))
-        self._tuning.add(x, reward, ways)
+    def _add_links(self, lesson: Lesson, pages: I64) -> None:
+        """Links that are new and were not refused wait in their leaves. `pages` are the records of the fetches."""
+        tables, links = self.tables, lesson.links
+        rows = np.flatnonzero(lesson.fresh & (links.reason == None))  # noqa: E711 - for each row
+        if not len(rows) or tables.live + len(rows) > MOST_LINKS:
+            return
+        page = np.append(pages, -1)[links.parent[rows]]  # seeds stand on no page
+        depth = tables.column("depth", page, -1.0) + 1.0
+        x = self._describer.of_links(tables, lesson, rows, depth, self._replay.round_number)
+        claimed = tables.claim(links.id[rows])
+        new = tables.links.rows["state"][claimed] != WAITING
+        tables.links.rows["x"][claimed[new]] = x[new]
+        tables.links.rows["depth"][claimed[new]] = depth[new]
+        tables.enter(claimed[new])
 
-    def _test(self, leaf: int, count: int) -> None:
-        memory, split = self.memory, np.empty(3)
-        tree.best_split(memory.samples.rows, leaf * SEEN, count, split)
-        if split[0] >= 0 and memory.leaves.used < MOST_LEAVES:
-            memory.split(leaf, int(split[0]), float(split[1]))
+    def _add_transition(self, page: int, next_links: I64) -> None:
+        """A fetch becomes a sample of its leaf, which may be split then, and a transition to learn from."""
+        tables, options = self.tables, self._options
+        link = tables.links.rows[page]
+        x, reward = link["x"].copy(), float(link["reward"])
+        leaf = tree.add_sample(tables.nodes.rows, tables.leaves.rows, tables.samples.rows, x, reward)
+        tables.leaves.changed(np.array([leaf]))
+        count = int(tables.leaves.rows["heard"][leaf])
+        tables.samples.changed(np.array([leaf * SAMPLES + (count - 1) % SAMPLES]))
+        if count >= options.min_samples_per_split and tables.leaves.rows["depth"][leaf] < options.max_depth:
+            self._split(leaf, min(count, SAMPLES))
+        self._replay.add(x, reward, next_links)
+
+    def _split(self, leaf: int, count: int) -> None:
+        """Split a leaf if that reduces the variance of its rewards."""
+        tables, split = self.tables, np.empty(3)
+        tree.best_split(tables.samples.rows, leaf * SAMPLES, count, split)
+        if split[0] >= 0 and tables.leaves.used < MOST_LEAVES:
+            tables.split(leaf, int(split[0]), float(split[1]))

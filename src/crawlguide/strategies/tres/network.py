@@ -1,6 +1,6 @@
-"""The network 11 → 30 → 15 → 1 with LeakyReLU, and one step of Adam: loops over one column of weights.
+"""The network 11 → 30 → 15 → 1 with LeakyReLU, one step of Adam, and its weights read from an ONNX file.
 
-It is so small that these loops answer for a hundred rows in the time in which another library is called.
+It is so small that plain loops over one column of weights take no longer than a call of another library.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ZERO = np.float32(0.0)
 
 
 @kernel(nothing(f32s, one_i64))
-def begin(weights, seed):  # type: ignore[no-untyped-def]
+def randomise(weights, seed):  # type: ignore[no-untyped-def]
     """He's normal weights; no bias."""
     weights[:] = ZERO
     for start, end, inputs in ((W1, B1, X), (W2, B2, FIRST), (W3, B3, SECOND)):
@@ -52,27 +52,27 @@ def layers_of(w):  # type: ignore[no-untyped-def]
 
 
 @part
-def pass_through(layers, x, first, second):  # type: ignore[no-untyped-def]
-    """The value of one row; leaves behind what its layers said."""
+def forward(layers, x, first, second):  # type: ignore[no-untyped-def]
+    """The value of one row; leaves the outputs of both layers in `first` and `second`."""
     w1, b1, w2, b2, w3, b3 = layers
     for unit in range(FIRST):
         first[unit] = b1[unit]
     for column in range(X):
-        told = x[column]
+        signal = x[column]
         for unit in range(FIRST):
-            first[unit] += told * w1[column, unit]
+            first[unit] += signal * w1[column, unit]
     for unit in range(SECOND):
         second[unit] = b2[unit]
     for inner in range(FIRST):
-        told = first[inner] if first[inner] > ZERO else SLOPE * first[inner]
-        first[inner] = told
+        signal = first[inner] if first[inner] > ZERO else SLOPE * first[inner]
+        first[inner] = signal
         for unit in range(SECOND):
-            second[unit] += told * w2[inner, unit]
+            second[unit] += signal * w2[inner, unit]
     value = b3[0]
     for inner in range(SECOND):
-        told = second[inner] if second[inner] > ZERO else SLOPE * second[inner]
-        second[inner] = told
-        value += told * w3[inner]
+        signal = second[inner] if second[inner] > ZERO else SLOPE * second[inner]
+        second[inner] = signal
+        value += signal * w3[inner]
     return value
 
 
@@ -80,12 +80,12 @@ def pass_through(layers, x, first, second):  # type: ignore[no-untyped-def]
 def values(w, x, found):  # type: ignore[no-untyped-def]
     first, second, layers = np.empty(FIRST, np.float32), np.empty(SECOND, np.float32), layers_of(w)
     for row in range(len(x)):
-        found[row] = pass_through(layers, x[row], first, second)
+        found[row] = forward(layers, x[row], first, second)
 
 
 @part
-def flow_back(layers, slopes, x, first, second, flow, back):  # type: ignore[no-untyped-def]
-    """Adds what one row says of every weight to `slopes`; `flow` is how the loss changes with the row's value."""
+def backward(layers, slopes, x, first, second, flow, back):  # type: ignore[no-untyped-def]
+    """Adds the gradient of one row to `slopes`; `flow` is how the loss changes with the row's value."""
     _, _, w2, _, w3, _ = layers
     s1, c1, s2, c2, s3, c3 = slopes
     c3[0] += flow
@@ -102,9 +102,9 @@ def flow_back(layers, slopes, x, first, second, flow, back):  # type: ignore[no-
         back[inner] = back[inner] if first[inner] > ZERO else SLOPE * back[inner]
         c1[inner] += back[inner]
     for column in range(X):
-        told = x[column]
+        signal = x[column]
         for inner in range(FIRST):
-            s1[column, inner] += told * back[inner]
+            s1[column, inner] += signal * back[inner]
 
 
 @part
@@ -118,11 +118,9 @@ def adam(w, mean, square, slopes, rate, step):  # type: ignore[no-untyped-def]
         w[place] -= rate * (mean[place] / mean_bias) / (np.sqrt(square[place] / square_bias) + SMALL)
 
 
-# Reads the weights out of an ONNX file: the part of its format that is needed, which is a few tags.
-#
-# Serving goes on learning from these weights, so they are needed as numbers; a runtime that only answers would not do.
-# An ONNX file is a protocol buffer: fields of a number and a kind, one behind the other. Here: Model.graph (7),
-# Graph.initializer (5), Tensor.dims (1), data_type (2), float_data (4), name (8) and raw_data (9).
+# The weights are read from an ONNX file without an ONNX runtime: learning goes on from them, so they are needed as
+# numbers. The file is a protocol buffer: fields of a number and a kind, one behind the other. Needed are Model.graph
+# (7), Graph.initializer (5), Tensor.dims (1), data_type (2), float_data (4), name (8) and raw_data (9).
 
 FIELD = "strategy.model"
 MOST_BYTES = 1 << 20
@@ -132,7 +130,7 @@ LAYERS = ((X, HIDDEN[0]), HIDDEN, (HIDDEN[1], 1))
 
 
 def weights_of(path: Path) -> F32:
-    """All weights of the network in one column. One word for whatever is wrong: files of the server are its own."""
+    """All weights of the network in one column. Errors do not say what is wrong: the server's files are private."""
     try:
         return joined(tensors(read(path)))
     except (OSError, ValueError, IndexError, KeyError):

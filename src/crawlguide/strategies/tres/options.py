@@ -11,7 +11,6 @@ from crawlguide.core.definition import Factor, Fixed, Name, Share
 
 Positive = Annotated[float, Meta(gt=0, le=1e9, description="a number above 0")]
 Whole = Annotated[int, Meta(ge=1, le=1_000_000, description="an integer from 1 to 1000000")]
-
 Unit = Annotated[Literal["rounds", "transitions"], Meta(description="rounds or transitions")]
 
 
@@ -27,8 +26,10 @@ class Param(Fixed, frozen=True):
         return {"fixed": self.value, "auto": value}.get(self.mode, min(max(value, self.min), self.max))
 
 
-class Settings(Fixed, frozen=True):
-    """All of them. `pages_per_round` says what a round is: everything that counts rounds counts so many pages."""
+class Options(Fixed, frozen=True):
+    """`pages_per_round` says what a round is: everything that counts rounds counts so many pages."""
+
+    kind: str = "tres"
 
     max_depth: Annotated[int, Meta(ge=0, le=64, description="an integer from 0 to 64")] = 18
     min_samples_per_split: Annotated[int, Meta(ge=2, le=128, description="an integer from 2 to 128")] = 5

@@ -1,13 +1,8 @@
-"""What is kept: URLs, the tree's nodes and leaves and what they saw, domains, transitions and the network."""
+"""What is stored: URLs, nodes and leaves of the tree, their samples, domains, transitions and the network."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    pass
 
 FEATURES = (
     "depth",
@@ -26,17 +21,17 @@ X = len(FEATURES)
 HIDDEN = (30, 15)
 WEIGHTS = X * HIDDEN[0] + HIDDEN[0] + HIDDEN[0] * HIDDEN[1] + HIDDEN[1] + HIDDEN[1] + 1
 
-ROOM = 4_096  # URLs that a leaf holds; of more it holds an even sample
-SEEN = 128  # newest experiences by which a leaf is split
+QUEUE = 4_096  # URLs in the queue of a leaf; of more it holds an even sample
+SAMPLES = 128  # newest fetches by which a leaf is split
 MOST_LEAVES = 1_024  # so that an ask costs no more, however long a crawl
 MOST_LINKS = 1 << 19
-GONE = 1 << 16  # URLs given out or fetched, of which features and reward are still known
+RECENT = 1 << 16  # URLs assigned or fetched last, whose features and reward are still kept
 NEXT = 8  # links of a page that stand for all that can be done next
 
-PATIENCE = 8  # misses until a URL is taken for gone
-WELCOMED = 8  # URLs that an ask takes back into the leaves
+MOST_MISSES = 8  # a URL that was drawn so often in vain is forgotten
+READMITTED = 8  # URLs that an ask takes back into the queues of leaves
 
-FREE, WAITING, GIVEN, DONE = 0, 1, 2, 3
+FREE, WAITING, ASSIGNED, DONE = 0, 1, 2, 3
 
 LINK = np.dtype(
     [
@@ -45,7 +40,7 @@ LINK = np.dtype(
         ("depth", np.float32),  # links from a seed
         ("x", np.float32, X),
         ("state", np.uint8),
-        ("missed", np.uint8),  # times in a row that it was drawn and could not be had
+        ("missed", np.uint8),  # times in a row that it was drawn in vain
     ],
     align=True,
 )
@@ -53,7 +48,7 @@ LINK = np.dtype(
 NODE = np.dtype(  # a leaf has no feature: -1
     [
         ("feature", np.int32),
-        ("threshold", np.float32),  # what is at most that goes left
+        ("threshold", np.float32),  # at most that goes left
         ("left", np.int32),
         ("right", np.int32),
         ("leaf", np.int32),
@@ -65,10 +60,10 @@ LEAF = np.dtype(
     [
         ("node", np.int32),
         ("depth", np.int32),
-        ("waiting", np.int32),  # URLs in its room
-        ("offered", np.int64),  # URLs that ever came
-        ("heard", np.int64),  # experiences
-        ("total", np.float64),  # of their rewards
+        ("waiting", np.int32),  # URLs in its queue
+        ("offered", np.int64),  # URLs that ever came to its queue
+        ("heard", np.int64),  # fetches that ended in this leaf
+        ("total", np.float64),  # sum of their rewards
     ],
     align=True,
 )
@@ -80,7 +75,7 @@ DOMAIN = np.dtype([("key", np.uint64), ("fetched", np.float64), ("failed", np.fl
 TRANSITION = np.dtype(
     [
         ("reward", np.float32),
-        ("ways", np.int32),  # how many next links are kept
+        ("ways", np.int32),  # how many next links are stored
         ("x", np.float32, X),
         ("next", np.float32, (NEXT, X)),
     ],
@@ -92,14 +87,14 @@ NETWORK = np.dtype([("weights", np.float32, WEIGHTS)])
 
 CRAWL = np.dtype(
     [
-        ("draws", np.int64),  # how often chance was asked
+        ("draws", np.int64),  # random draws so far
         ("transitions", np.int64),
         ("trained", np.int64),  # steps of Adam
         ("taught", np.int64),  # 1: the network came trained
-        ("gone", np.int64),  # URLs ever given out
-        ("largest", np.float64),  # priority of a transition so far
-        ("reward", np.float64),  # of all transitions
-        ("limits", np.float64, 3),  # domain_max_pages, slow_domain_ms, unreliable_threshold as they are now
+        ("gone", np.int64),  # URLs ever assigned
+        ("largest", np.float64),  # largest priority of a transition so far
+        ("reward", np.float64),  # sum of all transitions
+        ("limits", np.float64, 3),  # domain_max_pages, slow_domain_ms, unreliable_threshold as learned so far
     ],
     align=True,
 )

@@ -1,4 +1,4 @@
-"""Prioritised replay and Double DQN: which transitions are looked at again, and what is learned from them."""
+"""Prioritised replay and Double DQN: which transitions are batch at again, and what is learned from them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 
 from crawlguide.core.kernels import f32s, f64s, i64s, kernel, nothing, one_f64, one_i64, part, records
 from crawlguide.strategies.shared.draws import uniform
-from crawlguide.strategies.tres.leaves import CRAWLS, LINKS
-from crawlguide.strategies.tres.network import FIRST, SECOND, adam, flow_back, layers_of, pass_through
-from crawlguide.strategies.tres.options import Settings, param
+from crawlguide.strategies.tres.network import FIRST, SECOND, adam, backward, forward, layers_of
+from crawlguide.strategies.tres.options import Options, param
 from crawlguide.strategies.tres.records import MEAN, NEXT, ONLINE, SQUARE, TARGET, TRANSITION, WEIGHTS, X
+from crawlguide.strategies.tres.tree import CRAWL_RECORDS, LINK_RECORDS
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F32, I64
-    from crawlguide.strategies.tres.memory import TresMemory
+    from crawlguide.strategies.tres.tables import Tables
 
-TRANSITIONS = records(TRANSITION)
-BETA = 0.4  # how far it is made up for that some are looked at more often than others
+TRANSITION_RECORDS = records(TRANSITION)
+BETA = 0.4  # exponent of the importance-sampling weights
 
 
 @part
 def set_priority(tree, place, priority):  # type: ignore[no-untyped-def]
-    """A tree of sums over a power of two of places, its root at 1. Sums are made anew, so no error builds up."""
+    """`tree` holds sums over a power of two of places, its root at 1. Sums are computed again: no error builds up."""
     at = len(tree) // 2 + place
     tree[at] = priority
     while at > 1:
@@ -44,7 +44,7 @@ def pick(tree, share):  # type: ignore[no-untyped-def]
 
 
 @kernel(nothing(f64s, f64s, one_f64))
-def plant(tree, priorities, alpha):  # type: ignore[no-untyped-def]
+def build_sums(tree, priorities, alpha):  # type: ignore[no-untyped-def]
     half = len(tree) // 2
     for place in range(len(priorities)):
         tree[half + place] = priorities[place] ** alpha
@@ -59,9 +59,9 @@ def put(priorities, tree, place, priority, alpha):  # type: ignore[no-untyped-de
     set_priority(tree, place, priority**alpha)
 
 
-@kernel(nothing(TRANSITIONS, one_i64, f32s, one_f64, LINKS, i64s, CRAWLS, one_i64))
-def describe(transitions, place, x, reward, links, ways, crawl, seed):  # type: ignore[no-untyped-def]
-    """What was fetched, what it brought, and where one could go from there: some of the page's links, spread evenly."""
+@kernel(nothing(TRANSITION_RECORDS, one_i64, f32s, one_f64, LINK_RECORDS, i64s, CRAWL_RECORDS, one_i64))
+def set_transition(transitions, place, x, reward, links, ways, crawl, seed):  # type: ignore[no-untyped-def]
+    """A fetch, its reward, and some of the links of its page, spread evenly: where the crawl could go next."""
     here, count = transitions[place], min(len(ways), NEXT)
     here.reward, here.ways = reward, count
     for column in range(X):
@@ -79,13 +79,13 @@ def best_next(online, target, transition, first, second):  # type: ignore[no-unt
     """Double DQN: the online network says where it would go, the target network what that is worth; 0: nowhere."""
     best, chosen = np.float32(-np.inf), -1
     for way in range(transition.ways):
-        value = pass_through(online, transition.next[way], first, second)
+        value = forward(online, transition.next[way], first, second)
         if value > best:
             best, chosen = value, way
-    return pass_through(target, transition.next[chosen], first, second) if chosen >= 0 else np.float32(0.0)
+    return forward(target, transition.next[chosen], first, second) if chosen >= 0 else np.float32(0.0)
 
 
-@kernel(nothing(TRANSITIONS, f32s, f32s, one_f64, f64s))
+@kernel(nothing(TRANSITION_RECORDS, f32s, f32s, one_f64, f64s))
 def targets(transitions, online, target, gamma, found):  # type: ignore[no-untyped-def]
     """reward + γ · what comes next, for each."""
     first, second = np.empty(FIRST, np.float32), np.empty(SECOND, np.float32)
@@ -94,86 +94,86 @@ def targets(transitions, online, target, gamma, found):  # type: ignore[no-untyp
         found[row] = transitions[row].reward + gamma * best_next(here, there, transitions[row], first, second)
 
 
-@kernel(nothing(TRANSITIONS, f64s, f64s, f32s, f32s, f32s, f32s, f64s, CRAWLS, one_i64, i64s))
-def train(transitions, priorities, tree, online, target, mean, square, settings, crawl, seed, looked):  # type: ignore[no-untyped-def]
-    """One step on a batch of transitions, as many as `looked` has places, and their new priorities.
+@kernel(nothing(TRANSITION_RECORDS, f64s, f64s, f32s, f32s, f32s, f32s, f64s, CRAWL_RECORDS, one_i64, i64s))
+def train(transitions, priorities, tree, online, target, mean, square, settings, crawl, seed, batch):  # type: ignore[no-untyped-def]
+    """One step on a batch of transitions, as many as `batch` has places, and their new priorities.
 
     `settings`: rate, γ, the exponent of priorities, and what is added to each.
     """
     rate, gamma, alpha, added = settings
     first, second, back = np.empty(FIRST, np.float32), np.empty(SECOND, np.float32), np.empty(FIRST, np.float32)
-    slopes, error, weight = np.zeros(WEIGHTS, np.float32), np.empty(len(looked)), np.empty(len(looked))
+    slopes, error, weight = np.zeros(WEIGHTS, np.float32), np.empty(len(batch)), np.empty(len(batch))
     layers, there, through = layers_of(online), layers_of(target), layers_of(slopes)
     half, count = len(tree) // 2, len(transitions)
-    for row in range(len(looked)):
-        looked[row] = pick(tree, uniform(seed, crawl[0].draws))
+    for row in range(len(batch)):
+        batch[row] = pick(tree, uniform(seed, crawl[0].draws))
         crawl[0].draws += 1
-        weight[row] = (count * tree[half + looked[row]] / tree[1]) ** -BETA
+        weight[row] = (count * tree[half + batch[row]] / tree[1]) ** -BETA
     heaviest = weight.max()
-    for row in range(len(looked)):
-        here = transitions[looked[row]]
+    for row in range(len(batch)):
+        here = transitions[batch[row]]
         wanted = here.reward + gamma * best_next(layers, there, here, first, second)
-        error[row] = pass_through(layers, here.x, first, second) - wanted
-        flow = np.float32(2.0 * weight[row] / heaviest * error[row] / len(looked))
-        flow_back(layers, through, here.x, first, second, flow, back)
+        error[row] = forward(layers, here.x, first, second) - wanted
+        flow = np.float32(2.0 * weight[row] / heaviest * error[row] / len(batch))
+        backward(layers, through, here.x, first, second, flow, back)
     crawl[0].trained += 1
     adam(online, mean, square, slopes, rate, crawl[0].trained)
-    for row in range(len(looked)):
+    for row in range(len(batch)):
         priority = abs(error[row]) + added
-        priorities[looked[row]] = priority
+        priorities[batch[row]] = priority
         crawl[0].largest = max(crawl[0].largest, priority)
-        set_priority(tree, looked[row], priority**alpha)
+        set_priority(tree, batch[row], priority**alpha)
 
 
-# Tune: what was fetched becomes a transition, and now and then the network learns from some of them.
-#
-# Every `replay_period` transitions one step on one batch, and never more: so that what a tell costs is bounded.
+class ReplayBuffer:
+    """Every fetch becomes a transition; every `replay_period` transitions the network learns from one batch of them.
 
+    One step on one batch and never more, so that the cost of a tell is bounded.
+    """
 
-class Tuning:
-    def __init__(self, settings: Settings, memory: TresMemory) -> None:
-        self._settings, self._memory = settings, memory
-        self._alpha = param(settings.per_alpha).value
-        self._added = param(settings.per_epsilon).value
+    def __init__(self, options: Options, tables: Tables) -> None:
+        self._options, self._tables = options, tables
+        self._alpha = param(options.per_alpha).value
+        self._added = param(options.per_epsilon).value
 
     @property
-    def turn(self) -> int:
-        """The number of the round: so many pages make one."""
-        return int(self._memory.crawl[0]["transitions"]) // self._settings.pages_per_round
+    def round_number(self) -> int:
+        """The number of the round: every `pages_per_round` transitions a new one begins."""
+        return int(self._tables.crawl[0]["transitions"]) // self._options.pages_per_round
 
-    def add(self, x: F32, reward: float, ways: I64) -> None:
-        """What was fetched, what it brought, and the URLs one could go to from there. The oldest makes room."""
-        memory, crawl = self._memory, self._memory.crawl
-        place = int(crawl[0]["transitions"]) % self._settings.replay_capacity
-        memory.transitions.fit(place + 1)
-        memory.priorities.fit(place + 1)
-        describe(memory.transitions.rows, place, x, reward, memory.links.rows, ways, crawl, memory.seed)
-        put(memory.priorities.rows, memory.sums, place, crawl[0]["largest"], self._alpha)
-        memory.transitions.changed(np.array([place]))
-        memory.priorities.changed(np.array([place]))
+    def add(self, x: F32, reward: float, next_links: I64) -> None:
+        """A fetch, its reward and the URLs to choose from afterwards. It takes the place of the oldest."""
+        tables, crawl = self._tables, self._tables.crawl
+        place = int(crawl[0]["transitions"]) % self._options.replay_capacity
+        tables.transitions.fit(place + 1)
+        tables.priorities.fit(place + 1)
+        set_transition(tables.transitions.rows, place, x, reward, tables.links.rows, next_links, crawl, tables.seed)
+        put(tables.priorities.rows, tables.sums, place, crawl[0]["largest"], self._alpha)
+        tables.transitions.changed(np.array([place]))
+        tables.priorities.changed(np.array([place]))
         crawl[0]["transitions"] += 1
         crawl[0]["reward"] += reward
-        self._tune(int(crawl[0]["transitions"]))
+        self._train_in_time(int(crawl[0]["transitions"]))
 
-    def _tune(self, count: int) -> None:
-        settings, memory = self._settings, self._memory
-        if count >= settings.min_replay_size and count % settings.replay_period == 0:
+    def _train_in_time(self, count: int) -> None:
+        options, tables = self._options, self._tables
+        if count >= options.min_replay_size and count % options.replay_period == 0:
             self._train()
-        every = settings.target_update_freq
-        if settings.target_update_unit == "rounds":
-            every *= settings.pages_per_round
+        every = options.target_update_freq
+        if options.target_update_unit == "rounds":
+            every *= options.pages_per_round
         if count % every == 0:
-            memory.weights(TARGET)[:] = memory.weights(ONLINE)
-            memory.networks.changed(np.array([TARGET]))
+            tables.weights(TARGET)[:] = tables.weights(ONLINE)
+            tables.networks.changed(np.array([TARGET]))
 
     def _train(self) -> None:
-        memory, settings = self._memory, self._settings
-        rate = settings.learning_rate * settings.lr_decay**self.turn
-        looked = np.empty(settings.batch_size, np.int64)
+        tables, options = self._tables, self._options
+        rate = options.learning_rate * options.lr_decay**self.round_number
+        batch = np.empty(options.batch_size, np.int64)
         train(
-            memory.transitions.rows[: memory.transitions.used], memory.priorities.rows, memory.sums,
-            memory.weights(ONLINE), memory.weights(TARGET), memory.weights(MEAN), memory.weights(SQUARE),
-            np.array((rate, settings.gamma, self._alpha, self._added)), memory.crawl, memory.seed, looked,
+            tables.transitions.rows[: tables.transitions.used], tables.priorities.rows, tables.sums,
+            tables.weights(ONLINE), tables.weights(TARGET), tables.weights(MEAN), tables.weights(SQUARE),
+            np.array((rate, options.gamma, self._alpha, self._added)), tables.crawl, tables.seed, batch,
         )  # fmt: skip
-        memory.priorities.changed(looked)
-        memory.networks.changed(np.array([ONLINE, MEAN, SQUARE]))
+        tables.priorities.changed(batch)
+        tables.networks.changed(np.array([ONLINE, MEAN, SQUARE]))

@@ -1,8 +1,9 @@
-"""Of every arm only its best few URLs stand in line, the others lie at the end of all queues.
+"""The URLs of each arm that wait, best first. Only the best few of an arm are active; the others are parked.
 
-What an arm is worth changes with every fetch, and with it the worth of all its URLs; but only those in line have to be
-ranked anew. An arm has a floor: URLs whose key is not below it stand. It is let down when too few are left, and raised
-when there are too many.
+The value of an arm changes with every fetch, and with it the value of all its URLs. To rank thousands of them again
+would cost too much, so only the active ones are ranked by the value of their arm; parked URLs wait at the end of the
+frontier. The `floor` of an arm separates them: URLs whose key is at least the floor are active. It is lowered when too
+few are left, and raised when there are too many.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import I64, Mask
 
 ARMS = records(ARM)
-MOST_RANKED = 2_000  # what a learner may have ranked anew after a lesson
-CROWDED = 4  # times as many as should stand
+MOST_RANKED = 2_000  # URLs that a learner may have ranked again after a lesson
+CROWDED = 4  # times as many active URLs as there should be: then the floor is raised
 
 
-class Line:
-    """The URLs that wait, by arm and key. All of it follows from the records, so none of it has to last."""
+class ArmQueues:
+    """A heap of URLs for each arm, by key. It follows from the records of URLs, so it is not stored."""
 
-    def __init__(self, standing: int) -> None:
-        self._standing = standing
+    def __init__(self, active: int) -> None:
+        self._active = active
         self._heaps = Heaps()
 
     def load(self, urls: Records, arms: int) -> None:
-        """Line up all URLs that wait."""
+        """Fill the queues with all URLs that wait."""
         self._heaps = Heaps()
         self.push(np.flatnonzero(urls["state"] == WAITING), urls, arms)
 
     def push(self, rows: I64, urls: Records, arms: int) -> None:
-        """Of equal keys the smaller id goes first, in whatever order they come."""
+        """Ties go by id, in whatever order they come."""
         self._heaps.fit(len(urls), arms)
         ties = (urls["id"][rows] >> np.uint64(1)).astype(np.int64)
         self._heaps.push(rows.astype(np.int32), urls["arm"][rows], urls["key"][rows], ties)
@@ -46,7 +47,7 @@ class Line:
         self._heaps.remove(rows.astype(np.int32))
 
     def move(self, rows: I64, urls: Records) -> None:
-        """Their keys are not as they were; rows that do not wait are left alone."""
+        """The keys of these rows changed; rows that do not wait are left alone."""
         self._heaps.rekey(rows.astype(np.int32), urls["key"][rows])
 
     def first(self, arm: int) -> int:
@@ -55,19 +56,27 @@ class Line:
         return -1 if found is None else found[1]
 
     @property
-    def waiting(self) -> I64:
+    def sizes(self) -> I64:
         """How many URLs of each arm wait."""
         sizes: I64 = self._heaps.groups["size"].astype(np.int64)
         return sizes
 
-    def settle(self, arms: Records, which: I64, stirred: Mask) -> I64:
-        """See to the floors of these arms; returns rows that stand or fall otherwise now, or whose arm was stirred."""
+    def set_floors(self, arms: Records, which: I64, changed: Mask) -> I64:
+        """Set the floors of these arms; returns the rows to rank again.
+
+        Those are rows that became active or parked, and the active rows of arms whose value `changed`.
+        """
         found = np.empty(MOST_RANKED, np.int32)
         self._heaps.fit(0, int(which.max()) + 1 if len(which) else 0)
-        count = settle(
-            self._heaps.slots, self._heaps.groups, arms, which, stirred.astype(np.uint8), self._standing, found
-        )
+        slots, groups = self._heaps.slots, self._heaps.groups
+        count = set_floors(slots, groups, arms, which, changed.astype(np.uint8), self._active, found)
         return found[:count].astype(np.int64)
+
+
+@part
+def better(slots, start, a, b):  # type: ignore[no-untyped-def]
+    one, other = slots[start + a], slots[start + b]
+    return one.key > other.key or (one.key == other.key and one.tie < other.tie)
 
 
 @part
@@ -88,13 +97,7 @@ def not_below(slots, start, size, floor, places, most):  # type: ignore[no-untyp
 
 
 @part
-def better(slots, start, a, b):  # type: ignore[no-untyped-def]
-    one, other = slots[start + a], slots[start + b]
-    return one.key > other.key or (one.key == other.key and one.tie < other.tie)
-
-
-@part
-def key_of(slots, start, size, place, open_places):  # type: ignore[no-untyped-def]
+def key_at(slots, start, size, place, open_places):  # type: ignore[no-untyped-def]
     """The key of the item that is so many places behind the best; 0 if there are not so many."""
     if size <= place:
         return 0.0
@@ -117,19 +120,19 @@ def key_of(slots, start, size, place, open_places):  # type: ignore[no-untyped-d
 
 
 @kernel(one_i64(SLOTS, GROUPS, ARMS, i64s, u8s, one_i64, i32s))
-def settle(slots, groups, arms, which, stirred, standing, found):  # type: ignore[no-untyped-def]
-    """Floors where they belong; fills `found` with the items to rank anew and returns how many."""
-    most = 2 * CROWDED * standing
+def set_floors(slots, groups, arms, which, changed, active, found):  # type: ignore[no-untyped-def]
+    """Fills `found` with the rows to rank again and returns how many there are."""
+    most = 2 * CROWDED * active
     places, open_places, count = np.empty(most + 2, np.int64), np.empty(most + 2, np.int64), 0
     for number in range(len(which)):
         arm = arms[which[number]]
         start, size, old = groups[which[number]].start, groups[which[number]].size, arm.floor
         now = not_below(slots, start, size, old, places, most)
-        if now <= standing // 2 and size > now:
-            arm.floor = key_of(slots, start, size, standing - 1, open_places)
-        elif now >= CROWDED * standing:
-            arm.floor = key_of(slots, start, size, 2 * standing - 1, open_places)
-        if stirred[number] or arm.floor != old:
+        if now <= active // 2 and size > now:
+            arm.floor = key_at(slots, start, size, active - 1, open_places)
+        elif now >= CROWDED * active:
+            arm.floor = key_at(slots, start, size, 2 * active - 1, open_places)
+        if changed[number] or arm.floor != old:
             now = not_below(slots, start, size, min(old, arm.floor), places, most)
             for place in places[:now]:
                 if count < len(found):
