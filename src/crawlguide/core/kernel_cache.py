@@ -54,6 +54,20 @@ def _used(value: Any) -> str:
     return repr(value) if isinstance(value, int | float | str | tuple | np.generic) else ""
 
 
+def key_by_fields(cache: Any) -> None:
+    """Know machine code by the names in named tuples too: numba looks at their types alone, so code that was made
+    before two fields of one type changed places would read one for the other.
+    """
+    index_key = cache._index_key
+
+    def keyed(signature: Any, codegen: Any) -> Any:
+        arguments = getattr(signature, "args", signature)
+        kinds = [getattr(one, "instance_class", None) for one in arguments]
+        return *index_key(signature, codegen), tuple(getattr(kind, "_fields", ()) for kind in kinds)
+
+    cache._index_key = keyed
+
+
 # Machine code on disk that several processes keep and take at once, as when servers start side by side.
 #
 # numba writes down that there is code before the code itself: who reads in between takes the old code for the new. And

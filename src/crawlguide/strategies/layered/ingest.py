@@ -1,4 +1,4 @@
-"""New links get their records and find their places; links that stand side by side mostly lie in the same ones."""
+"""Links and pages become numbers once, when they are told: the places of a link, its words, and its meaning."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.columns import coded, numbered
-from crawlguide.core.kernels import fixed_bytes, i64s, kernel, nothing, one_i64, part, records, u8s, u64s
+from crawlguide.core.kernels import fixed_bytes, i64s, kernel, nothing, one_i64, part, u8s, u64s
 from crawlguide.core.url_bytes import EMPTY, alpha, digit, find, joined, lower, stepped
 from crawlguide.features.embedding import Embedding, plain
-from crawlguide.strategies.layered import evidence, meaning
 from crawlguide.strategies.layered.columns import ADDRESS, ANCHOR, TITLE
-from crawlguide.strategies.layered.evidence import FAR, LINKS, PLACES
-from crawlguide.strategies.layered.meaning import meanings
-from crawlguide.strategies.layered.records import ANCHOR_WORDS, LEVELS, LINK, MEANING, SEED, WORDS
+from crawlguide.strategies.layered.evidence import observe_similarities
+from crawlguide.strategies.layered.meaning import HITS, NEITHER, OTHERS, add_to_profile, embed_links
+from crawlguide.strategies.layered.records import ANCHOR_WORDS, LEVELS, LINKS, PLACES, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,78 +23,27 @@ if TYPE_CHECKING:
     from crawlguide.strategies.layered.meaning import Aim
     from crawlguide.strategies.layered.memory import LayeredMemory
 
-BLANK = np.zeros(1, LINK)  # what is known of a link to begin with
-BLANK["parents"], BLANK["finder"], BLANK["page"], BLANK["distance"] = -1, SEED, -1, FAR
+READ_OF_A_PAGE = 600  # characters of its text
+LONGEST_NAME = 100  # of a host that can be drawn
 
-
-@kernel(nothing(i64s, i64s, u64s, LINKS, LINKS))
-def begin(rows, fresh, ids, blank, links):  # type: ignore[no-untyped-def]
-    """New links (`fresh` is 1) of which nothing is known yet; `blank` is what all of them begin with."""
-    for number in range(len(rows)):
-        if fresh[number]:
-            links[rows[number]] = blank[0]
-            links[rows[number]].id = ids[number]
-
-
-@kernel(one_i64(u64s, u64s, i64s))
-def differing(keys, asked, at):  # type: ignore[no-untyped-def]
-    """The keys that are not those of the link before go to `asked`, in their order; returns how many they are.
-
-    `keys` holds `LEVELS` for each link, 0 where there is no place; `at` gets where each key stands in `asked`, -1: it
-    is none. Every link has a host.
-    """
-    count = 0
-    for number in range(len(keys)):
-        if number % LEVELS == 0:
-            keys[number] |= np.uint64(1)
-        if keys[number] == 0:
-            at[number] = -1
-        elif number >= LEVELS and keys[number] == keys[number - LEVELS]:
-            at[number] = at[number - LEVELS]
-        else:
-            asked[count], at[number] = keys[number], count
-            count += 1
-    return count
-
-
-@kernel(nothing(i64s, i64s, i64s, LINKS, PLACES))
-def settle_places(rows, at, found, links, places):  # type: ignore[no-untyped-def]
-    """`found` are the places that were asked for, -1 where there was no room; a smaller one is not told then."""
-    for number in range(len(rows)):
-        link, level = links[rows[number]], 0
-        while level < LEVELS:
-            asked = at[number * LEVELS + level]
-            place = found[asked] if asked >= 0 else -1
-            if level == 0:
-                place = max(place, 0)
-            if place < 0:
-                break
-            link.places[level] = place
-            places[place].waiting += 1
-            level += 1
-        link.levels = level
-
-
-# A link read once: the places it lies in, its words, and how many of the goal's words are among them.
-#
-# Bytes in, numbers out. A word is a run of letters, or of digits (which all count as one word), of either case; it ends
-# where a capital follows a small letter.
+# Reading URLs and anchors as bytes. A word is a run of letters, or of digits (all numbers count as one word), of either
+# case; it also ends where a capital follows a small letter.
 
 SLASH, QUESTION, COLON = 47, 63, 58
 IN_ANCHOR, IN_ADDRESS = np.uint64(0x5851F42D4C957F2D), np.uint64(0x14057B7EF767814F)
 FOLDERS = LEVELS - 2
-ALIKE = 0.65  # of the longer word must be common at its beginning
+SIMILAR = 0.65  # share of the longer word that must be common at its beginning
 
 
 @part
 def letter(byte):  # type: ignore[no-untyped-def]
-    """Beyond ASCII all is letters."""
+    """All bytes beyond ASCII count as letters."""
     return alpha(byte) or byte >= 128
 
 
 @part
 def word_end(text, start, end):  # type: ignore[no-untyped-def]
-    """Where the word that begins here ends; `start`: none does."""
+    """Where the word that begins here ends; `start`, if none begins here."""
     at = start
     if digit(text[at]):
         while at < end and digit(text[at]):
@@ -108,7 +56,7 @@ def word_end(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @part
-def inside(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
+def contained(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
     """A word of the goal, of at least four letters, within a longer one."""
     size = last - first
     if size < 4:
@@ -123,16 +71,16 @@ def inside(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
 
 
 @part
-def alike(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
+def similar(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
     """The same word, or one that begins like the other."""
     if lower(text[start]) == goal[first]:
         short, long = min(end - start, last - first), max(end - start, last - first)
         common = 1
         while common < short and lower(text[start + common]) == goal[first + common]:
             common += 1
-        if common == long or common >= max(4.0, ALIKE * long):
+        if common == long or common >= max(4.0, SIMILAR * long):
             return True
-    return inside(text, start, end, goal, first, last)
+    return contained(text, start, end, goal, first, last)
 
 
 @part
@@ -147,18 +95,18 @@ def add_word(text, start, end, kind, link):  # type: ignore[no-untyped-def]
 
 
 @part
-def meet(text, start, end, goal, goal_ends, met):  # type: ignore[no-untyped-def]
-    """Mark the goal's words that are like this one."""
+def mark_goal_words(text, start, end, goal, goal_ends, met):  # type: ignore[no-untyped-def]
+    """Mark the goal's words that this one is similar to."""
     first = 0
     for number in range(len(goal_ends)):
-        if alike(text, start, end, goal, first, goal_ends[number]):
+        if similar(text, start, end, goal, first, goal_ends[number]):
             met[number] = 1
         first = goal_ends[number]
 
 
 @part
 def read_words(text, start, end, kind, most, link, goal, goal_ends, met):  # type: ignore[no-untyped-def]
-    """Add the words of a piece to a link's, at most so many; mark those of the goal's that were met."""
+    """Add the words of a piece to a link's, at most so many; mark those of the goal's words that are among them."""
     last = min(link.spoken + most, WORDS)
     while start < end:
         stop = word_end(text, start, end)
@@ -166,12 +114,13 @@ def read_words(text, start, end, kind, most, link, goal, goal_ends, met):  # typ
             if link.spoken < last:
                 add_word(text, start, stop, kind, link)
             if not digit(text[start]):  # a goal has no numbers
-                meet(text, start, stop, goal, goal_ends, met)
+                mark_goal_words(text, start, stop, goal, goal_ends, met)
         start = max(stop, start + 1)
 
 
 @part
-def share(met):  # type: ignore[no-untyped-def]
+def take_share(met):  # type: ignore[no-untyped-def]
+    """The share of the goal's words that were marked; the marks are taken away."""
     total = 0.0
     for number in range(len(met)):
         total += met[number]
@@ -181,10 +130,10 @@ def share(met):  # type: ignore[no-untyped-def]
 
 @part
 def read_places(text, start, end, key, keys):  # type: ignore[no-untyped-def]
-    """The host, the three innermost folders, and how the last name begins; 0 where there is none.
+    """The keys of the three innermost folders, and of the leading letters of the last name; 0 where there is none.
 
-    Addresses of one host may begin alike for many folders and say nothing by it. Returns how many folders there are,
-    whether there is a query, and whether the address ends in a folder.
+    Only the innermost: URLs of one host may begin alike for many folders, which tells nothing. Returns how many
+    folders there are, whether there is a query, and whether the path ends in a folder.
     """
     stop = find(text, start, end, QUESTION)
     code, level, depth, last = key, 1, 0, start + 1
@@ -209,9 +158,9 @@ def read_places(text, start, end, key, keys):  # type: ignore[no-untyped-def]
     return depth, stop < end, last == stop
 
 
-@kernel(nothing(fixed_bytes, i64s, fixed_bytes, i64s, fixed_bytes, i64s, u8s, i64s, records(LINK), u64s))
+@kernel(nothing(fixed_bytes, i64s, fixed_bytes, i64s, fixed_bytes, i64s, u8s, i64s, LINKS, u64s))
 def read(urls, url_ends, anchors, anchor_ends, goal, goal_ends, met, rows, links, keys):  # type: ignore[no-untyped-def]
-    """Fill in what the texts of new links say; `keys` holds the keys of their places, `LEVELS` for each."""
+    """Fill in what the texts of new links say; `keys` gets the keys of their places, `LEVELS` for each."""
     url, anchor = 0, 0
     for number in range(len(rows)):
         link, mine = links[rows[number]], keys[number * LEVELS : (number + 1) * LEVELS]
@@ -226,51 +175,65 @@ def read(urls, url_ends, anchors, anchor_ends, goal, goal_ends, met, rows, links
         depth, query, folder = read_places(urls, path, end, code, mine)
         link.path, link.query, link.folder, link.spoken = min(depth, 255), query, folder, 0
         read_words(anchors, anchor, anchor_ends[number], IN_ANCHOR, ANCHOR_WORDS, link, goal, goal_ends, met)
-        link.said = share(met)
+        link.said = take_share(met)
         read_words(urls, path, end, IN_ADDRESS, WORDS, link, goal, goal_ends, met)
-        link.named = share(met)
+        link.named = take_share(met)
         url, anchor = end, anchor_ends[number]
 
 
-# From what is told to numbers: links and pages are read once, when they come.
-
-READ_OF_A_PAGE = 600  # letters of its text
-LONGEST_NAME = 100  # of a host that can be drawn
-LIKED, DISLIKED, NEITHER = 0, 1, 2
+# Places: each link lies in up to `LEVELS` of them. Links that stand side by side mostly lie in the same ones.
 
 
-def read_links(memory: LayeredMemory, aim: Aim, links: Links, new: I64, rows: I64) -> None:
-    """What the texts of new links say: places, words and meaning."""
-    found = (links.url, links.host, links.anchor)
-    urls, hosts, anchors = ((one if len(new) == len(links) else one[new]).tolist() for one in found)
-    named, said = coded(urls), coded(anchors)
-    goal, goal_ends = aim.letters
-    keys = np.empty(LEVELS * len(rows), np.uint64)
-    read(
-        named.letters, named.ends, said.letters, said.ends, goal, goal_ends, np.zeros(len(goal_ends), np.uint8), rows,
-        memory.links.rows, keys,
-    )  # fmt: skip
-    settle(memory, rows, keys)
-    name_hosts(memory, rows, hosts)
-    embedding = Embedding.load()
-    host, first = numbered(keys[::LEVELS])
-    mean(
-        memory, aim, rows, embedding.sums(said if said.ascii else coded([plain(anchor) for anchor in anchors])),
-        embedding.sums_of_addresses(urls, named, [hosts[number] for number in first.tolist()], host),
-    )  # fmt: skip
+@kernel(one_i64(u64s, u64s, i64s))
+def differing(keys, asked, at):  # type: ignore[no-untyped-def]
+    """The keys that are not those of the link before go to `asked`, in their order; returns how many they are.
+
+    `keys` holds `LEVELS` for each link, 0 where there is no place; `at` gets where each key stands in `asked`, -1: it
+    is none. Every link has a host.
+    """
+    count = 0
+    for number in range(len(keys)):
+        if number % LEVELS == 0:
+            keys[number] |= np.uint64(1)
+        if keys[number] == 0:
+            at[number] = -1
+        elif number >= LEVELS and keys[number] == keys[number - LEVELS]:
+            at[number] = at[number - LEVELS]
+        else:
+            asked[count], at[number] = keys[number], count
+            count += 1
+    return count
 
 
-def settle(memory: LayeredMemory, rows: I64, keys: U64) -> None:
-    """New links get their places, by `LEVELS` keys for each. Without room for more, smaller places are not told."""
+@kernel(nothing(i64s, i64s, i64s, LINKS, PLACES))
+def set_places(rows, at, found, links, places):  # type: ignore[no-untyped-def]
+    """`found` are the places that were asked for, -1 where there was no room: such a place and those in it are left out."""
+    for number in range(len(rows)):
+        link, level = links[rows[number]], 0
+        while level < LEVELS:
+            asked = at[number * LEVELS + level]
+            place = found[asked] if asked >= 0 else -1
+            if level == 0:
+                place = max(place, 0)
+            if place < 0:
+                break
+            link.places[level] = place
+            places[place].waiting += 1
+            level += 1
+        link.levels = level
+
+
+def assign_places(memory: LayeredMemory, rows: I64, keys: U64) -> None:
+    """New links get their places, by `LEVELS` keys for each."""
     keys = keys.ravel()
     asked, at = np.empty(len(keys), np.uint64), np.empty(len(keys), np.int64)
     count = differing(keys, asked, at)
     found = memory.claim_places(asked[:count])
-    settle_places(rows, at, found, memory.links.rows, memory.places.rows)
+    set_places(rows, at, found, memory.links.rows, memory.places.rows)
 
 
 def name_hosts(memory: LayeredMemory, rows: I64, names: Sequence[str]) -> None:
-    """Hosts that are new get a record with their name, by which a store knows them."""
+    """New hosts get a record with their name, by which a store knows them."""
     places, hosts = memory.links.rows["places"][rows, 0], memory.hosts
     for number in np.flatnonzero(memory.places.rows["named"][places] == 0).tolist():
         place, name = int(places[number]), names[number].encode()
@@ -282,30 +245,48 @@ def name_hosts(memory: LayeredMemory, rows: I64, names: Sequence[str]) -> None:
                 hosts.changed(np.array([hosts.used - 1]))
 
 
-def mean(memory: LayeredMemory, aim: Aim, rows: I64, said: F32, named: F32) -> None:
-    """How alike each link is to the goal, by its anchor and by its address; and the direction in which it points."""
+# Links and pages as they are told.
+
+
+def read_links(memory: LayeredMemory, aim: Aim, links: Links, new: I64, rows: I64) -> None:
+    """Fill in the records of links that are new: places, words and meaning."""
+    texts = (links.url, links.host, links.anchor)
+    urls, hosts, anchors = ((one if len(new) == len(links) else one[new]).tolist() for one in texts)
+    url_bytes, anchor_bytes = coded(urls), coded(anchors)
+    goal, goal_ends = aim.letters
+    keys = np.empty(LEVELS * len(rows), np.uint64)
+    read(
+        url_bytes.letters, url_bytes.ends, anchor_bytes.letters, anchor_bytes.ends, goal, goal_ends,
+        np.zeros(len(goal_ends), np.uint8), rows, memory.links.rows, keys,
+    )  # fmt: skip
+    assign_places(memory, rows, keys)
+    name_hosts(memory, rows, hosts)
+    embedding = Embedding.load()
+    host, first = numbered(keys[::LEVELS])
+    if not anchor_bytes.ascii:
+        anchor_bytes = coded([plain(anchor) for anchor in anchors])
+    compare_links(
+        memory, aim, rows, embedding.sums(anchor_bytes),
+        embedding.sums_of_addresses(urls, url_bytes, [hosts[number] for number in first.tolist()], host),
+    )  # fmt: skip
+
+
+def compare_links(memory: LayeredMemory, aim: Aim, rows: I64, anchors: F32, addresses: F32) -> None:
+    """Compare the embeddings of links with the goal, and keep the leading dimensions of them."""
     anchor, address = np.empty((2, len(rows)), np.float32)
-    direction = np.zeros(said.shape[1], np.float32) if aim.direction is None else aim.direction
-    meaning.mean(rows, said, named, direction, anchor, address, memory.links.rows)
-    evidence.notice(anchor, ANCHOR, memory.crawl.rows)
-    evidence.notice(address, ADDRESS, memory.crawl.rows)
+    direction = np.zeros(anchors.shape[1], np.float32) if aim.direction is None else aim.direction
+    embed_links(rows, anchors, addresses, direction, anchor, address, memory.links.rows)
+    observe_similarities(anchor, ANCHOR, memory.crawl.rows)
+    observe_similarities(address, ADDRESS, memory.crawl.rows)
 
 
 def read_pages(memory: LayeredMemory, aim: Aim, titles: list[str], texts: list[str], label: F32, failed: Mask) -> F32:
-    """How alike each title is to the goal; and the taste learns what pages of worth are like."""
-    told = [f"{one} {text[:READ_OF_A_PAGE]}" for one, text in zip(titles, texts, strict=True)]
-    vectors = meanings(titles + told)
-    title = aim.likeness(vectors[: len(titles)])
-    evidence.notice(title, TITLE, memory.crawl.rows)
-    kind = np.where(label >= 0.5, LIKED, np.where(failed, NEITHER, DISLIKED))
-    meaning.taste(vectors[len(titles) :], kind, memory.taste.rows[:NEITHER])
+    """How similar each title is to the goal; and the profile learns what hits are like."""
+    pages = [f"{title} {text[:READ_OF_A_PAGE]}" for title, text in zip(titles, texts, strict=True)]
+    vectors = Embedding.load().embed(titles + pages)
+    title = aim.similarity(vectors[: len(titles)])
+    observe_similarities(title, TITLE, memory.crawl.rows)
+    kind = np.where(label >= 0.5, HITS, np.where(failed, NEITHER, OTHERS))
+    add_to_profile(vectors[len(titles) :], kind, memory.profile.rows[:NEITHER])
+    memory.update_profile()
     return title
-
-
-def taste(memory: LayeredMemory) -> F32:
-    """Where pages of worth lie, seen from the others."""
-    counts, sums = memory.taste.rows["count"][:2], memory.taste.rows["sum"][:2]
-    if not counts[LIKED]:
-        return np.zeros(MEANING, np.float32)
-    found = sums[LIKED] / counts[LIKED] - sums[DISLIKED] / max(counts[DISLIKED], 1.0)
-    return np.asarray(found / max(float(np.sqrt(found.dot(found))), 1e-6), np.float32)
