@@ -64,6 +64,20 @@ def _compiled_in(value: Any) -> str:
     return repr(value) if isinstance(value, int | float | str | tuple | np.generic) else ""
 
 
+def key_by_fields(cache: Any) -> None:
+    """Know machine code by the names in named tuples too: numba looks at their types alone, so code that was made
+    before two fields of one type changed places would read one for the other.
+    """
+    index_key = cache._index_key
+
+    def keyed(signature: Any, codegen: Any) -> Any:
+        arguments = getattr(signature, "args", signature)
+        kinds = [getattr(one, "instance_class", None) for one in arguments]
+        return *index_key(signature, codegen), tuple(getattr(kind, "_fields", ()) for kind in kinds)
+
+    cache._index_key = keyed
+
+
 def _locked(action: Callable[..., Any], folder: str, mode: int) -> Callable[..., Any]:
     @wraps(action)
     def with_lock(*arguments: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
 
-from crawlguide.core.kernel_cache import fingerprint, share_between_processes
+from crawlguide.core.kernel_cache import fingerprint, key_by_fields, share_between_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,14 @@ pair = numba.types.UniTuple(numba.int64, 2)  # type: ignore[no-untyped-call]
 def records(dtype: Any) -> Any:
     """The numba type of a column of records."""
     return numba.from_dtype(dtype)[::1]
+
+
+def named_tuple(kind: type[tuple[Any, ...]], *fields: Any) -> Any:
+    """The numba type of a `NamedTuple`: one argument of a kernel that has many arrays to read and write."""
+    types: Any = numba.types
+    if all(field == fields[0] for field in fields):
+        return types.NamedUniTuple(fields[0], len(fields), kind)
+    return types.NamedTuple(fields, kind)
 
 
 def kernel(signature: Any) -> Callable[[Function], Function]:
@@ -99,6 +107,7 @@ def _compiled(function: Function, *signature: Any, **options: Any) -> Function:
         result = compiler(cache=True, nogil=True, **options)(function)
         cache_file = result._cache._cache_file
         cache_file._source_stamp = fingerprint(function, options)
+        key_by_fields(result._cache)
         share_between_processes(cache_file)
     except RuntimeError:
         result = compiler(nogil=True, **options)(function)

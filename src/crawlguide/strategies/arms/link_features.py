@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawlguide.core.kernels import f64s, fixed_bytes, i64s, kernel, matrix, nothing, part, records, u8s
-from crawlguide.core.url_bytes import LINE_END, find, lower
+from crawlguide.core.url_bytes import LINE_END, find_byte, lower
 from crawlguide.features.relevance.words import topic_words
 from crawlguide.strategies.arms.records import ARM, URL
 
@@ -134,7 +134,10 @@ def has_word(text, start, end, words, first, last):  # type: ignore[no-untyped-d
 def scan(urls, anchors, words, ends, share, folders, query):  # type: ignore[no-untyped-def]
     url, anchor = 0, 0  # where the lines of this link begin
     for number in range(len(share)):
-        url_end, anchor_end = find(urls, url, len(urls), LINE_END), find(anchors, anchor, len(anchors), LINE_END)
+        url_end, anchor_end = (
+            find_byte(urls, url, len(urls), LINE_END),
+            find_byte(anchors, anchor, len(anchors), LINE_END),
+        )
         count, first = 0, 0
         for last in ends:
             count += has_word(urls, url, url_end, words, first, last) or has_word(

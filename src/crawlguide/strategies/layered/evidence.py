@@ -1,28 +1,30 @@
-"""How what was found and fetched becomes evidence: O(links of a page), whatever is known already."""
+"""How links, assignments and fetches become evidence: counters of pages, places and the crawl.
+
+Each event costs O(links of a page), however large the crawl is.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from crawlguide.core.kernels import f32s, i64s, kernel, nothing, one_f64, one_i64, part, records, u8s
+from crawlguide.core.kernels import f32s, i64s, kernel, nothing, one_f64, one_i64, part, u8s
 from crawlguide.strategies.layered.records import (
-    CRAWL,
+    ASSIGNED,
+    CRAWLS,
     DONE,
     FAILED,
-    GIVEN,
-    LINK,
-    PAGE,
     PARENTS,
-    PLACE,
     SEED,
+    TABLES,
     VISITED,
     WAITING,
 )
 
-FAR = 250
-LUCK_STEP = 0.02
+FAR = 250  # a distance that stands for "no hit on the way here"
+HIT_RATE_STEP = 0.02
 FEW_PAGES = 6.0
-LINKS, PAGES, PLACES, CRAWLS = records(LINK), records(PAGE), records(PLACE), records(CRAWL)
+
+# Links are found.
 
 
 @part
@@ -30,21 +32,21 @@ def add_parent(link, page, parent):  # type: ignore[no-untyped-def]
     """Count a page that links here, once; the newest few are remembered by number."""
     for number in range(PARENTS):
         if link.parents[number] == parent:
-            return False
+            return
     for number in range(PARENTS - 1, 0, -1):
         link.parents[number] = link.parents[number - 1]
     link.parents[0] = parent
     link.count += 1.0
     link.sum += page.label
     link.best = max(link.best, page.label)
-    return True
 
 
-@kernel(nothing(i64s, i64s, u8s, LINKS, PAGES))
-def find(rows, parents, fresh, links, pages):  # type: ignore[no-untyped-def]
-    """Links found on pages, or given as seeds. A link that is new takes from its page where it stands."""
+@kernel(nothing(i64s, i64s, u8s, TABLES))
+def add_links(rows, parents, fresh, tables):  # type: ignore[no-untyped-def]
+    """Links found on pages, or given as seeds; a new link gets its depth from the page where it stands."""
+    pages = tables.pages
     for number in range(len(rows)):
-        link, parent = links[rows[number]], parents[number]
+        link, parent = tables.links[rows[number]], parents[number]
         if fresh[number]:
             link.finder, link.page, link.state = parent, -1, WAITING
             link.parents[:] = -1
@@ -56,157 +58,18 @@ def find(rows, parents, fresh, links, pages):  # type: ignore[no-untyped-def]
                 page.found += 1
                 page.waiting += 1
                 link.depth = min(page.depth + 1, FAR)
-                link.abroad = link.places[0] != links[page.link].places[0]
+                link.abroad = link.places[0] != tables.links[page.link].places[0]
         if parent >= 0:
             add_parent(link, pages[parent], parent)
             link.distance = min(link.distance, pages[parent].distance + 1, FAR)
             link.depth = min(link.depth, pages[parent].depth + 1)
 
 
-@part
-def credit(counter, label, memory):  # type: ignore[no-untyped-def]
-    counter.good = memory * counter.good + label
-    counter.tried = memory * counter.tried + 1.0
+@kernel(nothing(i64s, i64s, TABLES))
+def pass_authority(rows, parents, tables):  # type: ignore[no-untyped-def]
+    """OPIC: a page gives all the authority it has to its links, each the same; seeds share 1.
 
-
-@part
-def pay_places(link, places, label, answered, memory):  # type: ignore[no-untyped-def]
-    for level in range(link.levels):
-        place = places[link.places[level]]
-        credit(place, label, memory)
-        place.failed = memory * place.failed + (0.0 if answered else 1.0)
-        place.fetched += 1
-        place.alive += answered
-        place.total += label
-
-
-@part
-def leave(link, pages, places, pending):  # type: ignore[no-untyped-def]
-    """A link that waited does no longer; `pending`: 1 if it is under way now."""
-    for level in range(link.levels):
-        places[link.places[level]].waiting -= 1
-        places[link.places[level]].pending += pending
-    if link.finder >= 0:
-        pages[link.finder].waiting -= 1
-
-
-@kernel(nothing(i64s, LINKS, PAGES, PLACES))
-def give(rows, links, pages, places):  # type: ignore[no-untyped-def]
-    for row in rows:
-        if row >= 0 and links[row].state == WAITING:
-            links[row].state = GIVEN
-            leave(links[row], pages, places, 1)
-
-
-@kernel(nothing(one_i64, LINKS, PAGES, PLACES))
-def give_back(row, links, pages, places):  # type: ignore[no-untyped-def]
-    """A lease that came back unused: the link waits again."""
-    link = links[row]
-    if link.state == GIVEN:
-        link.state = WAITING
-        for level in range(link.levels):
-            places[link.places[level]].waiting += 1
-            places[link.places[level]].pending -= 1
-        if link.finder >= 0:
-            pages[link.finder].waiting += 1
-
-
-@part
-def stop_waiting(link, pages, places):  # type: ignore[no-untyped-def]
-    """Whether it waited or was under way, it is fetched now."""
-    if link.state == WAITING:
-        leave(link, pages, places, 0)
-    elif link.state == GIVEN:
-        for level in range(link.levels):
-            places[link.places[level]].pending -= 1
-
-
-@kernel(nothing(i64s, LINKS, PAGES, PLACES))
-def visit(rows, links, pages, places):  # type: ignore[no-untyped-def]
-    """Fetched, and nobody said what it is worth: these links neither wait nor are under way, and teach nothing yet."""
-    for row in rows:
-        stop_waiting(links[row], pages, places)
-        if links[row].state != DONE:
-            links[row].state = VISITED
-
-
-@part
-def of_late(crawl):  # type: ignore[no-untyped-def]
-    """What pages of late were worth; of a few nothing can be said."""
-    return crawl.good / (crawl.tried + FEW_PAGES)
-
-
-@part
-def pay_crawl(link, places, label, answered, crawl, tuning):  # type: ignore[no-untyped-def]
-    """What the crawl as a whole learns: what pages pay, what new hosts do, how well it chooses.
-
-    Of hosts that were found somewhere seeds say nothing: somebody knew that they answer.
-    """
-    if places[link.places[0]].fetched == 0 and link.finder != SEED:
-        crawl.first_good += label
-        crawl.first_tried += 1.0
-        crawl.first_failed += 0.0 if answered else 1.0
-    if link.chosen == 0:
-        crawl.luck += LUCK_STEP * (label - crawl.luck)
-    crawl.good = tuning.crawl_memory * crawl.good + label
-    crawl.tried = tuning.crawl_memory * crawl.tried + 1.0
-    crawl.best = max(crawl.best, of_late(crawl))
-    crawl.hits += label
-    crawl.fetched += 1
-
-
-@part
-def arrive(row, page, label, answered, title, links, pages, places, crawl, tuning):  # type: ignore[no-untyped-def]
-    """A link turns out to be a page of so much worth."""
-    link, here = links[row], pages[page]
-    stop_waiting(link, pages, places)
-    again = link.state == DONE
-    link.state, link.label, link.page = DONE if answered else FAILED, label, page
-    here.link, here.label, here.title, here.depth = row, label, title, link.depth
-    here.distance = 0 if label >= 0.5 else link.distance
-    if not again:
-        pay_crawl(link, places, label, answered, crawl, tuning)
-        pay_places(link, places, label, answered, tuning.memory)
-        for number in range(PARENTS):
-            if link.parents[number] >= 0:
-                credit(pages[link.parents[number]], label, tuning.memory)
-
-
-@kernel(nothing(one_i64, one_f64, LINKS, one_i64, PAGES, PLACES, CRAWLS))
-def amend(row, label, links, used, pages, places, crawls):  # type: ignore[no-untyped-def]
-    """A page turns out to be worth more or less than was told: so do its places, and the links it made known."""
-    link, more = links[row], label - links[row].label
-    page = pages[link.page]
-    link.label = page.label = label
-    crawls[0].hits += more
-    for level in range(link.levels):
-        places[link.places[level]].good = max(places[link.places[level]].good + more, 0.0)
-        places[link.places[level]].total += more
-    for number in range(page.first, min(page.first + page.found, used)):
-        child = links[number]
-        if child.finder == link.page:
-            child.sum = max(child.sum + more, 0.0)
-            child.best = max(child.best, label) if child.count > 1.0 else label
-
-
-@kernel(nothing(f32s, one_i64, CRAWLS))
-def notice(values, kind, crawls):  # type: ignore[no-untyped-def]
-    """Likenesses as they come: what is usual among them."""
-    crawl = crawls[0]
-    for value in values:
-        crawl.seen[kind] += 1.0
-        crawl.mean[kind] += value
-        crawl.spread[kind] += value * value
-
-
-# Authority as it comes: pages pass on what they hold to the URLs they link to, each once (OPIC).
-
-
-@kernel(nothing(i64s, i64s, LINKS, PAGES))
-def spend(rows, parents, links, pages):  # type: ignore[no-untyped-def]
-    """A page gives all it has to its links; seeds share 1, and a page that is not known has nothing.
-
-    Links of one page lie one behind the other.
+    A page without a record has none to give. Links of one page stand one behind the other.
     """
     start = 0
     while start < len(rows):
@@ -215,8 +78,161 @@ def spend(rows, parents, links, pages):  # type: ignore[no-untyped-def]
             end += 1
         cash = np.float32(1.0 if parent == SEED else 0.0)
         if parent >= 0:
-            page = links[pages[parent].link]
+            page = tables.links[tables.pages[parent].link]
             cash, page.cash = page.cash, np.float32(0.0)
         for number in range(start, end):
-            links[rows[number]].cash += cash / (end - start)
+            tables.links[rows[number]].cash += cash / (end - start)
         start = end
+
+
+@kernel(nothing(f32s, one_i64, CRAWLS))
+def observe_similarities(values, kind, crawls):  # type: ignore[no-untyped-def]
+    """Count similarities to the goal, so that a later one can be compared with the usual."""
+    crawl = crawls[0]
+    for value in values:
+        crawl.seen[kind] += 1.0
+        crawl.mean[kind] += value
+        crawl.spread[kind] += value * value
+
+
+# Links are assigned, released and visited.
+
+
+@part
+def stop_waiting(link, tables, pending):  # type: ignore[no-untyped-def]
+    """A link waits no longer; `pending`: 1 if it is assigned now."""
+    for level in range(link.levels):
+        tables.places[link.places[level]].waiting -= 1
+        tables.places[link.places[level]].pending += pending
+    if link.finder >= 0:
+        tables.pages[link.finder].waiting -= 1
+
+
+@part
+def leave_queue(link, tables):  # type: ignore[no-untyped-def]
+    """A link is fetched, whether it was waiting or assigned."""
+    if link.state == WAITING:
+        stop_waiting(link, tables, 0)
+    elif link.state == ASSIGNED:
+        for level in range(link.levels):
+            tables.places[link.places[level]].pending -= 1
+
+
+@kernel(nothing(i64s, TABLES))
+def assign(rows, tables):  # type: ignore[no-untyped-def]
+    for row in rows:
+        if tables.links[row].state == WAITING:
+            tables.links[row].state = ASSIGNED
+            stop_waiting(tables.links[row], tables, 1)
+
+
+@kernel(nothing(i64s, TABLES))
+def release(rows, tables):  # type: ignore[no-untyped-def]
+    """Leases that came back unused: their links wait again."""
+    for row in rows:
+        link = tables.links[row]
+        if link.state == ASSIGNED:
+            link.state = WAITING
+            for level in range(link.levels):
+                tables.places[link.places[level]].waiting += 1
+                tables.places[link.places[level]].pending -= 1
+            if link.finder >= 0:
+                tables.pages[link.finder].waiting += 1
+
+
+@kernel(nothing(i64s, TABLES))
+def visit(rows, tables):  # type: ignore[no-untyped-def]
+    """Fetches without a reward: these links are no longer waiting or assigned, and teach nothing yet."""
+    for row in rows:
+        leave_queue(tables.links[row], tables)
+        if tables.links[row].state != DONE:
+            tables.links[row].state = VISITED
+
+
+# Rewards arrive.
+
+
+@part
+def count_reward(counter, label, decay):  # type: ignore[no-untyped-def]
+    counter.good = decay * counter.good + label
+    counter.tried = decay * counter.tried + 1.0
+
+
+@part
+def reward_places(link, places, label, answered, decay):  # type: ignore[no-untyped-def]
+    for level in range(link.levels):
+        place = places[link.places[level]]
+        count_reward(place, label, decay)
+        place.failed = decay * place.failed + (0.0 if answered else 1.0)
+        place.fetched += 1
+        place.alive += answered
+        place.total += label
+
+
+@part
+def recent_rate(crawl):  # type: ignore[no-untyped-def]
+    """The reward of recent pages on average, drawn to 0 while they are few."""
+    return crawl.good / (crawl.tried + FEW_PAGES)
+
+
+@part
+def reward_crawl(link, label, answered, tables):  # type: ignore[no-untyped-def]
+    """What the crawl as a whole learns: its reward rate, how new hosts fare, and its recent hit rate.
+
+    Seeds say nothing of new hosts: somebody knew that they answer.
+    """
+    crawl, tuning = tables.crawl[0], tables.tuning[0]
+    if tables.places[link.places[0]].fetched == 0 and link.finder != SEED:
+        crawl.first_good += label
+        crawl.first_tried += 1.0
+        crawl.first_failed += 0.0 if answered else 1.0
+    if link.chosen == 0:
+        crawl.luck += HIT_RATE_STEP * (label - crawl.luck)
+    count_reward(crawl, label, tuning.crawl_decay)
+    crawl.best = max(crawl.best, recent_rate(crawl))
+    crawl.hits += label
+    crawl.fetched += 1
+
+
+@part
+def reward_link(row, page, label, answered, title, tables):  # type: ignore[no-untyped-def]
+    """A fetched link becomes a page with a reward; its places, the pages linking to it and the crawl learn of it."""
+    link, here, tuning = tables.links[row], tables.pages[page], tables.tuning[0]
+    leave_queue(link, tables)
+    again = link.state == DONE
+    link.state, link.label, link.page = DONE if answered else FAILED, label, page
+    here.link, here.label, here.title, here.depth = row, label, title, link.depth
+    here.distance = 0 if label >= 0.5 else link.distance
+    if not again:
+        reward_crawl(link, label, answered, tables)
+        reward_places(link, tables.places, label, answered, tuning.decay)
+        for number in range(PARENTS):
+            if link.parents[number] >= 0:
+                count_reward(tables.pages[link.parents[number]], label, tuning.decay)
+
+
+@kernel(nothing(one_i64, one_f64, TABLES))
+def amend_reward(row, label, tables):  # type: ignore[no-untyped-def]
+    """A late reward replaces the one that a page had: its places and the links found on it are corrected."""
+    link, more = tables.links[row], label - tables.links[row].label
+    page = tables.pages[link.page]
+    link.label = page.label = label
+    tables.crawl[0].hits += more
+    for level in range(link.levels):
+        place = tables.places[link.places[level]]
+        place.good = max(place.good + more, 0.0)
+        place.total += more
+    for number in range(page.first, min(page.first + page.found, tables.links_used)):
+        child = tables.links[number]
+        if child.finder == link.page:
+            child.sum = max(child.sum + more, 0.0)
+            child.best = max(child.best, label) if child.count > 1.0 else label
+
+
+@kernel(nothing(i64s, f32s, TABLES))
+def count_refusals(rows, refused, tables):  # type: ignore[no-untyped-def]
+    """How often each host refuses fetches, newer ones count more."""
+    decay = np.float32(tables.tuning[0].decay)
+    for number in range(len(rows)):
+        host = tables.places[tables.links[rows[number]].places[0]]
+        host.banned = decay * host.banned + refused[number]

@@ -1,4 +1,4 @@
-"""New links get their records and find their places; links that stand side by side mostly lie in the same ones."""
+"""Links and pages become numbers once, when they are told: the places of a link, its words, and its meaning."""
 
 from __future__ import annotations
 
@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.columns import coded, numbered
-from crawlguide.core.kernels import fixed_bytes, i64s, kernel, nothing, one_i64, part, records, u8s, u64s
-from crawlguide.core.url_bytes import HASH_START as EMPTY
-from crawlguide.core.url_bytes import find_byte as find
-from crawlguide.core.url_bytes import hash_byte as stepped
-from crawlguide.core.url_bytes import hash_pair as joined
-from crawlguide.core.url_bytes import is_digit as digit
-from crawlguide.core.url_bytes import is_letter as alpha
-from crawlguide.core.url_bytes import lower
+from crawlguide.core.kernels import fixed_bytes, i64s, kernel, nothing, one_i64, part, u8s, u64s
+from crawlguide.core.url_bytes import HASH_START, find_byte, hash_pair, is_digit, is_letter, lower
 from crawlguide.features.embedding import Embedding, plain
-from crawlguide.strategies.layered import evidence, meaning
 from crawlguide.strategies.layered.columns import ADDRESS, ANCHOR, TITLE
-from crawlguide.strategies.layered.evidence import FAR, LINKS, PLACES
-from crawlguide.strategies.layered.meaning import meanings
-from crawlguide.strategies.layered.records import ANCHOR_WORDS, LEVELS, LINK, MEANING, SEED, WORDS
+from crawlguide.strategies.layered.evidence import observe_similarities
+from crawlguide.strategies.layered.meaning import HITS, NEITHER, OTHERS, add_to_profile, embed_links
+from crawlguide.strategies.layered.records import ANCHOR_WORDS, LEVELS, LINKS, PLACES, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,17 +23,165 @@ if TYPE_CHECKING:
     from crawlguide.strategies.layered.meaning import Aim
     from crawlguide.strategies.layered.memory import LayeredMemory
 
-BLANK = np.zeros(1, LINK)  # what is known of a link to begin with
-BLANK["parents"], BLANK["finder"], BLANK["page"], BLANK["distance"] = -1, SEED, -1, FAR
+READ_OF_A_PAGE = 600  # characters of its text
+LONGEST_NAME = 100  # of a host that can be drawn
+
+# Reading URLs and anchors as bytes. A word is a run of letters, or of digits (all numbers count as one word), of either
+# case; it also ends where a capital follows a small letter.
+
+SLASH, QUESTION, COLON = 47, 63, 58
+IN_ANCHOR, IN_ADDRESS = np.uint64(0x5851F42D4C957F2D), np.uint64(0x14057B7EF767814F)
+FOLDERS = LEVELS - 2
+SIMILAR = 0.65  # share of the longer word that must be common at its beginning
 
 
-@kernel(nothing(i64s, i64s, u64s, LINKS, LINKS))
-def begin(rows, fresh, ids, blank, links):  # type: ignore[no-untyped-def]
-    """New links (`fresh` is 1) of which nothing is known yet; `blank` is what all of them begin with."""
+@part
+def letter(byte):  # type: ignore[no-untyped-def]
+    """All bytes beyond ASCII count as letters."""
+    return is_letter(byte) or byte >= 128
+
+
+@part
+def word_end(text, start, end):  # type: ignore[no-untyped-def]
+    """Where the word that begins here ends; `start`, if none begins here."""
+    at = start
+    if is_digit(text[at]):
+        while at < end and is_digit(text[at]):
+            at += 1
+    elif letter(text[at]):
+        at += 1
+        while at < end and letter(text[at]) and not (65 <= text[at] <= 90 and 97 <= text[at - 1] <= 122):
+            at += 1
+    return at
+
+
+@part
+def contained(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
+    """A word of the goal, of at least four letters, within a longer one."""
+    size = last - first
+    if size < 4:
+        return False
+    for begin in range(start, end - size + 1):
+        at = 0
+        while at < size and lower(text[begin + at]) == goal[first + at]:
+            at += 1
+        if at == size:
+            return True
+    return False
+
+
+@part
+def similar(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
+    """The same word, or one that begins like the other."""
+    if lower(text[start]) == goal[first]:
+        short, long = min(end - start, last - first), max(end - start, last - first)
+        common = 1
+        while common < short and lower(text[start + common]) == goal[first + common]:
+            common += 1
+        if common == long or common >= max(4.0, SIMILAR * long):
+            return True
+    return contained(text, start, end, goal, first, last)
+
+
+@part
+def add_word(text, start, end, kind, link):  # type: ignore[no-untyped-def]
+    """One more word of a link; all numbers are one."""
+    code = kind
+    if not is_digit(text[start]):
+        for at in range(start, end):
+            code = hash_byte(code, lower(text[at]))
+    link.words[link.spoken] = np.uint16(hash_pair(code, kind) >> np.uint64(48))
+    link.spoken += 1
+
+
+@part
+def mark_goal_words(text, start, end, goal, goal_ends, met):  # type: ignore[no-untyped-def]
+    """Mark the goal's words that this one is similar to."""
+    first = 0
+    for number in range(len(goal_ends)):
+        if similar(text, start, end, goal, first, goal_ends[number]):
+            met[number] = 1
+        first = goal_ends[number]
+
+
+@part
+def read_words(text, start, end, kind, most, link, goal, goal_ends, met):  # type: ignore[no-untyped-def]
+    """Add the words of a piece to a link's, at most so many; mark those of the goal's words that are among them."""
+    last = min(link.spoken + most, WORDS)
+    while start < end:
+        stop = word_end(text, start, end)
+        if stop - start > 1:
+            if link.spoken < last:
+                add_word(text, start, stop, kind, link)
+            if not is_digit(text[start]):  # a goal has no numbers
+                mark_goal_words(text, start, stop, goal, goal_ends, met)
+        start = max(stop, start + 1)
+
+
+@part
+def take_share(met):  # type: ignore[no-untyped-def]
+    """The share of the goal's words that were marked; the marks are taken away."""
+    total = 0.0
+    for number in range(len(met)):
+        total += met[number]
+        met[number] = 0
+    return total / max(len(met), 1)
+
+
+@part
+def read_places(text, start, end, key, keys):  # type: ignore[no-untyped-def]
+    """The keys of the three innermost folders, and of the leading letters of the last name; 0 where there is none.
+
+    Only the innermost: URLs of one host may begin alike for many folders, which tells nothing. Returns how many
+    folders there are, whether there is a query, and whether the path ends in a folder.
+    """
+    stop = find_byte(text, start, end, QUESTION)
+    code, level, depth, last = key, 1, 0, start + 1
+    outer = -FOLDERS
+    for at in range(start + 1, stop):
+        outer += text[at] == SLASH
+    for at in range(start, stop):
+        code = hash_byte(code, text[at])
+        if text[at] == SLASH and at > start:
+            depth += 1
+            last = at + 1
+            if depth > outer:
+                keys[level] = hash_pair(code, HASH_START)
+                level += 1
+    head = keys[level - 1]
+    at = last
+    while at < stop and letter(text[at]):
+        head = hash_byte(head, lower(text[at]))
+        at += 1
+    if at > last:
+        keys[level] = hash_pair(head, IN_ANCHOR)
+    return depth, stop < end, last == stop
+
+
+@kernel(nothing(fixed_bytes, i64s, fixed_bytes, i64s, fixed_bytes, i64s, u8s, i64s, LINKS, u64s))
+def read(urls, url_ends, anchors, anchor_ends, goal, goal_ends, met, rows, links, keys):  # type: ignore[no-untyped-def]
+    """Fill in what the texts of new links say; `keys` gets the keys of their places, `LEVELS` for each."""
+    url, anchor = 0, 0
     for number in range(len(rows)):
-        if fresh[number]:
-            links[rows[number]] = blank[0]
-            links[rows[number]].id = ids[number]
+        link, mine = links[rows[number]], keys[number * LEVELS : (number + 1) * LEVELS]
+        mine[:] = 0
+        end = url_ends[number]
+        host = find_byte(urls, url, end, COLON) + 3
+        path = find_byte(urls, host, end, SLASH)
+        code = HASH_START
+        for at in range(host, path):
+            code = hash_byte(code, urls[at])
+        mine[0] = hash_pair(code, HASH_START)
+        depth, query, folder = read_places(urls, path, end, code, mine)
+        link.path, link.query, link.folder, link.spoken = min(depth, 255), query, folder, 0
+        read_words(anchors, anchor, anchor_ends[number], IN_ANCHOR, ANCHOR_WORDS, link, goal, goal_ends, met)
+        link.said = take_share(met)
+        read_words(urls, path, end, IN_ADDRESS, WORDS, link, goal, goal_ends, met)
+        link.named = take_share(met)
+        url, anchor = end, anchor_ends[number]
+
+
+# Places: each link lies in up to `LEVELS` of them. Links that stand side by side mostly lie in the same ones.
 
 
 @kernel(one_i64(u64s, u64s, i64s))
@@ -65,8 +206,8 @@ def differing(keys, asked, at):  # type: ignore[no-untyped-def]
 
 
 @kernel(nothing(i64s, i64s, i64s, LINKS, PLACES))
-def settle_places(rows, at, found, links, places):  # type: ignore[no-untyped-def]
-    """`found` are the places that were asked for, -1 where there was no room; a smaller one is not told then."""
+def set_places(rows, at, found, links, places):  # type: ignore[no-untyped-def]
+    """`found` are the places that were asked for, -1 where there was no room: such a place and those in it are left out."""
     for number in range(len(rows)):
         link, level = links[rows[number]], 0
         while level < LEVELS:
@@ -82,201 +223,17 @@ def settle_places(rows, at, found, links, places):  # type: ignore[no-untyped-de
         link.levels = level
 
 
-# A link read once: the places it lies in, its words, and how many of the goal's words are among them.
-#
-# Bytes in, numbers out. A word is a run of letters, or of digits (which all count as one word), of either case; it ends
-# where a capital follows a small letter.
-
-SLASH, QUESTION, COLON = 47, 63, 58
-IN_ANCHOR, IN_ADDRESS = np.uint64(0x5851F42D4C957F2D), np.uint64(0x14057B7EF767814F)
-FOLDERS = LEVELS - 2
-ALIKE = 0.65  # of the longer word must be common at its beginning
-
-
-@part
-def letter(byte):  # type: ignore[no-untyped-def]
-    """Beyond ASCII all is letters."""
-    return alpha(byte) or byte >= 128
-
-
-@part
-def word_end(text, start, end):  # type: ignore[no-untyped-def]
-    """Where the word that begins here ends; `start`: none does."""
-    at = start
-    if digit(text[at]):
-        while at < end and digit(text[at]):
-            at += 1
-    elif letter(text[at]):
-        at += 1
-        while at < end and letter(text[at]) and not (65 <= text[at] <= 90 and 97 <= text[at - 1] <= 122):
-            at += 1
-    return at
-
-
-@part
-def inside(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
-    """A word of the goal, of at least four letters, within a longer one."""
-    size = last - first
-    if size < 4:
-        return False
-    for begin in range(start, end - size + 1):
-        at = 0
-        while at < size and lower(text[begin + at]) == goal[first + at]:
-            at += 1
-        if at == size:
-            return True
-    return False
-
-
-@part
-def alike(text, start, end, goal, first, last):  # type: ignore[no-untyped-def]
-    """The same word, or one that begins like the other."""
-    if lower(text[start]) == goal[first]:
-        short, long = min(end - start, last - first), max(end - start, last - first)
-        common = 1
-        while common < short and lower(text[start + common]) == goal[first + common]:
-            common += 1
-        if common == long or common >= max(4.0, ALIKE * long):
-            return True
-    return inside(text, start, end, goal, first, last)
-
-
-@part
-def add_word(text, start, end, kind, link):  # type: ignore[no-untyped-def]
-    """One more word of a link; all numbers are one."""
-    code = kind
-    if not digit(text[start]):
-        for at in range(start, end):
-            code = stepped(code, lower(text[at]))
-    link.words[link.spoken] = np.uint16(joined(code, kind) >> np.uint64(48))
-    link.spoken += 1
-
-
-@part
-def meet(text, start, end, goal, goal_ends, met):  # type: ignore[no-untyped-def]
-    """Mark the goal's words that are like this one."""
-    first = 0
-    for number in range(len(goal_ends)):
-        if alike(text, start, end, goal, first, goal_ends[number]):
-            met[number] = 1
-        first = goal_ends[number]
-
-
-@part
-def read_words(text, start, end, kind, most, link, goal, goal_ends, met):  # type: ignore[no-untyped-def]
-    """Add the words of a piece to a link's, at most so many; mark those of the goal's that were met."""
-    last = min(link.spoken + most, WORDS)
-    while start < end:
-        stop = word_end(text, start, end)
-        if stop - start > 1:
-            if link.spoken < last:
-                add_word(text, start, stop, kind, link)
-            if not digit(text[start]):  # a goal has no numbers
-                meet(text, start, stop, goal, goal_ends, met)
-        start = max(stop, start + 1)
-
-
-@part
-def share(met):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for number in range(len(met)):
-        total += met[number]
-        met[number] = 0
-    return total / max(len(met), 1)
-
-
-@part
-def read_places(text, start, end, key, keys):  # type: ignore[no-untyped-def]
-    """The host, the three innermost folders, and how the last name begins; 0 where there is none.
-
-    Addresses of one host may begin alike for many folders and say nothing by it. Returns how many folders there are,
-    whether there is a query, and whether the address ends in a folder.
-    """
-    stop = find(text, start, end, QUESTION)
-    code, level, depth, last = key, 1, 0, start + 1
-    outer = -FOLDERS
-    for at in range(start + 1, stop):
-        outer += text[at] == SLASH
-    for at in range(start, stop):
-        code = stepped(code, text[at])
-        if text[at] == SLASH and at > start:
-            depth += 1
-            last = at + 1
-            if depth > outer:
-                keys[level] = joined(code, EMPTY)
-                level += 1
-    head = keys[level - 1]
-    at = last
-    while at < stop and letter(text[at]):
-        head = stepped(head, lower(text[at]))
-        at += 1
-    if at > last:
-        keys[level] = joined(head, IN_ANCHOR)
-    return depth, stop < end, last == stop
-
-
-@kernel(nothing(fixed_bytes, i64s, fixed_bytes, i64s, fixed_bytes, i64s, u8s, i64s, records(LINK), u64s))
-def read(urls, url_ends, anchors, anchor_ends, goal, goal_ends, met, rows, links, keys):  # type: ignore[no-untyped-def]
-    """Fill in what the texts of new links say; `keys` holds the keys of their places, `LEVELS` for each."""
-    url, anchor = 0, 0
-    for number in range(len(rows)):
-        link, mine = links[rows[number]], keys[number * LEVELS : (number + 1) * LEVELS]
-        mine[:] = 0
-        end = url_ends[number]
-        host = find(urls, url, end, COLON) + 3
-        path = find(urls, host, end, SLASH)
-        code = EMPTY
-        for at in range(host, path):
-            code = stepped(code, urls[at])
-        mine[0] = joined(code, EMPTY)
-        depth, query, folder = read_places(urls, path, end, code, mine)
-        link.path, link.query, link.folder, link.spoken = min(depth, 255), query, folder, 0
-        read_words(anchors, anchor, anchor_ends[number], IN_ANCHOR, ANCHOR_WORDS, link, goal, goal_ends, met)
-        link.said = share(met)
-        read_words(urls, path, end, IN_ADDRESS, WORDS, link, goal, goal_ends, met)
-        link.named = share(met)
-        url, anchor = end, anchor_ends[number]
-
-
-# From what is told to numbers: links and pages are read once, when they come.
-
-READ_OF_A_PAGE = 600  # letters of its text
-LONGEST_NAME = 100  # of a host that can be drawn
-LIKED, DISLIKED, NEITHER = 0, 1, 2
-
-
-def read_links(memory: LayeredMemory, aim: Aim, links: Links, new: I64, rows: I64) -> None:
-    """What the texts of new links say: places, words and meaning."""
-    found = (links.url, links.host, links.anchor)
-    urls, hosts, anchors = ((one if len(new) == len(links) else one[new]).tolist() for one in found)
-    named, said = coded(urls), coded(anchors)
-    goal, goal_ends = aim.letters
-    keys = np.empty(LEVELS * len(rows), np.uint64)
-    read(
-        named.letters, named.ends, said.letters, said.ends, goal, goal_ends, np.zeros(len(goal_ends), np.uint8), rows,
-        memory.links.rows, keys,
-    )  # fmt: skip
-    settle(memory, rows, keys)
-    name_hosts(memory, rows, hosts)
-    embedding = Embedding.load()
-    host, first = numbered(keys[::LEVELS])
-    mean(
-        memory, aim, rows, embedding.sums(said if said.ascii else coded([plain(anchor) for anchor in anchors])),
-        embedding.sums_of_addresses(urls, named, [hosts[number] for number in first.tolist()], host),
-    )  # fmt: skip
-
-
-def settle(memory: LayeredMemory, rows: I64, keys: U64) -> None:
-    """New links get their places, by `LEVELS` keys for each. Without room for more, smaller places are not told."""
+def assign_places(memory: LayeredMemory, rows: I64, keys: U64) -> None:
+    """New links get their places, by `LEVELS` keys for each."""
     keys = keys.ravel()
     asked, at = np.empty(len(keys), np.uint64), np.empty(len(keys), np.int64)
     count = differing(keys, asked, at)
     found = memory.claim_places(asked[:count])
-    settle_places(rows, at, found, memory.links.rows, memory.places.rows)
+    set_places(rows, at, found, memory.links.rows, memory.places.rows)
 
 
 def name_hosts(memory: LayeredMemory, rows: I64, names: Sequence[str]) -> None:
-    """Hosts that are new get a record with their name, by which a store knows them."""
+    """New hosts get a record with their name, by which a store knows them."""
     places, hosts = memory.links.rows["places"][rows, 0], memory.hosts
     for number in np.flatnonzero(memory.places.rows["named"][places] == 0).tolist():
         place, name = int(places[number]), names[number].encode()
@@ -288,30 +245,48 @@ def name_hosts(memory: LayeredMemory, rows: I64, names: Sequence[str]) -> None:
                 hosts.changed(np.array([hosts.used - 1]))
 
 
-def mean(memory: LayeredMemory, aim: Aim, rows: I64, said: F32, named: F32) -> None:
-    """How alike each link is to the goal, by its anchor and by its address; and the direction in which it points."""
+# Links and pages as they are told.
+
+
+def read_links(memory: LayeredMemory, aim: Aim, links: Links, new: I64, rows: I64) -> None:
+    """Fill in the records of links that are new: places, words and meaning."""
+    texts = (links.url, links.host, links.anchor)
+    urls, hosts, anchors = ((one if len(new) == len(links) else one[new]).tolist() for one in texts)
+    url_bytes, anchor_bytes = coded(urls), coded(anchors)
+    goal, goal_ends = aim.letters
+    keys = np.empty(LEVELS * len(rows), np.uint64)
+    read(
+        url_bytes.letters, url_bytes.ends, anchor_bytes.letters, anchor_bytes.ends, goal, goal_ends,
+        np.zeros(len(goal_ends), np.uint8), rows, memory.links.rows, keys,
+    )  # fmt: skip
+    assign_places(memory, rows, keys)
+    name_hosts(memory, rows, hosts)
+    embedding = Embedding.load()
+    host, first = numbered(keys[::LEVELS])
+    if not anchor_bytes.ascii:
+        anchor_bytes = coded([plain(anchor) for anchor in anchors])
+    compare_links(
+        memory, aim, rows, embedding.sums(anchor_bytes),
+        embedding.sums_of_addresses(urls, url_bytes, [hosts[number] for number in first.tolist()], host),
+    )  # fmt: skip
+
+
+def compare_links(memory: LayeredMemory, aim: Aim, rows: I64, anchors: F32, addresses: F32) -> None:
+    """Compare the embeddings of links with the goal, and keep the leading dimensions of them."""
     anchor, address = np.empty((2, len(rows)), np.float32)
-    direction = np.zeros(said.shape[1], np.float32) if aim.direction is None else aim.direction
-    meaning.mean(rows, said, named, direction, anchor, address, memory.links.rows)
-    evidence.notice(anchor, ANCHOR, memory.crawl.rows)
-    evidence.notice(address, ADDRESS, memory.crawl.rows)
+    direction = np.zeros(anchors.shape[1], np.float32) if aim.direction is None else aim.direction
+    embed_links(rows, anchors, addresses, direction, anchor, address, memory.links.rows)
+    observe_similarities(anchor, ANCHOR, memory.crawl.rows)
+    observe_similarities(address, ADDRESS, memory.crawl.rows)
 
 
 def read_pages(memory: LayeredMemory, aim: Aim, titles: list[str], texts: list[str], label: F32, failed: Mask) -> F32:
-    """How alike each title is to the goal; and the taste learns what pages of worth are like."""
-    told = [f"{one} {text[:READ_OF_A_PAGE]}" for one, text in zip(titles, texts, strict=True)]
-    vectors = meanings(titles + told)
-    title = aim.likeness(vectors[: len(titles)])
-    evidence.notice(title, TITLE, memory.crawl.rows)
-    kind = np.where(label >= 0.5, LIKED, np.where(failed, NEITHER, DISLIKED))
-    meaning.taste(vectors[len(titles) :], kind, memory.taste.rows[:NEITHER])
+    """How similar each title is to the goal; and the profile learns what hits are like."""
+    pages = [f"{title} {text[:READ_OF_A_PAGE]}" for title, text in zip(titles, texts, strict=True)]
+    vectors = Embedding.load().embed(titles + pages)
+    title = aim.similarity(vectors[: len(titles)])
+    observe_similarities(title, TITLE, memory.crawl.rows)
+    kind = np.where(label >= 0.5, HITS, np.where(failed, NEITHER, OTHERS))
+    add_to_profile(vectors[len(titles) :], kind, memory.profile.rows[:NEITHER])
+    memory.update_profile()
     return title
-
-
-def taste(memory: LayeredMemory) -> F32:
-    """Where pages of worth lie, seen from the others."""
-    counts, sums = memory.taste.rows["count"][:2], memory.taste.rows["sum"][:2]
-    if not counts[LIKED]:
-        return np.zeros(MEANING, np.float32)
-    found = sums[LIKED] / counts[LIKED] - sums[DISLIKED] / max(counts[DISLIKED], 1.0)
-    return np.asarray(found / max(float(np.sqrt(found.dot(found))), 1e-6), np.float32)

@@ -1,9 +1,9 @@
-"""What was said of links, and how long it holds: until something is learned."""
+"""The learner behind `layered`: learns from every tell, and says how likely each link is to be relevant, and why."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,23 +11,13 @@ from crawlguide.core.columns import among
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.types import Draw
 from crawlguide.features.rewards import RELEASED, failures, refusals
-from crawlguide.strategies.layered import (
-    ask_signals,
-    columns,
-    evidence,
-    explain,
-    host_bonus,
-    hubs,
-    ingest,
-    model,
-    thompson,
-    tuning,
-)
-from crawlguide.strategies.layered import memory as changes
+from crawlguide.strategies.layered import evidence, exploration, ingest, model, scores, tuning
 from crawlguide.strategies.layered.ask_signals import AskSignals
+from crawlguide.strategies.layered.explain import sentences
 from crawlguide.strategies.layered.meaning import Aim
-from crawlguide.strategies.layered.memory import FIRST, TRANSFERABLE, LayeredMemory
-from crawlguide.strategies.layered.records import COLUMNS, DONE, JUDGED, LEVELS, SEED, UNKNOWN, VISITED
+from crawlguide.strategies.layered.memory import FIRST, TRANSFERABLE, LayeredMemory, waiting_beside
+from crawlguide.strategies.layered.records import COLUMNS, DONE, LEVELS, SEED, UNREWARDED, VISITED
+from crawlguide.strategies.layered.scores import CACHED, SCORE, LinkScores, ScoredBatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,42 +26,10 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F32, F64, I64, U64, Mask
     from crawlguide.core.types import Ask, Batch, Lesson, Links
 
-
-class LinkScores(NamedTuple):
-    """The chance of each link, what it is worth with what may be learned from it, and what of that is hope."""
-
-    value: F64
-    wish: F64
-    hope: F64
-
-
-class ScoredBatch(NamedTuple):
-    """URLs that were looked at, their records, what was said of them, and in which turn of learning."""
-
-    ids: U64
-    rows: I64
-    judged: LinkScores
-    turn: int
-
-    def holds(self, ids: U64, turn: int) -> bool:
-        """Whether it is known what to say of these URLs: the same, or the first of them."""
-        return self.turn == turn and (
-            ids is self.ids or bool(len(ids) <= len(self.ids) and np.array_equal(self.ids[: len(ids)], ids))
-        )
-
-    def first(self, ids: U64) -> ScoredBatch:
-        """Only these, which are the first."""
-        count = len(ids)
-        return ScoredBatch(ids, self.rows[:count], LinkScores(*(column[:count] for column in self.judged)), self.turn)
-
-
-# The learner behind `layered`: hears what was found and fetched, and says how likely each link pays, and why.
-
-AROUND = 24  # links of the same page that are judged anew, on either side
+BESIDE = 24  # links of the same page that are scored again after a fetch, on either side
 MOST_COMPARED = 100  # links of a page that was drawn
-FIRST_OF_ALL = 2.0  # more than any wish
-JUDGEMENTS = 1 << 11  # that are remembered until something is learned
-LATE = -1
+DRAWN_FIRST = 2.0  # more than any explore value
+LATE = -1  # the status of a late reward
 NOTHING: U64 = np.zeros(0, np.uint64)
 
 
@@ -80,11 +38,11 @@ class ThompsonDraw:
     """What was drawn for one ask."""
 
     wanted: int
-    hosts: list[int] = field(default_factory=list)  # places
+    hosts: list[int] = field(default_factory=list)  # rows of their places
     host_names: list[str] = field(default_factory=list)
     pages: list[int] = field(default_factory=list)
     links: list[int] = field(default_factory=list)  # the best of each page
-    chosen: U64 = field(default_factory=lambda: NOTHING)  # that go before all others
+    chosen: U64 = field(default_factory=lambda: NOTHING)  # URLs that go before all others
 
 
 class Layered:
@@ -94,233 +52,215 @@ class Layered:
     def __init__(self, goal: Goal, seed: int, without: Sequence[str] = (), most: int = 1_000_000) -> None:
         self.aim, self.seed = Aim(goal), seed
         self.tuning = tuning.tuned(without, aimless=self.aim.direction is None)
-        self._prior, self._most = tuning.prior(columns.PRIOR, without), most
+        self._prior, self._most = tuning.prior(without), most
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
-        self.memory = LayeredMemory(notebook, self._prior, self._most)
-        self.told = AskSignals(notebook, self.memory)
+        self.memory = LayeredMemory(notebook, self.tuning, self._prior, self._most)
+        self.ask_signals = AskSignals(notebook, self.memory)
         self._last: ScoredBatch | None = None
-        self._judgements = np.zeros(JUDGEMENTS, JUDGED)
-        self._taste = ingest.taste(self.memory)
+        self._score_cache = np.zeros(CACHED, SCORE)
 
-    # judging
+    # scores
 
     def predict(self, batch: Batch) -> F64:
-        return self._looked(batch)[1].value
+        return self._scored(batch).scores.value
 
     def exploration_bonus(self, batch: Batch) -> F64:
-        judged = self._looked(batch)[1]
-        return judged.wish - judged.value
+        found = self._scored(batch).scores
+        return found.explore_value - found.value
 
-    def _looked(self, batch: Batch) -> tuple[I64, LinkScores]:
-        """The records of a batch, and what is said of them.
+    def _scored(self, batch: Batch) -> ScoredBatch:
+        """The records of a batch, and their scores.
 
-        The same rows, or the first of them, are asked for several times on their way; nothing is learned in between.
+        On its way through an ask the same batch, or the first rows of it, comes here several times.
         """
-        if self._last is None or not self._last.holds(batch.id, self.memory.turn):
+        if self._last is None or not self._last.holds(batch.id, self.memory.generation):
             rows = self.memory.find(batch.id)
-            self.told.look(batch, rows)
-            judged = self._judged(rows)
-            self._last = ScoredBatch(batch.id, rows, judged, self.memory.turn)
+            self.ask_signals.refresh_hosts(batch, rows)
+            found = self._scores(rows)
+            self._last = ScoredBatch(batch.id, rows, found, self.memory.generation)
         elif batch.id is not self._last.ids:
             self._last = self._last.first(batch.id)
-        return self._last.rows, self._last.judged
+        return self._last
 
-    def _turn(self) -> None:
-        """Something is learned: what was said so far does not hold any more."""
+    def _scores(self, rows: I64) -> LinkScores:
+        found = LinkScores(*np.empty((3, len(rows))))
+        self.ask_signals.refresh_links(rows)
+        scores.score_links(rows, self.memory.tables(), self.memory.generation, self._score_cache, found)
+        return found
+
+    def _forget_scores(self) -> None:
+        """Something is learned: scores of before do not hold any more."""
         self._last = None
-        self.memory.turn += 1
+        self.memory.generation += 1
 
-    def _judged(self, rows: I64) -> LinkScores:
-        memory, judged = self.memory, LinkScores(*np.empty((3, len(rows))))
-        self.told.weigh(rows)
-        model.judge(
-            rows, self._taste, self.tuning, memory.links.rows, memory.links.used, memory.pages.rows,
-            memory.places.rows, memory.crawl.rows, memory.dense.rows, memory.words.rows, memory.hub.rows,
-            memory.hub_words.rows, memory.turn, self._judgements, *judged,
-        )  # fmt: skip
-        return judged
+    def explain(self, batch: Batch) -> list[str]:
+        """What speaks for or against the first row, in sentences, the most important first."""
+        row = int(self.memory.find(batch.id[:1])[0])
+        if row < 0:
+            return ["nothing was learned of it yet"]
+        columns = np.zeros(COLUMNS, np.float32)
+        scores.describe_link(row, self.memory.tables(), columns)
+        return sentences(self.memory, row, columns)
+
+    def stats(self) -> Mapping[str, float]:
+        """What `/v1/stats` shows; there the recent hit rate is called `luck`."""
+        crawl = self.memory.crawl.rows[0]
+        return {
+            "urls": float(self.memory.index.live), "pages": float(crawl["pages"]),
+            "places": float(self.memory.places.used), "hit_rate": float(crawl["good"] / max(crawl["tried"], 1.0)),
+            "luck": float(crawl["luck"]), "examples": float(crawl["examples"]),
+        }  # fmt: skip
+
+    # an ask
 
     def draw(self, ask: Ask, wanted: int) -> Draw:
-        """Hosts and links of pages that were drawn for some places of the answer; and URLs of which the asker told."""
-        said, self._last = self.told.hear(ask), None
-        memory, crawl, tuned = self.memory, self.memory.crawl.rows, self.tuning[0]
+        """Hosts and links drawn for some places of the answer, and URLs of which the ask says something new."""
+        signalled, self._last = self.ask_signals.record(ask), None
+        crawl, tuned = self.memory.crawl.rows, self.tuning[0]
         chance = tuned["least_draws"] + tuned["most_draws"] * (1.0 - crawl["luck"][0]) ** 2
         drawn = ThompsonDraw(wanted)
-        if memory.hosts.used and chance and crawl["fetched"][0]:  # before that there is nothing to draw by
-            for _ in range(thompson.places_for_draws(self.seed, crawl, chance, wanted)):
+        if self.memory.hosts.used and chance and crawl["fetched"][0]:  # before that there is nothing to draw by
+            for _ in range(exploration.count_draws(self.seed, crawl, chance, wanted)):
                 self._draw(drawn)
-            memory.crawl.changed(FIRST)
-        ids = np.concatenate([memory.links.rows["id"][drawn.links], said]) if drawn.links else said
+            self.memory.crawl.changed(FIRST)
+        ids = np.concatenate([self.memory.links.rows["id"][drawn.links], signalled]) if drawn.links else signalled
         return Draw(ids, frozenset(drawn.host_names), drawn)
 
     def _draw(self, drawn: ThompsonDraw) -> None:
-        """A host or a page, in turn as chance has it; a host where no page has links that wait."""
-        memory, crawl = self.memory, self.memory.crawl.rows
-        if int(crawl["draws"][0]) % 2 == 0:
-            page = thompson.draw_page(self.seed, crawl, memory.pages.rows, memory.pages.used)
+        """A host or a page, each about half of the time; a host where no page has links that wait."""
+        rows = self.memory
+        if int(rows.crawl.rows["draws"][0]) % 2 == 0:
+            page = exploration.draw_page(self.seed, rows.tables())
             best = self._best_of(page) if page >= 0 else -1
             if best >= 0:
                 drawn.pages.append(page)
                 drawn.links.append(best)
                 return
-        host = thompson.draw_host(self.seed, crawl, memory.hosts.rows, memory.hosts.used, memory.places.rows)
+        host = exploration.draw_host(self.seed, rows.tables())
         if host >= 0:
-            drawn.hosts.append(int(memory.hosts.rows["place"][host]))
-            drawn.host_names.append(memory.hosts.rows["name"][host].decode())
+            drawn.hosts.append(int(rows.hosts.rows["place"][host]))
+            drawn.host_names.append(rows.hosts.rows["name"][host].decode())
 
     def _best_of(self, page: int) -> int:
-        """The best waiting link that a page made known, among some of them; -1: none waits."""
-        pages, links, rows = self.memory.pages.rows, self.memory.links, np.empty(MOST_COMPARED, np.int64)
-        rows = rows[: thompson.waiting_on(page, pages, links.rows, links.used, rows)]
-        return int(rows[self._judged(rows).wish.argmax()]) if len(rows) else -1
+        """The best waiting link that was found on a page, among some of them; -1: none waits."""
+        rows = np.empty(MOST_COMPARED, np.int64)
+        rows = rows[: exploration.waiting_links(page, self.memory.tables(), rows)]
+        return int(rows[self._scores(rows).explore_value.argmax()]) if len(rows) else -1
 
     def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
-        """More for the best row of each arm that was drawn, less where another row of the answer says as much."""
-        mark, less = np.zeros((2, len(batch)))
+        """The best row of each drawn host or page goes first; less for rows of a host that has others in the answer."""
+        first, change = np.zeros((2, len(batch)))
         if ask.draw is None:
-            return mark
+            return first
         drawn: ThompsonDraw = ask.draw.state
-        (rows, judged), links = self._looked(batch), self.memory.links.rows
-        host_bonus.spread(rows, judged.wish, judged.hope, links, self.memory.places.rows, drawn.wanted, less)
+        scored, tables = self._scored(batch), self.memory.tables()
+        rows, (_, explore_value, host_bonus) = scored.rows, scored.scores
+        exploration.spread_over_hosts(rows, explore_value, host_bonus, tables, drawn.wanted, change)
         if not (drawn.hosts or drawn.pages):
-            return less
+            return change
         known = np.flatnonzero(rows >= 0)
         known = known[rows[known].argsort()]  # of equals the first that was found, in whatever order a store has them
-        host, finder = links["places"][rows, 0], links["finder"][rows]
-        for column, arms_drawn in ((host, drawn.hosts), (finder, drawn.pages)):
-            for arm in arms_drawn:
-                mine = known[(column[known] == arm) & (mark[known] == 0)]
+        host, finder = tables.links["places"][rows, 0], tables.links["finder"][rows]
+        for column, arms in ((host, drawn.hosts), (finder, drawn.pages)):
+            for arm in arms:
+                mine = known[(column[known] == arm) & (first[known] == 0)]
                 if len(mine):
-                    mark[mine[judged.wish[mine].argmax()]] = FIRST_OF_ALL
-        drawn.chosen = batch.id[mark > 0]
-        return mark + less
+                    first[mine[explore_value[mine].argmax()]] = DRAWN_FIRST
+        drawn.chosen = batch.id[first > 0]
+        return first + change
 
     def assigned(self, batch: Batch, ask: Ask) -> None:
-        memory, rows = self.memory, self.memory.find(batch.id)
-        self._turn()
+        rows = self.memory.find(batch.id)
+        self._forget_scores()
         chosen = among(batch.id, NOTHING if ask.draw is None else ask.draw.state.chosen)
         rows, chosen = rows[rows >= 0], chosen[rows >= 0]
-        memory.links.rows["chosen"][rows] = chosen
-        evidence.give(rows, memory.links.rows, memory.pages.rows, memory.places.rows)
-        memory.told_around(rows)
+        self.memory.links.rows["chosen"][rows] = chosen
+        evidence.assign(rows, self.memory.tables())
+        self.memory.mark_changed(rows)
 
-    def stats(self) -> Mapping[str, float]:
-        """What `/v1/stats` shows."""
-        crawl, memory = self.memory.crawl.rows[0], self.memory
-        return {
-            "urls": float(memory.index.live), "pages": float(crawl["pages"]), "places": float(memory.places.used),
-            "hit_rate": float(crawl["good"] / max(crawl["tried"], 1.0)), "luck": float(crawl["luck"]),
-            "examples": float(crawl["examples"]),
-        }  # fmt: skip
-
-    def explain(self, batch: Batch) -> list[str]:
-        """What speaks for the first row, in words, the most telling first."""
-        row = int(self.memory.find(batch.id[:1])[0])
-        if row < 0:
-            return ["nothing was learned of it yet"]
-        found, memory = np.zeros(COLUMNS, np.float32), self.memory
-        model.look(
-            row, self._taste, self.tuning, memory.links.rows, memory.links.used, memory.pages.rows,
-            memory.places.rows, memory.crawl.rows, found,
-        )  # fmt: skip
-        return explain.said(memory, row, found)
-
-    # learning
+    # a tell
 
     def learn(self, lesson: Lesson) -> U64 | None:
-        told, memory = lesson.fetches, self.memory
-        self._turn()
-        fetched = self._known(told.id)
-        back, late, worth = np.array(told.error == RELEASED, np.bool_), told.status == LATE, lesson.worth
-        used = ~(back | np.isnan(worth))
+        """Returns the URLs whose scores have changed most."""
+        fetches, reward = lesson.fetches, lesson.worth
+        self._forget_scores()
+        rows = self._records(fetches.id)
+        released, late = np.array(fetches.error == RELEASED, np.bool_), fetches.status == LATE
+        used = ~(released | np.isnan(reward))
         if late.any():
-            used &= ~late | (memory.links.rows["page"][fetched] < 0)
-        amended = fetched[:0] if used.all() else self._unused(fetched, worth, used, back, late)
-        page = np.full(len(told), -1, np.int64)
-        before = int(memory.crawl.rows["examples"][0])
-        page[used], taught = self._fetched(lesson, fetched[used], worth[used].astype(np.float32), used)
-        found = self._found(lesson.links, page)
-        hubs.open_pages(
-            page[~late], memory.links.rows, memory.pages.rows, memory.places.rows, memory.crawl.rows, memory.hub.rows,
-            memory.hub_words.rows, self.tuning,
-        )  # fmt: skip
-        memory.told(np.concatenate([fetched, found, amended]), page, taught)
-        memory.told_examples(before)
-        stirred = self.told.stirred(before)
-        return np.concatenate([memory.links.rows["id"][amended], self._moved(fetched[used]), stirred])
+            used &= ~late | (self.memory.links.rows["page"][rows] < 0)
+        amended = rows[:0] if used.all() else self._learn_unused(rows, reward, used, released, late)
+        page = np.full(len(fetches), -1, np.int64)
+        before = int(self.memory.crawl.rows["examples"][0])
+        page[used], taught = self._learn_fetches(lesson, rows[used], reward[used].astype(np.float32), used)
+        found = self._learn_links(lesson.links, page)
+        exploration.learn_hubs(page[~late], self.memory.tables())
+        self.memory.mark_learned(np.concatenate([rows, found, amended]), page, taught)
+        self.memory.mark_examples(before)
+        beside, signalled = self._beside(rows[used]), self.ask_signals.due_for_scoring(before)
+        return np.concatenate([self.memory.links.rows["id"][amended], beside, signalled])
 
-    def _known(self, ids: U64) -> I64:
-        """Records of what was fetched; what nobody had found gets one now."""
+    def _records(self, ids: U64) -> I64:
+        """Records of what was fetched; URLs that nobody had found get one now."""
         rows, new = self.memory.claim(ids)
         if new.any():
             fresh = rows[new != 0]
-            ingest.settle(self.memory, fresh, np.zeros((len(fresh), LEVELS), np.uint64))
+            ingest.assign_places(self.memory, fresh, np.zeros((len(fresh), LEVELS), np.uint64))
         return rows
 
-    def _fetched(self, lesson: Lesson, rows: I64, label: F32, used: Mask) -> tuple[I64, I64]:
-        """What was fetched is learned; returns the pages, and the links that taught something."""
-        told, memory = lesson.fetches if used.all() else lesson.fetches.take(used), self.memory
-        failed, again = failures(told), rows[lesson.again[used]]
-        relevant = np.where(failed, 0.0, np.where(np.isnan(told.relevance), label, told.relevance)).astype(np.float32)
+    def _learn_fetches(self, lesson: Lesson, rows: I64, label: F32, used: Mask) -> tuple[I64, I64]:
+        """Returns the page of each fetch, and the links that were learned from, also those of replays."""
+        fetches, links = lesson.fetches if used.all() else lesson.fetches.take(used), self.memory.links
+        failed, again = failures(fetches), rows[lesson.again[used]]
+        relevance = np.where(np.isnan(fetches.relevance), label, fetches.relevance)
+        relevant = np.where(failed, 0.0, relevance).astype(np.float32)
         if len(again):  # each may be another page now
-            memory.links.rows["state"][again[memory.links.rows["state"][again] == DONE]] = VISITED
-        page = memory.claim_pages(rows)
-        self.told.weigh(rows)
+            links.rows["state"][again[links.rows["state"][again] == DONE]] = VISITED
+        page = self.memory.claim_pages(rows)
+        self.ask_signals.refresh_links(rows)
         titles, texts = lesson.title[used].tolist(), lesson.text[used].tolist()
-        title = ingest.read_pages(memory, self.aim, titles, texts, label, failed)
-        self._taste = ingest.taste(memory)
+        title = ingest.read_pages(self.memory, self.aim, titles, texts, label, failed)
         replayed = np.full(len(rows) * int(self.tuning["replays"][0]), -1, np.int64)
-        model.learn(
-            self.seed, rows, label, relevant, (~failed).astype(np.int64), title, page, self._taste,
-            self.tuning, memory.links.rows, memory.links.used, memory.pages.rows, memory.places.rows,
-            memory.crawl.rows, memory.examples.rows, memory.dense.rows, memory.words.rows, replayed,
-        )  # fmt: skip
-        self.told.learn(rows, label)
-        ask_signals.refuse(
-            rows, refusals(told), memory.links.rows, memory.places.rows, self.tuning["memory"].astype(np.float32)
-        )
+        answered = (~failed).astype(np.int64)
+        model.learn(self.seed, rows, label, relevant, answered, title, page, self.memory.tables(), replayed)
+        self.ask_signals.learn(rows, label)
+        evidence.count_refusals(rows, refusals(fetches), self.memory.tables())
         return page, np.concatenate([rows, replayed[replayed >= 0]])
 
-    def _unused(self, fetched: I64, worth: F64, used: Mask, back: Mask, late: Mask) -> I64:
-        """Fetches that teach nothing by themselves; returns the links whose evidence changed with them."""
-        memory = self.memory
-        for row in fetched[back].tolist():
-            evidence.give_back(row, memory.links.rows, memory.pages.rows, memory.places.rows)
-        evidence.visit(fetched[~(back | late | used)], memory.links.rows, memory.pages.rows, memory.places.rows)
-        return self._amended(fetched, worth, late & ~used)
+    def _learn_unused(self, rows: I64, reward: F64, used: Mask, released: Mask, late: Mask) -> I64:
+        """Fetches that teach nothing by themselves; returns the links whose evidence changed with late rewards."""
+        evidence.release(rows[released], self.memory.tables())
+        evidence.visit(rows[~(released | late | used)], self.memory.tables())
+        return self._amend(rows, reward, late & ~used)
 
-    def _amended(self, fetched: I64, worth: F64, late: Mask) -> I64:
-        """Late rewards of pages already judged; returns the links whose evidence changed with them."""
-        memory, changed = self.memory, [fetched[:0]]
-        for row, reward in zip(fetched[late].tolist(), worth[late].tolist(), strict=True):
-            page = int(memory.links.rows["page"][row])
-            if page >= 0 and not np.isnan(reward):
-                evidence.amend(
-                    row, reward, memory.links.rows, memory.links.used, memory.pages.rows,
-                    memory.places.rows, memory.crawl.rows,
-                )  # fmt: skip
-                first, found = memory.pages.rows["first"][page], memory.pages.rows["found"][page]
-                changed.append(np.arange(first, min(first + found, memory.links.used)))
+    def _amend(self, rows: I64, reward: F64, late: Mask) -> I64:
+        """Late rewards of pages that had one already; returns the links whose evidence changed."""
+        changed = [rows[:0]]
+        for row, label in zip(rows[late].tolist(), reward[late].tolist(), strict=True):
+            page = int(self.memory.links.rows["page"][row])
+            if page >= 0 and not np.isnan(label):
+                evidence.amend_reward(row, label, self.memory.tables())
+                first, found = self.memory.pages.rows["first"][page], self.memory.pages.rows["found"][page]
+                changed.append(np.arange(first, min(first + found, self.memory.links.used)))
         return np.concatenate(changed)
 
-    def _found(self, links: Links, page: I64) -> I64:
-        memory = self.memory
-        rows, fresh = memory.claim(links.id)
+    def _learn_links(self, links: Links, page: I64) -> I64:
+        """Links of the pages that were fetched, or seeds; returns their records."""
+        rows, fresh = self.memory.claim(links.id)
         new = np.flatnonzero(fresh)
         if len(new):
-            ingest.read_links(memory, self.aim, links, new, rows[new])
+            ingest.read_links(self.memory, self.aim, links, new, rows[new])
         parents = np.full(len(rows), SEED)
         if len(page):
             known = page[links.parent]
-            parents = np.where(links.parent < 0, SEED, np.where(known < 0, UNKNOWN, known))
-        evidence.find(rows, parents, fresh.astype(np.uint8), memory.links.rows, memory.pages.rows)
-        evidence.spend(rows, parents, memory.links.rows, memory.pages.rows)
+            parents = np.where(links.parent < 0, SEED, np.where(known < 0, UNREWARDED, known))
+        evidence.add_links(rows, parents, fresh.astype(np.uint8), self.memory.tables())
+        evidence.pass_authority(rows, parents, self.memory.tables())
         return rows
 
-    def _moved(self, fetched: I64) -> U64:
-        """Links that stand beside those that were fetched: what they are worth has changed most."""
-        links, ids = self.memory.links, np.empty(2 * AROUND * len(fetched), np.uint64)
-        count = changes.waiting_beside(fetched, links.rows, links.used, self.memory.pages.rows, AROUND, ids)
-        return ids[:count]
+    def _beside(self, rows: I64) -> U64:
+        """URLs that stand beside those that were fetched: their scores have changed most."""
+        ids = np.empty(2 * BESIDE * len(rows), np.uint64)
+        return ids[: waiting_beside(rows, self.memory.tables(), BESIDE, ids)]

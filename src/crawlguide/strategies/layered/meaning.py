@@ -1,4 +1,4 @@
-"""In which direction a link points: the meaning of its anchor and of its address together, in small numbers."""
+"""What a crawl is looking for, and how near links and pages are to it, by their embeddings."""
 
 from __future__ import annotations
 
@@ -11,81 +11,31 @@ import numpy as np
 
 from crawlguide.core.kernels import f32s, i64s, kernel, matrix_f32, nothing, records, summing_part
 from crawlguide.features.embedding import Embedding
-from crawlguide.strategies.layered.evidence import LINKS
-from crawlguide.strategies.layered.records import MEANING, TASTE
+from crawlguide.strategies.layered.records import LINKS, MEANING, PROFILE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from crawlguide.core.definition import Goal
     from crawlguide.core.tables import F32, I64, U8
-
-LARGEST = np.float32(127.0)
-LEAST = np.float32(1e-6)
-
-
-@summing_part
-def measured(vector, direction):  # type: ignore[no-untyped-def]
-    """How long a vector is, and how alike the direction it is."""
-    square = product = np.float32(0.0)
-    for at in range(len(vector)):
-        square += vector[at] * vector[at]
-        product += vector[at] * direction[at]
-    size = max(np.sqrt(square), LEAST)
-    return size, product / size
-
-
-@kernel(nothing(i64s, matrix_f32, matrix_f32, f32s, f32s, f32s, LINKS))
-def mean(rows, said, named, direction, anchor, address, links):  # type: ignore[no-untyped-def]
-    """`said` and `named` are the sums of anchors and addresses; `anchor` and `address` get how alike the goal they are.
-
-    All in one pass, and no vector is written again.
-    """
-    both = np.empty(MEANING, np.float32)
-    for number in range(len(rows)):
-        link, mine, other = links[rows[number]], said[number], named[number]
-        said_size, anchor[number] = measured(mine, direction)
-        named_size, address[number] = measured(other, direction)
-        link.anchor, link.address = anchor[number], address[number]
-        for at in range(MEANING):
-            both[at] = mine[at] / said_size + other[at] / named_size
-        size, _ = measured(both, both)
-        for at in range(MEANING):
-            link.meaning[at] = np.int8(np.rint(LARGEST * both[at] / size))
-
-
-@kernel(nothing(matrix_f32, i64s, records(TASTE)))
-def taste(pages, kind, tastes):  # type: ignore[no-untyped-def]
-    """Each page counts for the taste of its kind, and for none if there is no such taste."""
-    total = np.empty(MEANING, np.float32)
-    for mine in range(len(tastes)):
-        count = 0
-        total[:] = np.float32(0.0)
-        for number in range(len(pages)):
-            if kind[number] == mine:
-                count += 1
-                for at in range(MEANING):
-                    total[at] += pages[number, at]
-        tastes[mine].count += count
-        for at in range(MEANING):
-            tastes[mine].sum[at] += total[at]
-
-
-# What a crawl is looking for, as words and as a direction of meaning.
+    from crawlguide.strategies.layered.records import Records
 
 WORD = re.compile(r"[^\W\d_]{2,}")
 MOST_WORDS = 64
+LARGEST = np.float32(127.0)
+LEAST = np.float32(1e-6)
+HITS, OTHERS, NEITHER = 0, 1, 2  # records of the profile
 
 
 @dataclass(frozen=True)
 class Aim:
+    """The goal of a crawl, as words and as a direction among embeddings."""
+
     goal: Goal
 
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The goal's words in small letters, each once: its keywords, else its topic."""
-        said = " ".join(self.goal.keywords) or self.goal.topic
-        return tuple(dict.fromkeys(WORD.findall(said.lower())))[:MOST_WORDS]
+        text = " ".join(self.goal.keywords) or self.goal.topic
+        return tuple(dict.fromkeys(WORD.findall(text.lower())))[:MOST_WORDS]
 
     @cached_property
     def letters(self) -> tuple[U8, I64]:
@@ -97,7 +47,7 @@ class Aim:
 
     @cached_property
     def direction(self) -> F32 | None:
-        """Of what is wanted, less what is not; None where the goal says nothing."""
+        """Of what is wanted, less what is not; None where the goal has no words."""
         goal = self.goal
         wanted = " ".join(filter(None, (goal.topic.replace("_", " "), " ".join(goal.keywords), goal.reference)))
         if not wanted:
@@ -108,11 +58,66 @@ class Aim:
             towards = towards - 0.5 * embedding.embed([goal.anti_reference])[0]
         return np.asarray(towards / max(float(np.linalg.norm(towards)), 1e-9), np.float32)
 
-    def likeness(self, vectors: F32) -> F32:
+    def similarity(self, vectors: F32) -> F32:
         if self.direction is None:
             return np.zeros(len(vectors), np.float32)
         return vectors @ self.direction
 
 
-def meanings(texts: Sequence[str]) -> F32:
-    return Embedding.load().embed(texts)
+@summing_part
+def compared(vector, direction):  # type: ignore[no-untyped-def]
+    """The length of a vector, and its similarity to a direction."""
+    square = product = np.float32(0.0)
+    for at in range(len(vector)):
+        square += vector[at] * vector[at]
+        product += vector[at] * direction[at]
+    size = max(np.sqrt(square), LEAST)
+    return size, product / size
+
+
+@kernel(nothing(i64s, matrix_f32, matrix_f32, f32s, f32s, f32s, LINKS))
+def embed_links(rows, anchors, addresses, direction, anchor, address, links):  # type: ignore[no-untyped-def]
+    """`anchors` and `addresses` are sums of embedded words; `anchor` and `address` get their similarity to the goal.
+
+    A link's meaning is the direction of both together, as small integers. All in one pass, no vector is written twice.
+    """
+    both = np.empty(MEANING, np.float32)
+    for number in range(len(rows)):
+        link = links[rows[number]]
+        anchor_size, anchor[number] = compared(anchors[number], direction)
+        address_size, address[number] = compared(addresses[number], direction)
+        link.anchor, link.address = anchor[number], address[number]
+        for at in range(MEANING):
+            both[at] = anchors[number, at] / anchor_size + addresses[number, at] / address_size
+        size, _ = compared(both, both)
+        for at in range(MEANING):
+            link.meaning[at] = np.int8(np.rint(LARGEST * both[at] / size))
+
+
+# The profile: what the pages that were hits have in common, against the others.
+
+
+@kernel(nothing(matrix_f32, i64s, records(PROFILE)))
+def add_to_profile(pages, kind, profile):  # type: ignore[no-untyped-def]
+    """Each page is added to the record of its kind, or to none if there is no such record."""
+    total = np.empty(MEANING, np.float32)
+    for mine in range(len(profile)):
+        count = 0
+        total[:] = np.float32(0.0)
+        for number in range(len(pages)):
+            if kind[number] == mine:
+                count += 1
+                for at in range(MEANING):
+                    total[at] += pages[number, at]
+        profile[mine].count += count
+        for at in range(MEANING):
+            profile[mine].sum[at] += total[at]
+
+
+def profile_direction(profile: Records) -> F32:
+    """Where hits lie, seen from the others."""
+    counts, sums = profile["count"][:NEITHER], profile["sum"][:NEITHER]
+    if not counts[HITS]:
+        return np.zeros(MEANING, np.float32)
+    found = sums[HITS] / counts[HITS] - sums[OTHERS] / max(counts[OTHERS], 1.0)
+    return np.asarray(found / max(float(np.sqrt(found.dot(found))), 1e-6), np.float32)

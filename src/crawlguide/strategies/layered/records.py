@@ -1,64 +1,78 @@
-"""What is kept: a record for each URL heard of, each page fetched, each place, each example, and one for the crawl."""
+"""The records that are kept of a crawl: one for each URL, page, place, host and example, and one for the crawl itself.
+
+Names of fields and sheets are stored on disk with the data, so they stay as they are even where the code says it in
+another word: `luck` is the recent hit rate, the sheet `taste` holds the profile, the sheet `told` the ask signals.
+
+A *place* is a group of URLs that begin alike: a host, one of its folders, or the names in a folder that begin with the
+same letters. Rewards are numbers in 0…1; a page with at least 0.5 is a *hit*. A *late* reward comes after its fetch.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 import numpy as np
+
+from crawlguide.core.kernels import f32s, named_tuple, one_i64, records
+
+if TYPE_CHECKING:
+    from crawlguide.core.tables import F32
 
 WORDS = 24  # hashed words kept of a link, of its anchor and of its address
 ANCHOR_WORDS = 10
 VOCABULARY = 1 << 16
 MEANING = 64  # leading dimensions of the embedding of a link
-PARENTS = 4  # pages that link here and are remembered one by one
-LEVELS = 5  # of places: the host, the three innermost folders, and how the last name begins
-COLUMNS = 32  # room for dense features
-SEED, UNKNOWN = -1, -2  # instead of the page where a link was found: nowhere, and on a page that teaches nothing yet
+PARENTS = 4  # pages linking to a URL that are remembered one by one
+LEVELS = 5  # of places: the host, the three innermost folders, and the leading letters of the last name
+COLUMNS = 32  # room for features
+SEED, UNREWARDED = -1, -2  # instead of the page where a link was found: none, and one whose reward is not known yet
 
-WAITING, GIVEN, DONE = 0, 1, 2
-VISITED, FAILED = 3, 4  # fetched, and nobody said what it is worth; and what did not answer, and may at another time
+WAITING, ASSIGNED, DONE = 0, 1, 2
+VISITED, FAILED = 3, 4  # fetched, but its reward is not known yet; no answer, so another try may still succeed
 
 LINK = np.dtype(
     [
         ("id", np.uint64),
-        ("places", np.int32, LEVELS),  # it lies in, the host first, each around the next
-        ("finder", np.int32),  # page it was found on, or `SEED`, or `UNKNOWN`
-        ("page", np.int32),  # the page it turned out to be, -1: not fetched yet
-        ("parents", np.int32, PARENTS),  # pages that link here, the newest; -1: none
+        ("places", np.int32, LEVELS),  # rows of the places it lies in, from the host to the innermost
+        ("finder", np.int32),  # page that it was found on first, or `SEED`, or `UNREWARDED`
+        ("page", np.int32),  # its row among the pages, -1: not fetched yet
+        ("parents", np.int32, PARENTS),  # the newest pages that link here; -1: none
         ("count", np.float32),  # fetched pages that link here
-        ("sum", np.float32),  # of their worth
-        ("best", np.float32),
-        ("label", np.float32),  # what it was worth, once fetched
-        ("anchor", np.float32),  # likeness of the goal and the words of the link
-        ("address", np.float32),  # and the words of its address
+        ("sum", np.float32),  # of their rewards
+        ("best", np.float32),  # of their rewards
+        ("label", np.float32),  # its own reward, once fetched
+        ("anchor", np.float32),  # similarity of the goal and its anchor
+        ("address", np.float32),  # and the words of its URL
         ("said", np.float32),  # share of the goal's words in the anchor
-        ("named", np.float32),  # and in the address
-        ("outside", np.float32),  # what crawlers told of it, weighed
-        ("cash", np.float32),  # what pages that link here passed on to it
+        ("named", np.float32),  # and in the URL
+        ("outside", np.float32),  # log-odds that the ask signals give it
+        ("cash", np.float32),  # authority that pages linking here passed on (OPIC)
         ("words", np.uint16, WORDS),
         ("meaning", np.int8, MEANING),
-        ("levels", np.uint8),  # how many places
-        ("spoken", np.uint8),  # how many words
+        ("levels", np.uint8),  # how many places it has
+        ("spoken", np.uint8),  # how many words it has
         ("depth", np.uint8),  # links from a seed
-        ("path", np.uint8),  # folders in its address
+        ("path", np.uint8),  # folders in its URL
         ("query", np.uint8),
-        ("folder", np.uint8),  # its address ends in a folder
-        ("distance", np.uint8),  # links from the last page of worth
+        ("folder", np.uint8),  # its URL ends in a folder
+        ("distance", np.uint8),  # links from the nearest hit on the way here
         ("state", np.uint8),
         ("abroad", np.uint8),  # on another host than the page it was found on
-        ("chosen", np.uint8),  # given out by a draw
+        ("chosen", np.uint8),  # assigned because of a Thompson draw
     ],
     align=True,
 )
 
 PAGE = np.dtype(
     [
-        ("link", np.int32),  # its own record
-        ("first", np.int32),  # the URLs it made known, one behind the other
-        ("found", np.int32),
-        ("waiting", np.int32),  # of them
-        ("label", np.float32),
-        ("good", np.float32),  # worth of fetched pages it links to, newer ones count more
+        ("link", np.int32),  # its row among the links
+        ("first", np.int32),  # row of the first link that was found here first; the others follow it
+        ("found", np.int32),  # how many they are
+        ("waiting", np.int32),  # and how many of them wait
+        ("label", np.float32),  # its reward
+        ("good", np.float32),  # rewards of fetched pages it links to, newer ones count more
         ("tried", np.float32),
-        ("title", np.float32),  # likeness of the goal and its title
+        ("title", np.float32),  # similarity of the goal and its title
         ("distance", np.uint8),
         ("depth", np.uint8),
     ],
@@ -69,20 +83,20 @@ PLACE = np.dtype(
     [
         ("key", np.uint64),
         ("fetched", np.int32),
-        ("alive", np.int32),  # of those that answered
-        ("named", np.int32),  # 1: it is a host with a record of its own
+        ("alive", np.int32),  # fetches that answered
+        ("named", np.int32),  # 1: a host whose name is in the sheet of hosts
         ("waiting", np.int32),
-        ("pending", np.int32),  # given out and not told yet
-        ("good", np.float32),  # worth of fetched pages, newer ones count more
-        ("tried", np.float32),
+        ("pending", np.int32),  # assigned, and not told yet
+        ("good", np.float32),  # rewards of fetches, newer ones count more
+        ("tried", np.float32),  # the fetches, decayed likewise
         ("failed", np.float32),
-        ("total", np.float32),  # worth of all pages
-        ("weight", np.float32),  # what it adds by itself
+        ("total", np.float32),  # rewards of all fetches, without decay
+        ("weight", np.float32),  # what the place itself adds to log-odds
         ("square", np.float32),
-        ("fresh", np.float32),  # new links of pages, newer pages count more
-        ("opened", np.float32),  # pages whose links are known, newer ones count more
-        ("banned", np.float32),  # of a host: fetches that it turned away, newer ones count more
-        ("history", np.float32),  # of a host: what its domain yielded before, as a difference of log-odds
+        ("fresh", np.float32),  # new links found on its pages, newer pages count more
+        ("opened", np.float32),  # pages whose links were counted, newer ones count more
+        ("banned", np.float32),  # of a host: fetches refused (403, 429, `blocked`), newer ones count more
+        ("history", np.float32),  # of a host: log-odds that crawlers' `historical_yield` gives its domain
     ],
     align=True,
 )
@@ -96,18 +110,7 @@ EXAMPLE = np.dtype(
 
 WEIGHT = np.dtype([("weight", np.float32), ("square", np.float32)], align=True)
 
-JUDGED = np.dtype(  # what was said of a link, as long as nothing was learned since; never written down
-    [
-        ("row", np.int64),
-        ("turn", np.int64),
-        ("value", np.float64),
-        ("wish", np.float64),
-        ("hope", np.float64),
-    ],
-    align=True,
-)
-
-TASTE = np.dtype([("count", np.float32), ("sum", np.float32, MEANING)], align=True)  # pages of worth, and the others
+PROFILE = np.dtype([("count", np.float32), ("sum", np.float32, MEANING)], align=True)  # of hits, and of other pages
 
 TUNING = np.dtype(
     [
@@ -117,51 +120,84 @@ TUNING = np.dtype(
         ("place_step", np.float64),
         ("meaning_step", np.float64),
         ("hub_step", np.float64),
-        ("honest_step", np.float64),
-        ("replays", np.int64),  # earlier fetches that are learned from again with each
-        ("new_place", np.float64),  # what is added to log-odds for a place that is new
-        ("little_known", np.float64),  # and for a host that answers and is little known
-        ("hope", np.float64),  # for a host that is new, as a share of what the crawl has paid
-        ("near_hope", np.float64),  # and for one whose words are near to the goal
-        ("lost_hope", np.float64),  # and how much more for what the crawl pays less than at its best
-        ("lead", np.float64),  # what a page that leads on is worth before anything else was
-        ("seed", np.float64),  # what a seed is worth at least
-        ("memory", np.float64),  # what a place or page paid counts so much less with each newer fetch there
-        ("crawl_memory", np.float64),
-        ("few_parents", np.float64),  # so many are as good as none
-        ("few_children", np.float64),
-        ("few_fetches", np.float64),
-        ("pending", np.float64),  # what is under way counts as so much of a failure
-        ("least_draws", np.float64),  # share of an answer that is drawn, when all goes well
-        ("most_draws", np.float64),  # and what is added when nothing does
+        ("calibration_step", np.float64),
+        ("replays", np.int64),  # earlier fetches that are learned again with each fetch
+        ("new_place", np.float64),  # added to log-odds for a place that is new
+        ("little_known", np.float64),  # and for a host that answers and has few fetches
+        ("host_bonus", np.float64),  # for a new host, as a share of the crawl's hit rate
+        ("near_host_bonus", np.float64),  # more, where the words of the link are near to the goal
+        ("decline_bonus", np.float64),  # how much the hit rate that was lost since the peak adds to that rate
+        ("hub_bonus", np.float64),  # for pages with many new links, before the first hit
+        ("seed_value", np.float64),  # the least explore value of a seed
+        ("decay", np.float64),  # of what is known of a place or page, with each newer fetch there
+        ("crawl_decay", np.float64),
+        ("few_parents", np.float64),  # weight of the crawl's rate, in parents
+        ("few_children", np.float64),  # in children of a page
+        ("few_fetches", np.float64),  # in fetches of a place
+        ("pending", np.float64),  # an assigned URL counts as so much of a fetch without reward
+        ("least_draws", np.float64),  # share of an answer given to Thompson draws at a hit rate of 1
+        ("most_draws", np.float64),  # what is added at a hit rate of 0
     ],
     align=True,
 )
 
 CRAWL = np.dtype(
     [
-        ("draws", np.int64),  # how often chance was asked
+        ("draws", np.int64),  # random numbers used so far
         ("examples", np.int64),
-        ("good", np.float64),  # worth of the pages of late
+        ("good", np.float64),  # rewards, newer ones count more
         ("tried", np.float64),
-        ("hits", np.float64),  # all pages of worth
+        ("hits", np.float64),  # sum of all rewards
         ("fetched", np.int64),
         ("pages", np.int64),  # records of pages that were made
-        ("forgotten", np.int64),  # records of URLs that were given to others
-        ("luck", np.float64),  # share of worth among what was given out as the best, of late
-        ("fresh", np.float64),  # new links of pages, of late
+        ("forgotten", np.int64),  # records of URLs that were used again for others
+        ("luck", np.float64),  # recent hit rate of what was assigned by value, not by a draw
+        ("fresh", np.float64),  # new links found on pages, newer pages count more
         ("opened", np.float64),
-        ("best", np.float64),  # the most that pages of late were worth at any time
-        ("first_good", np.float64),  # worth of the first page of a host that was found, not given as a seed
+        ("best", np.float64),  # the highest recent reward rate so far
+        ("first_good", np.float64),  # rewards of the first fetch of each host that is not a seed's
         ("first_tried", np.float64),
         ("first_failed", np.float64),
-        ("steepness", np.float64),  # from a raw to an honest chance
+        ("steepness", np.float64),  # calibration: probability = sigmoid(steepness · log-odds + offset)
         ("offset", np.float64),
         ("steep_square", np.float64),
         ("offset_square", np.float64),
-        ("seen", np.float64, 3),  # likenesses so far: of anchors, addresses, titles
+        ("seen", np.float64, 3),  # similarities so far: of anchors, URLs, titles
         ("mean", np.float64, 3),
         ("spread", np.float64, 3),
     ],
     align=True,
 )
+
+LINKS, PAGES, PLACES, HOSTS = records(LINK), records(PAGE), records(PLACE), records(HOST)
+CRAWLS, TUNINGS, EXAMPLES, WEIGHTS = records(CRAWL), records(TUNING), records(EXAMPLE), records(WEIGHT)
+Records = np.ndarray[Any, Any]
+
+
+class Tables(NamedTuple):
+    """All that kernels read and write, as one argument; `LayeredMemory.tables` makes it for each call.
+
+    Never keep one: sheets grow, and then these are no longer their arrays.
+    """
+
+    links: Records
+    pages: Records
+    places: Records
+    hosts: Records
+    crawl: Records  # one record
+    tuning: Records  # one record
+    examples: Records
+    weights: Records  # of the columns, and behind them of the dimensions of the meaning
+    word_weights: Records
+    hub_weights: Records
+    hub_word_weights: Records
+    profile: F32
+    links_used: int
+    pages_used: int
+    hosts_used: int
+
+
+TABLES = named_tuple(
+    Tables, LINKS, PAGES, PLACES, HOSTS, CRAWLS, TUNINGS, EXAMPLES, WEIGHTS, WEIGHTS, WEIGHTS, WEIGHTS, f32s,
+    one_i64, one_i64, one_i64,
+)  # fmt: skip

@@ -1,37 +1,38 @@
-"""The numbers that were chosen, and what can be left out to see what it is worth (docs/explain/ordering.md)."""
+"""The numbers that were chosen, and the parts that can be left out to measure them (docs/explain/ordering.md)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.strategies.layered.columns import NAMES
-from crawlguide.strategies.layered.records import COLUMNS, TUNING
+from crawlguide.strategies.layered.columns import AT, PRIOR, TABLE
+from crawlguide.strategies.layered.records import TUNING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.tables import F32
+    from crawlguide.strategies.layered.records import Records
 
-CHOSEN = {
+DEFAULTS = {
     "dense_step": 0.03,
     "word_step": 0.3,
     "place_step": 0.1,
     "meaning_step": 0.05,
     "hub_step": 0.05,
-    "honest_step": 0.1,
+    "calibration_step": 0.1,
     "replays": 2,
     "new_place": 1.0,
     "little_known": 4.0,
-    "hope": 0.11,
-    "near_hope": 0.65,
-    "lost_hope": 3.0,
-    "lead": 0.01,
-    "seed": 0.9,
-    "memory": 0.97,
-    "crawl_memory": 0.99,
+    "host_bonus": 0.11,
+    "near_host_bonus": 0.65,
+    "decline_bonus": 3.0,
+    "hub_bonus": 0.01,
+    "seed_value": 0.9,
+    "decay": 0.97,
+    "crawl_decay": 0.99,
     "few_parents": 1.0,
     "few_children": 2.0,
     "few_fetches": 3.0,
@@ -39,58 +40,60 @@ CHOSEN = {
     "least_draws": 0.03,
     "most_draws": 0.2,
 }
-MEANINGS = ("anchor meaning", "address meaning", "best meaning", "title meaning", "liking")
 NO_BONUS = {"new_place": 0.0, "little_known": 0.0}
-NO_HOPES = {"hope": 0.0, "near_hope": 0.0}
-NO_LEADS = {"lead": 0.0}
+NO_HOST_BONUS = {"host_bonus": 0.0, "near_host_bonus": 0.0}
+NO_HUB_BONUS = {"hub_bonus": 0.0}
 NO_DRAWS = {"least_draws": 0.0, "most_draws": 0.0}
-PARTS: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {  # columns and numbers that make up a part
-    "parents": (("parents", "good parents", "bad parents", "parents and yield", "near worth"), {}),
-    "yield": (("mean yield", "best yield", "parents and yield"), {}),
-    "neighbours": (("neighbours",), {}),
-    "words": (("words in anchor", "words in address"), {"word_step": 0.0}),
-    "meaning": (MEANINGS, {"meaning_step": 0.0}),
-    "places": (("host", "place"), {"place_step": 0.0}),
-    "told": (("told", "history"), {}),
-    "exploration": ((), {**NO_BONUS, **NO_HOPES, **NO_LEADS, **NO_DRAWS, "seed": 0.0}),
-    "bonus": ((), NO_BONUS),
-    "hopes": ((), NO_HOPES),
-    "losses": ((), {"lost_hope": 0.0}),
-    "leads": ((), NO_LEADS),
-    "seeds": ((), {"seed": 0.0}),
-    "draws": ((), NO_DRAWS),
-    "hubs": ((), {"hub_step": 0.0}),
-    "forgetting": ((), {"memory": 1.0, "crawl_memory": 1.0}),
-    "learning": ((), {"dense_step": 0.0, "word_step": 0.0, "place_step": 0.0, "meaning_step": 0.0}),
-    "prior": ((), {}),  # weights begin at zero
+NUMBERS: dict[str, dict[str, float]] = {  # that each part sets when it is left out, beside its columns
+    "parents": {},
+    "yield": {},
+    "neighbours": {},
+    "words": {"word_step": 0.0},
+    "meaning": {"meaning_step": 0.0},
+    "places": {"place_step": 0.0},
+    "told": {},
+    "exploration": {**NO_BONUS, **NO_HOST_BONUS, **NO_HUB_BONUS, **NO_DRAWS, "seed_value": 0.0},
+    "bonus": NO_BONUS,
+    "hopes": NO_HOST_BONUS,
+    "losses": {"decline_bonus": 0.0},
+    "leads": NO_HUB_BONUS,
+    "seeds": {"seed_value": 0.0},
+    "draws": NO_DRAWS,
+    "hubs": {"hub_step": 0.0},
+    "forgetting": {"decay": 1.0, "crawl_decay": 1.0},
+    "learning": {"dense_step": 0.0, "word_step": 0.0, "place_step": 0.0, "meaning_step": 0.0},
+    "prior": {},  # weights begin at zero
+}
+PARTS = {  # by the name that `strategy.without` has for it: the columns and the numbers that make up a part
+    part: (tuple(column.name for column in TABLE if part in column.parts), numbers) for part, numbers in NUMBERS.items()
 }
 
 
-def tuned(without: Sequence[str], *, aimless: bool = False) -> np.ndarray[Any, Any]:
+def tuned(without: Sequence[str], *, aimless: bool = False) -> Records:
     """The tuning without some parts; raises `MalformedRequest` for one that does not exist.
 
-    Where a crawl has no goal nothing is like it.
+    Where a crawl has no goal, columns that compare with it do not count.
     """
     found = np.zeros(1, TUNING)
     found["use"] = 1.0
-    for name, number in CHOSEN.items():
+    for name, number in DEFAULTS.items():
         found[name] = number
     for part in without:
         if part not in PARTS:
             where = "strategy.without"
             raise MalformedRequest(f"{where}: expected some of {', '.join(PARTS)}, got {part!r}", field=where)
-        columns, numbers = PARTS[part]
-        found["use"][0, [NAMES.index(name) for name in columns]] = 0.0
-        for name, number in numbers.items():
+        found["use"][0, _columns(part)] = 0.0
+        for name, number in NUMBERS[part].items():
             found[name] = number
     if aimless:
-        found["use"][0, [NAMES.index(name) for name in MEANINGS if name != "liking"]] = 0.0
+        found["use"][0, [number for number in _columns("meaning") if number != AT.profile]] = 0.0
     return found
 
 
-def prior(weights: F32, without: Sequence[str]) -> F32:
+def _columns(part: str) -> list[int]:
+    return [number for number, column in enumerate(TABLE) if part in column.parts]
+
+
+def prior(without: Sequence[str]) -> F32:
     """Weights of the columns to begin with."""
-    begin = np.zeros(COLUMNS, np.float32)
-    if "prior" not in without:
-        begin[: len(weights)] = weights
-    return begin
+    return np.zeros_like(PRIOR) if "prior" in without else PRIOR

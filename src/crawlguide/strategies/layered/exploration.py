@@ -1,0 +1,253 @@
+"""What is added to a link's probability because little is known of where it leads, and what is drawn at random.
+
+Three kinds of exploration: a bonus for new hosts, a bonus for pages with many new links (hubs), and Thompson draws that
+give some places of an answer to hosts and pages.
+"""
+
+import numpy as np
+
+from crawlguide.core.kernels import f64s, i64s, kernel, nothing, one_f64, one_i64, part
+from crawlguide.strategies.layered.columns import AT, failure_rate
+from crawlguide.strategies.layered.evidence import HIT_RATE_STEP, recent_rate
+from crawlguide.strategies.layered.model import adagrad_step
+from crawlguide.strategies.layered.records import CRAWLS, TABLES, WAITING
+from crawlguide.strategies.shared.draws import beta, uniform
+
+# The host bonus, for links to hosts with few fetches. It is added to the probability, not to its log-odds: a few
+# failures count at once as bad parents, bad words and a bad place, and in log-odds nothing would bring such a host back.
+# It is a share of the crawl's hit rate, and grows when the recent rate falls below 85 % of its peak. It shrinks with
+# each page of the host and with each fetch of the folder and the place, so it moves on to the next, also within one
+# answer.
+
+CLOSEST = 4.0  # the most that a similarity stands out
+TOLERATED = 0.85  # of the peak rate: a smaller loss is none
+FEW_PAGES = 4.0  # that say little of the rest of a host: often they only lead on
+FEW_IN_FOLDER = 2.0  # fetches of a folder that halve its bonus
+
+
+@part
+def decline(crawl):  # type: ignore[no-untyped-def]
+    """By how much the recent reward rate lies below its peak."""
+    return max(TOLERATED * crawl.best - recent_rate(crawl), 0.0)
+
+
+@part
+def fetches(place):  # type: ignore[no-untyped-def]
+    return 1.0 + place.fetched + place.pending
+
+
+@part
+def novelty(link, places):  # type: ignore[no-untyped-def]
+    """1 for a place and a folder where nothing was fetched; less with every fetch in either."""
+    share = 1.0 / np.sqrt(fetches(places[link.places[link.levels - 1]]))
+    if link.levels > 2:
+        share *= FEW_IN_FOLDER / (FEW_IN_FOLDER - 1.0 + fetches(places[link.places[link.levels - 2]]))
+    return share
+
+
+@part
+def new_host_bonus(link, columns, tables):  # type: ignore[no-untyped-def]
+    """For a link to a host where nothing was fetched: more where its words are near to the goal."""
+    crawl, tuning = tables.crawl[0], tables.tuning[0]
+    paid = (crawl.hits + 0.5) / (crawl.fetched + 5.0) + tuning.decline_bonus * decline(crawl)
+    words = tuning.host_bonus + tuning.near_host_bonus * max(columns[AT.best_meaning], 0.0) / CLOSEST
+    return paid * words * np.exp(columns[AT.answers]) * novelty(link, tables.places)
+
+
+@part
+def bonus_left(bonus, host, more):  # type: ignore[no-untyped-def]
+    """After all pages of the host and some more; what did not answer says nothing of the others."""
+    return bonus / np.sqrt(1.0 + (1.0 + host.alive + host.pending + more) / FEW_PAGES)
+
+
+@kernel(nothing(i64s, f64s, f64s, TABLES, one_i64, f64s))
+def spread_over_hosts(rows, explore_value, bonus, tables, wanted, change):  # type: ignore[no-untyped-def]
+    """Choose the best rows one after the other: each choice takes some of the bonus from other rows of its host.
+
+    `change` gets what is taken, as negative numbers.
+    """
+    chosen, more = np.zeros(len(rows), np.bool_), np.zeros(len(rows))
+    for _ in range(min(wanted, len(rows))):
+        best = -1
+        for number in range(len(rows)):
+            if not chosen[number] and (
+                best < 0 or explore_value[number] + change[number] > explore_value[best] + change[best]
+            ):
+                best = number
+        chosen[best] = True
+        if bonus[best] <= 0.0:
+            continue
+        here = tables.links[rows[best]].places[0]
+        host = tables.places[here]
+        for number in range(len(rows)):
+            if bonus[number] > 0.0 and not chosen[number] and tables.links[rows[number]].places[0] == here:
+                before = bonus_left(bonus[number], host, more[number])
+                more[number] += 1.0
+                change[number] += bonus_left(bonus[number], host, more[number]) - before
+
+
+# Hubs: how many new links a page is likely to have, learned by place, by the shape of a URL and by word. Of a host with
+# few fetches such pages say more than others; and before the first hit, the more links are known, the better is the
+# best of them.
+
+FEW_OPENED, FIRST_NEWNESS = 3.0, 0.3  # the rate before any page was opened, and how many pages it weighs as much as
+TRAITS = 6  # of a link, by which a hub is recognised
+NEWNESS = 1  # the trait that has a first weight
+FIRST_HITS, PATIENCE = 0.5, 200.0  # hits, and pages of any kind, until the hub bonus is halved
+
+
+@part
+def newness(found):  # type: ignore[no-untyped-def]
+    """Of a page: 0 if none of its links was new, 1 if a hundred were."""
+    return min(np.log1p(found) / np.log(101.0), 1.5)
+
+
+@part
+def expected_newness(link, places, crawl):  # type: ignore[no-untyped-def]
+    """The mean of pages of its places, each place drawn to the one around it."""
+    usual = (crawl.fresh + FEW_OPENED * FIRST_NEWNESS) / (crawl.opened + FEW_OPENED)
+    for level in range(link.levels):
+        place = places[link.places[level]]
+        usual = (place.fresh + FEW_OPENED * usual) / (place.opened + FEW_OPENED)
+    return usual
+
+
+@part
+def traits(link, places, crawl):  # type: ignore[no-untyped-def]
+    return (
+        1.0,
+        expected_newness(link, places, crawl),
+        np.float64(link.folder),
+        min(link.path, 10) / 10.0,
+        np.float64(link.query),
+        np.float64(link.abroad),
+    )
+
+
+@part
+def hub_score(link, tables):  # type: ignore[no-untyped-def]
+    """The newness to be expected."""
+    total, mine = 0.0, traits(link, tables.places, tables.crawl[0])
+    for number in range(TRAITS):
+        total += tables.hub_weights[number].weight * mine[number]
+    words = 0.0
+    for number in range(link.spoken):
+        words += tables.hub_word_weights[link.words[number]].weight
+    return min(max(total + words / np.sqrt(max(link.spoken, 1.0)), 0.0), 1.5)
+
+
+@part
+def hub_bonus(hub, crawl, tuning):  # type: ignore[no-untyped-def]
+    """Until the first hit, or until that was tried for long."""
+    cold = FIRST_HITS / (FIRST_HITS + crawl.hits) * PATIENCE / (PATIENCE + crawl.fetched)
+    return tuning.hub_bonus * hub * cold
+
+
+@part
+def count_newness(counter, new, decay):  # type: ignore[no-untyped-def]
+    counter.fresh = decay * counter.fresh + new
+    counter.opened = decay * counter.opened + 1.0
+
+
+@kernel(nothing(i64s, TABLES))
+def learn_hubs(opened, tables):  # type: ignore[no-untyped-def]
+    """The links of these pages are known now: learn how many of them were new."""
+    crawl, tuning = tables.crawl[0], tables.tuning[0]
+    for number in opened:
+        if number < 0:
+            continue
+        page = tables.pages[number]
+        link, new = tables.links[page.link], newness(page.found)
+        error = hub_score(link, tables) - new
+        mine = traits(link, tables.places, crawl)
+        for at in range(TRAITS):
+            adagrad_step(tables.hub_weights[at], error * mine[at], tuning.hub_step)
+        for at in range(link.spoken):
+            adagrad_step(tables.hub_word_weights[link.words[at]], error / np.sqrt(link.spoken), tuning.hub_step)
+        for level in range(link.levels):
+            count_newness(tables.places[link.places[level]], new, tuning.decay)
+        count_newness(crawl, new, tuning.crawl_decay)
+
+
+# Thompson draws: a host or page is drawn by a sample of its reward rate, so one that paid well is drawn often, one that
+# was hardly tried now and then, and one that is dry seldom. However many there are, a bounded number is sampled.
+
+SAMPLED = 256
+GOOD, BAD = 0.3, 2.0  # rewards and failures that an arm has before it was tried
+RECENT = 1.0 / HIT_RATE_STEP  # fetches that the recent hit rate is about
+
+
+@part
+def sampled_rate(seed, crawl, good, tried):  # type: ignore[no-untyped-def]
+    return beta(seed, crawl, GOOD + max(good, 0.0), BAD + max(tried - good, 0.0))
+
+
+@part
+def sampled_without_draw(seed, crawl):  # type: ignore[no-untyped-def]
+    """What is assigned without a draw is an arm too, or dry hosts would be drawn for want of better ones."""
+    tried = min(float(crawl.fetched), RECENT)
+    return sampled_rate(seed, crawl, crawl.luck * tried, tried)
+
+
+@part
+def random_below(seed, crawl, count):  # type: ignore[no-untyped-def]
+    crawl.draws += 1
+    return np.int64(uniform(seed, crawl.draws - 1) * count)
+
+
+@kernel(one_i64(one_i64, CRAWLS, one_f64, one_i64))
+def count_draws(seed, crawls, chance, wanted):  # type: ignore[no-untyped-def]
+    """How many places of an answer go to draws."""
+    crawl, count = crawls[0], 0
+    for _ in range(wanted):
+        count += uniform(seed, crawl.draws) < chance
+        crawl.draws += 1
+    return count
+
+
+@kernel(one_i64(one_i64, TABLES))
+def draw_page(seed, tables):  # type: ignore[no-untyped-def]
+    """A page whose links shall be tried; -1: none is better than no draw."""
+    crawl, found = tables.crawl[0], -1
+    best = sampled_without_draw(seed, crawl)
+    for _ in range(min(tables.pages_used, SAMPLED)):
+        number = random_below(seed, crawl, tables.pages_used)
+        page = tables.pages[number]
+        if page.waiting > 0:
+            sample = sampled_rate(seed, crawl, page.good, page.tried)
+            if sample > best:
+                best, found = sample, number
+    return found
+
+
+@kernel(one_i64(one_i64, TABLES, i64s))
+def waiting_links(number, tables, rows):  # type: ignore[no-untyped-def]
+    """The first links found on a page that wait, as many as there is room for in `rows`; returns how many."""
+    page, links, count = tables.pages[number], tables.links, 0
+    for row in range(page.first, min(page.first + page.found, tables.links_used)):
+        if count < len(rows) and links[row].state == WAITING and links[row].finder == number:
+            rows[count] = row
+            count += 1
+    return count
+
+
+@kernel(one_i64(one_i64, TABLES))
+def draw_host(seed, tables):  # type: ignore[no-untyped-def]
+    """A host; all that were never tried are one arm, of which one is drawn. -1: none is better than no draw."""
+    crawl, used, found, untried = tables.crawl[0], tables.hosts_used, -1, False
+    best = sampled_without_draw(seed, crawl)
+    start = random_below(seed, crawl, used)
+    for step in range(min(used, SAMPLED)):
+        number = (start + step) % used
+        place = tables.places[tables.hosts[number].place]
+        if place.waiting <= 0 or (place.fetched == 0 and untried):
+            continue
+        if place.fetched == 0:
+            untried = True
+            sample = sampled_rate(seed, crawl, crawl.first_good, crawl.first_tried)
+        else:
+            sample = sampled_rate(seed, crawl, place.good, place.tried)
+        sample *= 1.0 - failure_rate(place, crawl)
+        if sample > best:
+            best, found = sample, number
+    return found

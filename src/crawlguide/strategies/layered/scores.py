@@ -1,0 +1,122 @@
+"""The scores of links: a probability, and an explore value that adds the exploration bonuses.
+
+Within one ask the same links are looked at several times, so scores are cached until something is learned: each change
+of what is known begins a new `generation`, and scores of an older one do not hold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crawlguide.core.kernels import f32s, f64s, i64s, kernel, named_tuple, nothing, one_i64, part, records
+from crawlguide.strategies.layered.columns import AT, REACH, describe, odds, rate
+from crawlguide.strategies.layered.exploration import bonus_left, hub_bonus, hub_score, new_host_bonus
+from crawlguide.strategies.layered.model import calibrated, log_odds
+from crawlguide.strategies.layered.records import COLUMNS, SEED, TABLES
+
+if TYPE_CHECKING:
+    from crawlguide.core.tables import F64, I64, U64
+
+CACHED = 1 << 11  # scores kept, a power of two
+SCORE = np.dtype(
+    [
+        ("row", np.int64),  # of the link
+        ("generation", np.int64),
+        ("value", np.float64),
+        ("explore_value", np.float64),
+        ("host_bonus", np.float64),
+    ],
+    align=True,
+)
+
+
+class LinkScores(NamedTuple):
+    value: F64  # the probability to be relevant
+    explore_value: F64  # with all bonuses
+    host_bonus: F64  # the bonus for its host, before what was fetched there is taken off
+
+
+class ScoredBatch(NamedTuple):
+    """URLs, their records and scores, and the generation in which these hold."""
+
+    ids: U64
+    rows: I64
+    scores: LinkScores
+    generation: int
+
+    def holds(self, ids: U64, generation: int) -> bool:
+        """Whether these are the same URLs, or the first of them, and nothing was learned since."""
+        return self.generation == generation and (
+            ids is self.ids or bool(len(ids) <= len(self.ids) and np.array_equal(self.ids[: len(ids)], ids))
+        )
+
+    def first(self, ids: U64) -> ScoredBatch:
+        count = len(ids)
+        scores = LinkScores(*(column[:count] for column in self.scores))
+        return ScoredBatch(ids, self.rows[:count], scores, self.generation)
+
+
+@part
+def holds(score, row, generation):  # type: ignore[no-untyped-def]
+    return score.row == row and score.generation == generation
+
+
+@part
+def prefetch(rows, tables, generation, cache):  # type: ignore[no-untyped-def]
+    """Touch all records that will be read, so that the processor waits for many of them at once.
+
+    They lie anywhere in much memory; else it would wait for one after the other. What it returns means nothing.
+    """
+    links, total = tables.links, 0
+    for row in rows:
+        if row >= 0 and not holds(cache[row & (len(cache) - 1)], row, generation):
+            total += (links[row].count > 0.0) + links[row].words[0] + (links[row].meaning[0] > 0)
+            for other in range(max(row - REACH, 0), min(row + REACH + 1, tables.links_used)):
+                total += links[other].state
+    return total
+
+
+@part
+def score_link(row, base, tables, columns, score):  # type: ignore[no-untyped-def]
+    link, crawl, tuning = tables.links[row], tables.crawl[0], tables.tuning[0]
+    describe(row, tables, columns)
+    logit = log_odds(link, columns, base, tables)
+    score.value = calibrated(logit, crawl)
+    if link.finder == SEED and link.count == 0.0:  # somebody vouches for it, and its links make a host known
+        score.explore_value, score.host_bonus = tuning.seed_value + (1.0 - tuning.seed_value) * score.value, 0.0
+        return
+    hub = hub_score(link, tables)
+    little_known = tuning.little_known * columns[AT.little_known_host] * hub
+    score.host_bonus = new_host_bonus(link, columns, tables)
+    score.explore_value = calibrated(logit + tuning.new_place * columns[AT.new_place] + little_known, crawl)
+    score.explore_value += bonus_left(score.host_bonus, tables.places[link.places[0]], 0.0)
+    score.explore_value += hub_bonus(hub, crawl, tuning) * np.exp(columns[AT.answers])
+
+
+@kernel(nothing(i64s, TABLES, one_i64, records(SCORE), named_tuple(LinkScores, f64s, f64s, f64s)))
+def score_links(rows, tables, generation, cache, scores):  # type: ignore[no-untyped-def]
+    """Fill in `scores`; a row of -1 is a link without a record, which has the crawl's own rate."""
+    if prefetch(rows, tables, generation, cache) < 0:
+        return  # never; but so the compiler does not leave it out as useless
+    columns, usual = np.zeros(COLUMNS, np.float32), rate(tables.crawl[0])
+    base = odds(usual)
+    for number in range(len(rows)):
+        row = rows[number]
+        if row < 0:
+            scores.value[number] = scores.explore_value[number] = usual
+            scores.host_bonus[number] = 0.0
+            continue
+        score = cache[row & (len(cache) - 1)]
+        if not holds(score, row, generation):
+            score.row, score.generation = row, generation
+            score_link(row, base, tables, columns, score)
+        scores.value[number] = score.value
+        scores.explore_value[number] = score.explore_value
+        scores.host_bonus[number] = score.host_bonus
+
+
+@kernel(nothing(one_i64, TABLES, f32s))
+def describe_link(row, tables, columns):  # type: ignore[no-untyped-def]
+    describe(row, tables, columns)
