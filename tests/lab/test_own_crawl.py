@@ -108,9 +108,9 @@ def test_a_crawl_is_replayed_with_other_strategies_in_one_command(
     assert {(run.web, run.task, run.targets, run.seeds_from) for run in runs.values()} == {
         ("books", task.name, len(found), "portal")
     }
-    assert len(runs["guide:relational"].relevant) == 100
-    assert sum(runs["guide:relational"].relevant) > sum(runs["guide:breadth-first"].relevant)
-    assert sum(runs["oracle-full"].relevant) >= sum(runs["guide:relational"].relevant)
+    assert len(runs["relational"].relevant) == 100
+    assert sum(runs["relational"].relevant) > sum(runs["breadth-first"].relevant)
+    assert sum(runs["oracle-full"].relevant) >= sum(runs["relational"].relevant)
     again = lab.web.open("books.ndjson")
     assert {url: again.fetch(url).status for url in got} == {url: answer.status_code for url, answer in got.items()}
     Path("books.warc.gz").write_bytes(archived(got))
