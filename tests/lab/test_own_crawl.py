@@ -16,7 +16,8 @@ import pytest
 
 from crawlguide import Client, lab
 from crawlguide.core.errors import ConfigError
-from crawlguide.lab.build import build, reading
+from crawlguide.lab.build import build
+from crawlguide.lab.build.html import read_html
 from crawlguide.lab.results import read_json
 from tests.gateway.conftest import SCRIPT, serving
 from tests.lab.test_build import archive
@@ -61,7 +62,7 @@ def crawled(guide: Client, web: Web, task: Task, proxy: str) -> dict[str, httpx.
 
 
 def told(answer: httpx.Response, url: str, relevant: bool) -> dict[str, Any]:
-    page, moved = reading.read(answer.content, url), answer.headers.get("location")
+    page, moved = read_html(answer.content, url), answer.headers.get("location")
     links = [{"url": moved}] if moved else [{"url": link.url, "anchor": link.anchor} for link in page.links]
     return {"url": url, "status": answer.status_code, "outlinks": links, "relevance": float(relevant)}
 

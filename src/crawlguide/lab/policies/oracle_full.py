@@ -148,7 +148,7 @@ def graph(web: Web) -> Graph:
 def _graph(web: Web) -> Graph:
     """Every page that is reachable from any seed of any task, and where its links lead: to pages of the web only."""
     inside = web.reachable({url for task in web.tasks() for urls in task.seeds.values() for url in urls})
-    return web.leads(inside, MOST_LINKS) if isinstance(web, RecordedWeb) else by_fetching(web, inside)
+    return web.link_targets(inside, MOST_LINKS) if isinstance(web, RecordedWeb) else by_fetching(web, inside)
 
 
 def by_fetching(web: Web, inside: frozenset[str]) -> Graph:
