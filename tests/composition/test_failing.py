@@ -11,7 +11,7 @@ import pytest
 from crawlguide import Guide
 from crawlguide.core.errors import ModelUnavailable, StoreUnavailable
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage
-from crawlguide.lab.run import refuse_what_stands_in
+from crawlguide.lab.run import refuse_fallback
 from crawlguide.strategies.layered.learner import Layered
 from crawlguide.strategies.tres.learner import Tres
 from tests import tally
@@ -250,8 +250,8 @@ def test_one_that_cannot_remember_is_out_and_its_crawl_goes_on(
 def test_the_lab_does_not_take_the_figures_of_a_stand_in_for_those_of_a_policy(guide: Guide) -> None:
     defined(guide, model(), *TWO)
     question = AskMessage(VERSION, "c", BudgetMessage(1))
-    refuse_what_stands_in(guide.ask(question))
+    refuse_fallback(guide.ask(question))
     models.FAULTS["model"] = models.raises
     failing = guide.ask(question)
     with pytest.raises(ModelUnavailable, match=r"heuristic_fallback: .* raised RuntimeError"):
-        refuse_what_stands_in(failing)
+        refuse_fallback(failing)

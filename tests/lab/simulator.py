@@ -58,7 +58,7 @@ class Frontier:
 RULES: dict[str, Callable[[Frontier], NDArray[np.float64]]] = {
     "random": lambda known: known.tie,
     "breadth-first": lambda known: -known.found,
-    "best-first": lambda known: np.minimum(known.good, 1.0) + 1e-6 * known.tie,
+    "best-first": lambda known: np.minimum(known.good, 1.0) - 1e-7 * known.found,  # of equals the first
     "relational": lambda known: (known.good + 0.5) / (known.parents + 2.0) + 1e-6 * known.tie,
     "oracle-one-hop": lambda known: np.where(known.relevant, 1e6, known.good) + 1e-6 * known.tie,
 }

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as some
 
-from crawlguide.lab.report.charts import apart, ticks
+from crawlguide.lab.report.charts import spaced_apart, ticks
 
 
 @given(some.floats(-1e3, 1e3), some.floats(1e-3, 1e3), some.integers(1, 10))
@@ -26,7 +26,7 @@ def test_ticks_are_round() -> None:
 
 @given(some.lists(some.floats(0, 400), max_size=40))
 def test_labels_stand_apart_inside_and_in_order(wanted: list[float]) -> None:
-    places = apart(wanted, 16, 0, 400)
+    places = spaced_apart(wanted, 16, 0, 400)
     gap = min(16, 400 / max(1, len(wanted) - 1))
     placed = sorted(places)
     assert all(later - earlier >= gap - 0.2 for earlier, later in pairwise(placed))
@@ -36,5 +36,5 @@ def test_labels_stand_apart_inside_and_in_order(wanted: list[float]) -> None:
 
 
 def test_labels_with_room_stay_where_they_belong() -> None:
-    assert apart([300, 10, 100], 16, 0, 400) == [300, 10, 100]
-    assert apart([100, 100], 16, 0, 400) == [92, 108]
+    assert spaced_apart([300, 10, 100], 16, 0, 400) == [300, 10, 100]
+    assert spaced_apart([100, 100], 16, 0, 400) == [92, 108]

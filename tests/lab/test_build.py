@@ -11,7 +11,8 @@ import pytest
 
 from crawlguide import AsyncGuide, lab
 from crawlguide.core.errors import ConfigError, CrawlGuideError
-from crawlguide.lab.build import build, reading
+from crawlguide.lab.build import build
+from crawlguide.lab.build.html import read_html
 from crawlguide.lab.build.writing import cut
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ async def crawl(guide: AsyncGuide, web: SyntheticWeb, served: Served, budget: in
 
 async def fetched(client: httpx.AsyncClient, web: SyntheticWeb, url: str) -> dict[str, Any]:
     answer = await client.get(url)
-    page = reading.read(answer.content, url)
+    page = read_html(answer.content, url)
     moved = answer.headers.get("location")
     links = [{"url": moved}] if moved else [{"url": link.url, "anchor": link.anchor} for link in page.links]
     return {
@@ -242,7 +243,7 @@ def test_a_folder_that_is_in_use_is_not_overwritten(site: Path, tmp_path: Path) 
     ],
 )
 def test_links_are_read_as_a_browser_reads_them(html: str, links: list[str]) -> None:
-    assert [link.url for link in reading.read(html.encode(), "http://a.example/d/p").links] == links
+    assert [link.url for link in read_html(html.encode(), "http://a.example/d/p").links] == links
 
 
 @pytest.mark.parametrize(
@@ -257,12 +258,16 @@ def test_links_are_read_as_a_browser_reads_them(html: str, links: list[str]) -> 
     ],
 )
 def test_a_page_is_read_in_the_letters_it_was_written_in(html: bytes, charset: str) -> None:
-    assert reading.read(html, "http://a.example/", charset=charset).title == "é"
+    assert read_html(html, "http://a.example/", charset=charset).title == "é"
 
 
 def test_a_picture_speaks_for_its_link() -> None:
     html = b'<a href="a"><img alt="Home  page"></a><a href="b"><img>words</a><a href="c"><img></a>'
-    assert [link.anchor for link in reading.read(html, "http://a.example/").links] == ["Home page", "words", ""]
+    assert [link.anchor for link in read_html(html, "http://a.example/").links] == [
+        "Home page",
+        "words",
+        "",
+    ]
 
 
 def test_a_text_is_never_cut_within_a_letter() -> None:

@@ -11,10 +11,10 @@ from crawlguide.core.errors import ModelUnavailable
 from crawlguide.core.urls import canonical
 from crawlguide.lab import run as running
 from crawlguide.lab import synthetic
-from crawlguide.lab.policies import best_first
-from crawlguide.lab.policies._known import Policy, Ranking
+from crawlguide.lab.budgeted_web import BudgetedWeb, LookAhead
+from crawlguide.lab.policies import keyword
+from crawlguide.lab.policies._shared import Policy, Ranking
 from crawlguide.lab.run import Settings
-from crawlguide.lab.visit import LookAhead, Visit
 
 if TYPE_CHECKING:
     from crawlguide.core.types import Lesson
@@ -26,8 +26,8 @@ SEEDS = TASK.seeds.get("portal") or TASK.seeds["near"]
 
 
 @pytest.fixture
-def visit() -> Visit:
-    return Visit(WEB, TASK, SEEDS, budget=5)
+def web() -> BudgetedWeb:
+    return BudgetedWeb(WEB, TASK, SEEDS, budget=5)
 
 
 def unseen(page: Page) -> str:
@@ -36,66 +36,66 @@ def unseen(page: Page) -> str:
     return min(WEB.reachable(SEEDS) - shown)
 
 
-def test_seeds_and_links_of_fetched_pages_may_be_fetched(visit: Visit) -> None:
-    page = visit.fetch(SEEDS[0])
-    visit.fetch(canonical(page.links[0].url, page.url))
-    assert visit.left == 3
+def test_seeds_and_links_of_fetched_pages_may_be_fetched(web: BudgetedWeb) -> None:
+    page = web.fetch(SEEDS[0])
+    web.fetch(canonical(page.links[0].url, page.url))
+    assert web.left == 3
 
 
-def test_a_page_that_nothing_led_to_is_not_shown(visit: Visit) -> None:
+def test_a_page_that_nothing_led_to_is_not_shown(web: BudgetedWeb) -> None:
     with pytest.raises(LookAhead, match="seed or a link of a fetched page"):
-        visit.fetch(unseen(visit.fetch(SEEDS[0])))
+        web.fetch(unseen(web.fetch(SEEDS[0])))
 
 
-def test_what_was_refused_costs_nothing_and_leaves_nothing_behind(visit: Visit) -> None:
+def test_what_was_refused_costs_nothing_and_leaves_nothing_behind(web: BudgetedWeb) -> None:
     far = unseen(WEB.fetch(SEEDS[0]))
     with pytest.raises(LookAhead):
-        visit.fetch(far)
-    assert (visit.left, visit.relevant, visit.outcome) == (5, [], [])
+        web.fetch(far)
+    assert (web.left, web.relevant, web.outcome) == (5, [], [])
 
 
-def test_no_label_is_told_before_its_page_is_fetched(visit: Visit) -> None:
+def test_no_label_is_told_before_its_page_is_fetched(web: BudgetedWeb) -> None:
     with pytest.raises(LookAhead, match="a page that was fetched"):
-        visit.label(SEEDS[0])
-    visit.fetch(SEEDS[0])
-    assert visit.label(SEEDS[0]) == float(WEB.is_relevant(TASK, SEEDS[0]))
+        web.label(SEEDS[0])
+    web.fetch(SEEDS[0])
+    assert web.label(SEEDS[0]) == float(WEB.is_relevant(TASK, SEEDS[0]))
 
 
 def test_no_fetch_is_made_beyond_the_budget() -> None:
-    visit = Visit(WEB, TASK, SEEDS, budget=1)
-    visit.fetch(SEEDS[0])
+    web = BudgetedWeb(WEB, TASK, SEEDS, budget=1)
+    web.fetch(SEEDS[0])
     with pytest.raises(LookAhead, match="at most 1 fetches"):
-        visit.fetch(SEEDS[1])
+        web.fetch(SEEDS[1])
 
 
-def test_the_same_target_counts_once(visit: Visit) -> None:
+def test_the_same_target_counts_once(web: BudgetedWeb) -> None:
     task = next(task for task in WEB.tasks() if "near" in task.seeds)
     near = task.seeds["near"][0]
-    again = Visit(WEB, task, [near], budget=3)
+    again = BudgetedWeb(WEB, task, [near], budget=3)
     again.fetch(near)
     again.fetch(near)
     assert again.relevant == [1, 0]
 
 
 class Cheat(Ranking):
-    """Got hold of the visit, and looks at where a link leads before it says what the link is worth."""
+    """Got hold of the web, and looks at where a link leads before it says what the link is worth."""
 
-    visit: Visit
+    web: BudgetedWeb
 
     def learn(self, lesson: Lesson) -> None:
-        number = self.known.numbers(lesson.links.id)
-        peeked = [len(self.visit.fetch(url).links) if parent >= 0 else 0 for url, parent in _links(lesson)]
-        self.known["value"][number] = np.array(peeked, float)
+        number = self.columns.numbers(lesson.links.id)
+        peeked = [len(self.web.fetch(url).links) if parent >= 0 else 0 for url, parent in _links(lesson)]
+        self.columns["value"][number] = np.array(peeked, float)
 
 
 class LabelThief(Ranking):
     """Asks for the labels of what it has only heard of."""
 
-    visit: Visit
+    web: BudgetedWeb
 
     def learn(self, lesson: Lesson) -> None:
-        number = self.known.numbers(lesson.links.id)
-        self.known["value"][number] = [self.visit.label(url) for url in lesson.links.url]
+        number = self.columns.numbers(lesson.links.id)
+        self.columns["value"][number] = [self.web.label(url) for url in lesson.links.url]
 
 
 def _links(lesson: Lesson) -> list[tuple[str, int]]:
@@ -106,17 +106,17 @@ def _links(lesson: Lesson) -> list[tuple[str, int]]:
 def test_a_policy_that_looks_ahead_ends_its_run(cheat: type[Ranking], monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs under the name of an honest one, and is given what no policy is given."""
 
-    class Seen(Visit):
+    class Seen(BudgetedWeb):
         def __init__(self, *given: object) -> None:
             super().__init__(*given)  # type: ignore[arg-type]
-            cheat.visit = self  # type: ignore[attr-defined]
+            cheat.web = self  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(running, "Visit", Seen)
-    monkeypatch.setattr(best_first, "build", lambda *_: Policy(cheat()))  # type: ignore[arg-type]
+    monkeypatch.setattr(running, "BudgetedWeb", Seen)
+    monkeypatch.setattr(keyword, "build", lambda *_: Policy(cheat()))  # type: ignore[arg-type]
     with pytest.raises(ModelUnavailable, match="raised LookAhead"):
-        running.run(WEB, TASK, "best-first", 0, Settings(budget=60))
+        running.run(WEB, TASK, "keyword", 0, Settings(budget=60))
 
 
 def test_an_honest_policy_is_never_accused() -> None:
-    done = running.run(WEB, TASK, "best-first", 0, Settings(budget=60))
+    done = running.run(WEB, TASK, "keyword", 0, Settings(budget=60))
     assert len(done.relevant) == 60

@@ -11,7 +11,7 @@ from crawlguide.core.errors import DataError
 from crawlguide.lab import compare as comparing
 from crawlguide.lab.compare import compare, interval
 from crawlguide.lab.results import Run
-from crawlguide.lab.study import Study
+from crawlguide.lab.summary import Summary
 from tests.lab.made import made, results, run
 
 BUDGET = 100
@@ -21,14 +21,14 @@ def found(policy: str, task: str, hits: int, repeat: int = 0) -> Run:
     return run([1] * hits + [0] * (BUDGET - hits), policy=policy, task=task, repeat=repeat)
 
 
-def study(*runs: Run) -> Study:
-    return Study(results(list(runs)))
+def summary(*runs: Run) -> Summary:
+    return Summary(results(list(runs)))
 
 
 def test_a_comparison_by_hand() -> None:
     """Task a: +.20 and +.10 in its two repeats; b: -.05; c: even. The mean over tasks is (.15 - .05 + 0) / 3."""
     said = compare(
-        study(
+        summary(
             found("x", "a", 50), found("y", "a", 30), found("x", "a", 40, repeat=1), found("y", "a", 30, repeat=1),
             found("x", "b", 10), found("y", "b", 15), found("x", "c", 7), found("y", "c", 7),
         ),
@@ -43,19 +43,21 @@ def test_a_comparison_by_hand() -> None:
 
 
 def test_only_what_both_have_run_counts() -> None:
-    said = compare(study(found("x", "a", 50), found("y", "a", 30), found("x", "b", 99), found("y", "c", 99)), "x", "y")
+    said = compare(
+        summary(found("x", "a", 50), found("y", "a", 30), found("x", "b", 99), found("y", "c", 99)), "x", "y"
+    )
     assert (said.difference, said.pairs) == pytest.approx((0.2, 1))
     assert np.isnan(said.low)
 
 
 def test_policies_that_never_met_cannot_be_compared() -> None:
-    said = compare(study(found("x", "a", 50), found("y", "b", 30)), "x", "y")
+    said = compare(summary(found("x", "a", 50), found("y", "b", 30)), "x", "y")
     assert np.isnan(said.difference)
     assert (said.worst, said.pairs, said.settled) == (None, 0, False)
 
 
 def test_a_comparison_turned_round_changes_its_signs() -> None:
-    table = Study(made(4, 2, 600))
+    table = Summary(made(4, 2, 600))
     one, other = compare(table, "layered", "keyword"), compare(table, "keyword", "layered")
     assert one.difference == pytest.approx(-other.difference)
     assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
@@ -95,12 +97,12 @@ def test_an_interval_lies_within_what_was_seen_whatever_is_missing(rows: list[li
 
 
 def test_every_task_counts_the_same_however_often_it_was_repeated() -> None:
-    table = study(found("x", "a", 10), found("x", "a", 30, repeat=1), found("x", "b", 80))
+    table = summary(found("x", "a", 10), found("x", "a", 30, repeat=1), found("x", "b", 80))
     assert table.mean("x", table.last) == pytest.approx((0.2 + 0.8) / 2)
 
 
 def test_the_best_come_first_and_references_stand_apart() -> None:
-    table = Study(made(3, 1, 600))
+    table = Summary(made(3, 1, 600))
     assert (table.policies[0], table.policies[-1]) == ("layered", "random")
     assert table.references == ["oracle-full", "oracle-one-hop"]
 
@@ -109,7 +111,7 @@ def test_a_share_of_an_oracle_is_a_ratio_of_means_over_common_tasks() -> None:
     oracle = [found("oracle", task, hits) for task, hits in (("a", 60), ("b", 20))]
     for one in oracle:
         one.reference = True
-    table = study(*oracle, found("x", "a", 30), found("x", "b", 10), found("x", "c", 100))
+    table = summary(*oracle, found("x", "a", 30), found("x", "b", 10), found("x", "c", 100))
     assert table.over("x", "oracle", table.last) == pytest.approx(0.5)
     assert table.missing == {"oracle": 1}
 
@@ -117,15 +119,15 @@ def test_a_share_of_an_oracle_is_a_ratio_of_means_over_common_tasks() -> None:
 def test_medians_know_what_never_happened() -> None:
     """x finds half of 40 targets with request 20, twice; the third run never does."""
     hits = {"a": 20, "b": 30, "c": 5}
-    table = study(*(run([1] * count + [0] * (100 - count), task=task, targets=40) for task, count in hits.items()))
+    table = summary(*(run([1] * count + [0] * (100 - count), task=task, targets=40) for task, count in hits.items()))
     assert table.middle("x", "to_50") == 20
     assert table.middle("x", "to_90") == np.inf
 
 
 def test_runs_that_do_not_belong_together_are_refused() -> None:
     with pytest.raises(DataError, match=r"runs: expected runs of one budget, got \[1, 2\]"):
-        study(run([1]), run([1, 0], task="b"))
+        summary(run([1]), run([1, 0], task="b"))
     with pytest.raises(DataError, match="runs: expected each run once"):
-        study(run([1]), run([0]))
+        summary(run([1]), run([0]))
     with pytest.raises(DataError, match="got no runs"):
-        study()
+        summary()

@@ -79,7 +79,7 @@ def test_calibration_by_hand() -> None:
     """Two bins are filled: .2 said and 1 in 4 seen, .6 said and 3 in 4 seen."""
     found = metrics.calibration([told([0.2] * 4 + [0.6] * 4, [1, 0, 0, 0, 1, 1, 1, 0])])
     assert found is not None
-    assert [*found.said, *found.seen] == pytest.approx([0.2, 0.6, 0.25, 0.75])
+    assert [*found.predicted, *found.observed] == pytest.approx([0.2, 0.6, 0.25, 0.75])
     assert found.ece == pytest.approx((0.05 + 0.15) / 2)
     assert found.brier == pytest.approx((0.64 + 3 * 0.04 + 3 * 0.16 + 0.36) / 8)
     assert (found.base, found.fetches) == (0.25, 8)
@@ -212,6 +212,6 @@ def test_every_field_of_the_document_is_documented(name: str) -> None:
     assert f"| `{name}` |" in DOCUMENTED
 
 
-@pytest.mark.parametrize("name", metrics.PLAIN)
+@pytest.mark.parametrize("name", metrics.FIGURES)
 def test_every_figure_is_documented(name: str) -> None:
     assert f"| `{name}` |" in DOCUMENTED

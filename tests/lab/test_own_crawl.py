@@ -16,7 +16,8 @@ import pytest
 
 from crawlguide import Client, lab
 from crawlguide.core.errors import ConfigError
-from crawlguide.lab.build import build, reading
+from crawlguide.lab.build import build
+from crawlguide.lab.build.html import read_html
 from crawlguide.lab.results import read_json
 from tests.gateway.conftest import SCRIPT, serving
 from tests.lab.test_build import archive
@@ -61,7 +62,7 @@ def crawled(guide: Client, web: Web, task: Task, proxy: str) -> dict[str, httpx.
 
 
 def told(answer: httpx.Response, url: str, relevant: bool) -> dict[str, Any]:
-    page, moved = reading.read(answer.content, url), answer.headers.get("location")
+    page, moved = read_html(answer.content, url), answer.headers.get("location")
     links = [{"url": moved}] if moved else [{"url": link.url, "anchor": link.anchor} for link in page.links]
     return {"url": url, "status": answer.status_code, "outlinks": links, "relevance": float(relevant)}
 
@@ -108,9 +109,9 @@ def test_a_crawl_is_replayed_with_other_strategies_in_one_command(
     assert {(run.web, run.task, run.targets, run.seeds_from) for run in runs.values()} == {
         ("books", task.name, len(found), "portal")
     }
-    assert len(runs["guide:relational"].relevant) == 100
-    assert sum(runs["guide:relational"].relevant) > sum(runs["guide:breadth-first"].relevant)
-    assert sum(runs["oracle-full"].relevant) >= sum(runs["guide:relational"].relevant)
+    assert len(runs["relational"].relevant) == 100
+    assert sum(runs["relational"].relevant) > sum(runs["breadth-first"].relevant)
+    assert sum(runs["oracle-full"].relevant) >= sum(runs["relational"].relevant)
     again = lab.web.open("books.ndjson")
     assert {url: again.fetch(url).status for url in got} == {url: answer.status_code for url, answer in got.items()}
     Path("books.warc.gz").write_bytes(archived(got))

@@ -18,11 +18,10 @@ from rich.console import Console
 
 from crawlguide.gateway.dashboard.formatting import visible
 from crawlguide.lab.compare import compare
-from crawlguide.lab.report import curves, formatting, heat, table, write_html
-from crawlguide.lab.report.charts import looks
+from crawlguide.lab.report import charts, formatting, table, write_html
 from crawlguide.lab.report.page import html
 from crawlguide.lab.results import write_json
-from crawlguide.lab.study import Study
+from crawlguide.lab.summary import Summary
 from tests.browsing import in_browser, is_bright, watch
 from tests.lab.made import made, results, run
 
@@ -69,16 +68,16 @@ def printed(given_results: Results, width: int = 140) -> str:
 
 @pytest.mark.parametrize("width", [80, 140])
 def test_the_terminal_table_says_what_was_measured(sample: Results, width: int) -> None:
-    study, text = Study(sample), printed(sample, width)
+    summary, text = Summary(sample), printed(sample, width)
     lines = [line.split() for line in text.splitlines()]
     assert max(map(len, text.splitlines())) <= width
-    for name in study.policies + study.references:
+    for name in summary.policies + summary.references:
         first, second = (line for line in lines if line[:1] == [name] and line[1][0].isdigit())
-        harvests = [formatting.decimal(study.mean(name, f"harvest@{k}")) for k in study.checkpoints]
-        assert first[1:7] == [*harvests, formatting.decimal(study.mean(name, "auc"))]
-        assert second[1] == formatting.decimal(study.over(name, "oracle-full", study.last), 2)
-    for other in study.policies[1:]:
-        found = compare(study, "layered", other)
+        harvests = [formatting.decimal(summary.mean(name, f"harvest@{k}")) for k in summary.checkpoints]
+        assert first[1:7] == [*harvests, formatting.decimal(summary.mean(name, "auc"))]
+        assert second[1] == formatting.decimal(summary.over(name, "oracle-full", summary.last), 2)
+    for other in summary.policies[1:]:
+        found = compare(summary, "layered", other)
         row = next(
             line for line in text.splitlines() if line.split()[:2] == [other, formatting.signed(found.difference)]
         )
@@ -104,14 +103,14 @@ def test_one_result_gives_one_page(sample: Results, tmp_path: Path) -> None:
 
 
 def test_the_page_says_what_was_measured(sample: Results) -> None:
-    study, page = Study(sample), html(sample)
+    summary, page = Summary(sample), html(sample)
     rows = re.findall(r"<bdi>([^<]*)</bdi></th>((?:<td[^>]*>[^<]*</td>)+)", page.partition("Table 1.")[2])
     first = {name: re.findall(r">([^<]*)</td>", cells) for name, cells in reversed(rows)}
-    assert first.keys() == set(study.everyone)
+    assert first.keys() == set(summary.everyone)
     for name, cells in first.items():
-        expected = [formatting.decimal(study.mean(name, f"harvest@{k}")) for k in study.checkpoints]
+        expected = [formatting.decimal(summary.mean(name, f"harvest@{k}")) for k in summary.checkpoints]
         assert cells[:5] == expected
-    found = compare(study, "layered", "keyword")
+    found = compare(summary, "layered", "keyword")
     assert formatting.span(found.low, found.high) in page
     assert "crawlguide lab run --web made --policies layered,keyword" in page
     assert all(version in page for version in sample.versions.values())
@@ -152,22 +151,22 @@ def test_a_small_drawing_names_the_three_best_of_its_task_and_the_highest_refere
         for task in ("usual", "usual too", "strange")
         for name, count in (hits | {"policy-8": 94} if task == "strange" else hits).items()
     ]
-    study = Study(results(runs))
-    _, small = curves.drawn(study, looks(study))
-    named = {chart.title: {label.look.policy for label in chart.labels} for chart in small}
+    summary = Summary(results(runs))
+    _, small = charts.harvest_curves(summary, charts.all_series(summary))
+    named = {chart.title: {label.series.policy for label in chart.labels} for chart in small}
     assert named["usual"] == {"policy-0", "policy-1", "policy-2", "oracle"}
     assert named["strange"] == {"policy-8", "policy-0", "policy-1", "oracle"}
 
 
 @pytest.mark.parametrize("hits", [0, 1, 7, 12, 21, 25, 26, 47, 60, 99, 100])
 def test_curves_and_ticks_stay_inside_their_frame(hits: int) -> None:
-    study = Study(results([run([1] * hits + [0] * (100 - hits)), run([0] * (100 - hits) + [1] * hits, policy="y")]))
-    large, small = curves.drawn(study, looks(study))
+    summary = Summary(results([run([1] * hits + [0] * (100 - hits)), run([0] * (100 - hits) + [1] * hits, policy="y")]))
+    large, small = charts.harvest_curves(summary, charts.all_series(summary))
     for chart in (large, *small):
         frame = chart.frame
         assert all(frame.top <= tick.at <= frame.bottom for tick in chart.y_ticks)
         assert len(chart.y_ticks) >= 2
-        for line in chart.lines:
+        for line in chart.curves:
             for point in re.findall(r"[\d.]+ [\d.]+", line.path):
                 x, y = map(float, point.split())
                 assert frame.left <= x <= frame.right
@@ -178,8 +177,8 @@ def test_the_heat_map_shows_shares_of_the_highest_reference() -> None:
     hits = {"x": 25, "y": 49, "oracle": 50}
     runs = [run([1] * n + [0] * (100 - n), policy=name, reference=name == "oracle") for name, n in hits.items()]
     runs.append(run([1] * 10 + [0] * 90, policy="x", task="b"))
-    study = Study(results(runs))
-    first, second, _ = heat.drawn(study, looks(study)).rows
+    summary = Summary(results(runs))
+    first, second, _ = charts.heat_map(summary, charts.all_series(summary)).rows
     assert [(cell.text, cell.level, cell.best) for cell in first.cells] == [
         ("0.49", "h9", True), ("0.25", "h5", False), ("0.50", "h9", False)
     ]  # fmt: skip

@@ -15,8 +15,9 @@ import pytest
 
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.urls import canonical
-from crawlguide.lab import oracles, web
+from crawlguide.lab import web
 from crawlguide.lab.pages import Link, Page
+from crawlguide.lab.policies import oracle_full
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,14 +120,14 @@ def test_a_redirect_that_was_recorded_is_one(folder: Path) -> None:
 def test_references_are_shown_the_links_that_a_crawl_would_see(
     folder: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(oracles, "MOST_LINKS", most)
+    monkeypatch.setattr(oracle_full, "MOST_LINKS", most)
     more = NODES | {"status": [200, 200, 200, 301], "redirect": [None, None, None, "https://a.example/copy"]}
     for nodes in (NODES, more):
         pq.write_table(pa.table(nodes), folder / "nodes.parquet")
         its = web.open(folder)
         inside = its.reachable([HOME])
         assert len(inside) == 4
-        assert its.leads(inside, most) == oracles.by_fetching(its, inside)  # type: ignore[attr-defined]
+        assert its.link_targets(inside, most) == oracle_full.by_fetching(its, inside)  # type: ignore[attr-defined]
 
 
 def without_a_file(folder: Path) -> None:
@@ -209,7 +210,7 @@ def test_without_pyarrow_one_is_told_how_to_get_it(folder: Path, monkeypatch: py
             raise ImportError(name)
         return real(name, *rest)
 
-    monkeypatch.setattr("crawlguide.lab.arrow.import_module", hidden)
+    monkeypatch.setattr("crawlguide.lab.recorded.import_module", hidden)
     with pytest.raises(ConfigError, match=r"pip install 'crawlguide\[lab\]'"):
         web.open(folder)
 

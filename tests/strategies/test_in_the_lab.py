@@ -16,7 +16,7 @@ PAIRS = {
     "groups": "feedstock-repaired",
     "bandit": "arms",
     "ucb": "arms",
-    "guide:best-first-mean": "best-first-mean",
+    "best-first-mean": "tests.lab.oracles.best_first_mean",
 }  # of those that do not look at the topic, chance decides into which they fall
 
 

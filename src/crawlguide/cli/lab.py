@@ -1,4 +1,4 @@
-"""crawlguide lab serve, crawlguide lab build: webs to crawl. `crawlguide.cli.lab` takes these commands in."""
+"""crawlguide lab run, crawlguide lab serve, crawlguide lab build."""
 
 from __future__ import annotations
 
@@ -18,18 +18,78 @@ from crawlguide.core.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawlguide.lab.jobs import Job
     from crawlguide.lab.pages import Task
     from crawlguide.lab.results import Run
     from crawlguide.lab.run import Settings
-    from crawlguide.lab.runs import Job
 
 webs = typer.Typer()
+app.add_typer(webs, name="lab", help="Prove which order of fetching finds more, on recorded and made-up webs.")
+QUICK_TASKS, QUICK_REPEATS = 4, 1
+OUTPUT_OPTIONS = ("--json", "--html", "--resume")
 WebOption = Annotated[
     str,
     typer.Option(
         "--web", help="A folder with a recorded web, a file of a crawl, or synthetic[:option=value,…].", metavar="WEB"
     ),
 ]
+TasksOption = Annotated[str, typer.Option(help="all, or names with commas between them.")]
+PoliciesOption = Annotated[
+    str,
+    typer.Option(
+        help=r"all, or names with commas between them: strategies of the product, such as layered\[without=draws],"
+        " policies of the lab, such as keyword, oracle, or a module of your own."
+    ),
+]
+SeedsOption = Annotated[
+    Literal["auto", "portal", "near", "far"], typer.Option(help="Where a crawl begins; auto: portal, else far.")
+]
+FeedbackOption = Annotated[
+    Literal["label", "text"], typer.Option(help="label: crawlers tell the truth; text: the guide judges texts.")
+]
+ViaOption = Annotated[str | None, typer.Option(metavar="URL", help="Ask the guide that is served there.")]
+JsonFile = Annotated[Path | None, typer.Option(metavar="OUT", help="Write every fetch of every run.")]
+HtmlFile = Annotated[Path | None, typer.Option(metavar="OUT", help="Write a page with curves and comparisons.")]
+ResumeFolder = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Keep finished runs there; by default beside --json.")
+]
+
+
+@webs.command()
+def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
+    web: WebOption = "synthetic",
+    tasks: TasksOption = "all",
+    policies: PoliciesOption = "all",
+    seeds_from: SeedsOption = "auto",
+    budget: Annotated[int, typer.Option(min=1, help="Fetches of a run; every request counts.")] = 2_000,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="URLs in an answer.")] = 10,
+    crawlers: Annotated[int, typer.Option(min=1, max=1_000, help="Crawlers that fetch side by side.")] = 1,
+    feedback: FeedbackOption = "label",
+    repeat: Annotated[int, typer.Option(min=1, max=1_000, help="Each run so often, with another seed.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="What chance is drawn from.")] = 0,
+    cap_per_host: Annotated[int, typer.Option(min=0, help="Pages of one site at most; 0: no limit.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="Four tasks, once.")] = False,
+    via: ViaOption = None,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+    resume: ResumeFolder = None,
+) -> None:
+    """Crawl a web again and again, each time in another order, and see which finds more.
+
+    Example: crawlguide lab run --web synthetic --policies random,keyword,layered,oracle --quick --html lab.html
+    """
+    from crawlguide.lab.run import Settings
+
+    settings = Settings(
+        seeds_from=seeds_from, budget=budget, batch=batch, crawlers=crawlers, feedback=feedback,
+        cap_per_host=cap_per_host, seed=seed, via=via,
+    )  # fmt: skip
+    kept = resume or (json and json.with_name(json.name + ".runs"))
+    _check_outputs(json, html, kept)
+    todo = _jobs(_absolute(web), _names(policies), _names(tasks), QUICK_REPEATS if quick else repeat, quick, settings)
+    _report(_run_all(todo, kept), json, html)
+    if json is not None and resume is None and kept is not None:
+        shutil.rmtree(kept, ignore_errors=True)  # the document holds it all
 
 
 @webs.command()
@@ -78,125 +138,56 @@ def build(
         say("  nothing to look for: no page fits a --topic, and no relevance was told")
 
 
-def _seed(tasks: Sequence[Task]) -> str:
-    """A page to begin with, if the web knows one."""
-    from crawlguide.lab.html import plain
-
-    return next((plain(urls[0]) for task in tasks for urls in task.seeds.values()), "URL")
-
-
-# crawlguide lab run: which order of fetching finds more? And the commands about webs, from `lab_webs`.
-
-QUICK_TASKS, QUICK_REPEATS = 4, 1
-PLACES = ("--json", "--html", "--resume")
-app.add_typer(webs, name="lab", help="Prove which order of fetching finds more, on recorded and made-up webs.")
-
-
-TasksOption = Annotated[str, typer.Option(help="all, or names with commas between them.")]
-PoliciesOption = Annotated[
-    str, typer.Option(help=r"all, or names with commas between them, such as layered\[without=draws].")
-]
-SeedsOption = Annotated[
-    Literal["auto", "portal", "near", "far"], typer.Option(help="Where a crawl begins; auto: portal, else far.")
-]
-FeedbackOption = Annotated[
-    Literal["label", "text"], typer.Option(help="label: crawlers tell the truth; text: the guide judges texts.")
-]
-ViaOption = Annotated[str | None, typer.Option(metavar="URL", help="Ask the guide that is served there.")]
-JsonFile = Annotated[Path | None, typer.Option(metavar="OUT", help="Write every fetch of every run.")]
-HtmlFile = Annotated[Path | None, typer.Option(metavar="OUT", help="Write a page with curves and comparisons.")]
-ResumeFolder = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Keep finished runs there; by default beside --json.")
-]
-
-
-@webs.command()
-def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
-    web: WebOption = "synthetic",
-    tasks: TasksOption = "all",
-    policies: PoliciesOption = "all",
-    seeds_from: SeedsOption = "auto",
-    budget: Annotated[int, typer.Option(min=1, help="Fetches of a run; every request counts.")] = 2_000,
-    batch: Annotated[int, typer.Option(min=1, max=10_000, help="URLs in an answer.")] = 10,
-    crawlers: Annotated[int, typer.Option(min=1, max=1_000, help="Crawlers that fetch side by side.")] = 1,
-    feedback: FeedbackOption = "label",
-    repeat: Annotated[int, typer.Option(min=1, max=1_000, help="Each run so often, with another seed.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="What chance is drawn from.")] = 0,
-    cap_per_host: Annotated[int, typer.Option(min=0, help="Pages of one site at most; 0: no limit.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="Four tasks, once.")] = False,
-    via: ViaOption = None,
-    json: JsonFile = None,
-    html: HtmlFile = None,
-    resume: ResumeFolder = None,
-) -> None:
-    """Crawl a web again and again, each time in another order, and see which finds more.
-
-    Example: crawlguide lab run --web synthetic --policies random,keyword,layered,oracle --quick --html lab.html
-    """
-    from crawlguide.lab.run import Settings
-
-    settings = Settings(
-        seeds_from=seeds_from, budget=budget, batch=batch, crawlers=crawlers, feedback=feedback,
-        cap_per_host=cap_per_host, seed=seed, via=via,
-    )  # fmt: skip
-    kept = resume or (json and json.with_name(json.name + ".runs"))
-    _check_places(json, html, kept)
-    todo = _jobs(_place(web), _names(policies), _names(tasks), QUICK_REPEATS if quick else repeat, quick, settings)
-    _say(_made(todo, kept), json, html)
-    if json is not None and resume is None and kept is not None:
-        shutil.rmtree(kept, ignore_errors=True)  # the document holds it all
-
-
 def _jobs(
     web: str, policies: Sequence[str], tasks: Sequence[str], repeats: int, quick: bool, settings: Settings
 ) -> list[Job]:
-    from crawlguide.lab import naming, runs
+    from crawlguide.lab import jobs, policy_names
 
-    chosen = naming.chosen(policies)
-    named = runs.named_tasks(runs.opened(web), tasks)
-    return runs.jobs(web, named[:QUICK_TASKS] if quick else named, chosen, repeats, settings)
+    chosen = policy_names.chosen(policies)
+    named = jobs.tasks_named(jobs.opened(web), tasks)
+    return jobs.jobs(web, named[:QUICK_TASKS] if quick else named, chosen, repeats, settings)
 
 
-def _say(made: list[Run], json: Path | None, html: Path | None) -> None:
+def _report(made: list[Run], json: Path | None, html: Path | None) -> None:
     """What came out: as a table, and in the files that were asked for."""
     from rich.console import Console
 
-    from crawlguide.lab import report, results, runs
+    from crawlguide.lab import jobs, report, results
 
-    command = ["crawlguide", *_without_places(sys.argv[1:])]
-    found = results.Results(command=command, versions=runs.versions(), runs=made)
-    Console().print(report.table(found))
+    command = ["crawlguide", *_without_outputs(sys.argv[1:])]
+    document = results.Results(command=command, versions=jobs.versions(), runs=made)
+    Console().print(report.table(document))
     if html is not None:
-        report.write_html(found, html)
+        report.write_html(document, html)
     if json is not None:
-        results.write_json(found, json)
+        results.write_json(document, json)
 
 
-def _made(todo: Sequence[Job], kept: Path | None) -> list[Run]:
+def _run_all(todo: Sequence[Job], kept: Path | None) -> list[Run]:
     """All runs, with a bar for whoever watches; on Ctrl-C with a word on how to go on."""
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from crawlguide.lab import runs
+    from crawlguide.lab import jobs
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    found: list[Run] = []
+    made: list[Run] = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("runs", total=len(todo))
         try:
-            for one in runs.done(todo, kept):
-                found.append(one)
+            for one in jobs.completed(todo, kept):
+                made.append(one)
                 progress.update(bar, advance=1, description=escape(f"{one.policy} on {one.task}"))
         except KeyboardInterrupt:
             progress.stop()
-            if kept is not None and (made := runs.finished(todo, kept)):
-                say(f"stopped after {made} of {len(todo)} runs; the same command goes on from there ({kept})")
+            if kept is not None and (done := jobs.count_kept(todo, kept)):
+                say(f"stopped after {done} of {len(todo)} runs; the same command goes on from there ({kept})")
             raise
-    return found
+    return made
 
 
-def _check_places(json: Path | None, html: Path | None, kept: Path | None) -> None:
+def _check_outputs(json: Path | None, html: Path | None, kept: Path | None) -> None:
     """Hours of runs are not to end with a word about a folder."""
     for option, place in (("--json", json), ("--html", html)):
         if place is not None and (place.is_dir() or not os.access(place.parent, os.W_OK | os.X_OK)):
@@ -205,26 +196,33 @@ def _check_places(json: Path | None, html: Path | None, kept: Path | None) -> No
         raise ConfigError(f"--resume: expected a folder that can be written to, got {kept}")
 
 
-def _without_places(words: Sequence[str]) -> list[str]:
+def _without_outputs(words: Sequence[str]) -> list[str]:
     """What was asked for, without where it was written to: equal runs leave equal documents."""
     left, kept = iter(words), []
     for word in left:
-        if word in PLACES:
+        if word in OUTPUT_OPTIONS:
             next(left, None)
-        elif not word.startswith(tuple(f"{place}=" for place in PLACES)):
+        elif not word.startswith(tuple(f"{place}=" for place in OUTPUT_OPTIONS)):
             kept.append(word)
     return kept
 
 
 def _names(words: str) -> list[str]:
-    from crawlguide.lab.naming import listed
+    from crawlguide.lab.policy_names import split_names
 
-    names = listed(words)
+    names = split_names(words)
     if not names:
         raise ConfigError(f"expected names with commas between them, got {words!r}")
     return names
 
 
-def _place(web: str) -> str:
+def _absolute(web: str) -> str:
     """A folder is the same from wherever a process looks."""
     return web if web.partition(":")[0] == "synthetic" else str(Path(web).resolve())
+
+
+def _seed(tasks: Sequence[Task]) -> str:
+    """A page to begin with, if the web knows one."""
+    from crawlguide.lab.serving import plain_http
+
+    return next((plain_http(urls[0]) for task in tasks for urls in task.seeds.values()), "URL")

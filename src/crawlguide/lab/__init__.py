@@ -19,7 +19,7 @@ def serve(web: Web, port: int = 0, **options: Any) -> int:
 
 
 def served(web: Web, port: int = 0, **options: Any) -> Served:
-    """The same as something that has a `port` and a `log`, and that can be closed: see `lab.serving.served`."""
+    """The same as an object that has a `port` and a `log`, and that can be closed: see `lab.serving.served`."""
     from crawlguide.lab import serving  # noqa: PLC0415 - a server is loaded when it is wanted
 
     return serving.served(web, port, **options)

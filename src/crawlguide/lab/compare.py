@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.lab.study import mean
+from crawlguide.lab.summary import mean
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64
-    from crawlguide.lab.study import Study, Task
+    from crawlguide.lab.summary import Summary, Task
 
 DEFAULT = "layered"
 RESAMPLES = 10_000
@@ -43,12 +43,12 @@ class Comparison:
         return self.low > 0 or self.high < 0
 
 
-def compare(study: Study, policy: str, other: str, figure: str | None = None) -> Comparison:
+def compare(summary: Summary, policy: str, other: str, figure: str | None = None) -> Comparison:
     """Paired over (web, task, repeat); of each task the mean over its repeats, of these the mean."""
-    figure = figure or study.last
-    differences = study.of(policy, figure) - study.of(other, figure)
+    figure = figure or summary.last
+    differences = summary.of(policy, figure) - summary.of(other, figure)
     known = np.flatnonzero(~np.isnan(differences).all(axis=1))
-    differences, tasks = differences[known], [study.tasks[place] for place in known]
+    differences, tasks = differences[known], [summary.tasks[place] for place in known]
     by_task = mean(differences, axis=1)
     low, high = interval(differences, np.random.default_rng(SEED))
     return Comparison(
@@ -67,14 +67,14 @@ def compare(study: Study, policy: str, other: str, figure: str | None = None) ->
     )
 
 
-def subject(study: Study) -> str:
+def subject(summary: Summary) -> str:
     """Who is compared with all others: our default, decided before any run; without it the best."""
-    return DEFAULT if DEFAULT in study.policies else study.policies[0]
+    return DEFAULT if DEFAULT in summary.policies else summary.policies[0]
 
 
-def against(study: Study, policy: str, figure: str | None = None) -> list[Comparison]:
+def against(summary: Summary, policy: str, figure: str | None = None) -> list[Comparison]:
     """A policy against each other one that is no reference, the strongest first."""
-    return [compare(study, policy, other, figure) for other in study.policies if other != policy]
+    return [compare(summary, policy, other, figure) for other in summary.policies if other != policy]
 
 
 def interval(differences: F64, rng: np.random.Generator) -> tuple[float, float]:

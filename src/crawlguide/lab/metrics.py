@@ -101,39 +101,42 @@ def waste(trace: Trace, letter: str) -> float:
 
 
 class Calibration(NamedTuple):
-    """How far a chance that was said can be believed. Bins hold equally many fetches; equal chances share a bin."""
+    """How well predicted probabilities agree with what was found.
 
-    said: F64  # mean p in each bin
-    seen: F64  # share of relevant in each bin
+    Bins hold equally many fetches; equal probabilities share a bin.
+    """
+
+    predicted: F64  # mean p in each bin
+    observed: F64  # share of relevant in each bin
     weight: F64  # share of all fetches in each bin
-    ece: float  # Σ weight · |said - seen|
+    ece: float  # Σ weight · |predicted - observed|
     brier: float  # mean (p - y)²
     base: float  # the Brier score of always saying the base rate: ȳ · (1 - ȳ)
     fetches: int
 
 
 def calibration(runs: Iterable[Run]) -> Calibration | None:
-    """Of all assigned pages with a chance, fetches 501 to 2000 of each run; None where there are none."""
-    pairs = [_said_and_seen(run) for run in runs]
+    """Of all fetches with a predicted probability, number 501 to 2000 of each run; None where there are none."""
+    pairs = [_predicted_and_relevant(run) for run in runs]
     p, y = np.hstack([np.empty((2, 0)), *pairs])
     if not len(p):
         return None
     place = _equal_mass(p)
     weight = np.bincount(place, minlength=BINS) / len(p)
     filled = weight > 0
-    said, seen = (np.bincount(place, column, BINS)[filled] / (weight[filled] * len(p)) for column in (p, y))
+    predicted, observed = (np.bincount(place, column, BINS)[filled] / (weight[filled] * len(p)) for column in (p, y))
     return Calibration(
-        said=said,
-        seen=seen,
+        predicted=predicted,
+        observed=observed,
         weight=weight[filled],
-        ece=float((weight[filled] * np.abs(said - seen)).sum()),
+        ece=float((weight[filled] * np.abs(predicted - observed)).sum()),
         brier=float(((p - y) ** 2).mean()),
         base=float(y.mean() * (1 - y.mean())),
         fetches=len(p),
     )
 
 
-def _said_and_seen(run: Run) -> F64:
+def _predicted_and_relevant(run: Run) -> F64:
     rows = np.array([run.p[CALIBRATED], run.relevant[CALIBRATED]], np.float64)
     return rows[:, ~np.isnan(rows[0])]
 
@@ -147,16 +150,16 @@ def _equal_mass(p: F64) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def _brier_skill(run: Run) -> float:
     """1 - Brier / base: 0 says no more than the base rate, below 0 is worse than saying it."""
-    found = calibration([run])
-    return 1 - found.brier / found.base if found and found.base else np.nan
+    one = calibration([run])
+    return 1 - one.brier / one.base if one and one.base else np.nan
 
 
 def _ece(run: Run) -> float:
-    found = calibration([run])
-    return found.ece if found else np.nan
+    one = calibration([run])
+    return one.ece if one else np.nan
 
 
-PLAIN: dict[str, Callable[[Trace], float]] = {
+FIGURES: dict[str, Callable[[Trace], float]] = {
     "auc": auc,
     "recall": recall,
     "to_50": lambda trace: requests_to(trace, 0.5),
@@ -179,5 +182,5 @@ def measured(runs: Sequence[Run]) -> dict[str, F64]:
     traces = [Trace(run) for run in runs]
     points = checkpoints(runs[0].budget) if runs else []
     columns = {f"harvest@{k}": [harvest(trace, k) for trace in traces] for k in points}
-    columns |= {name: [figure(trace) for trace in traces] for name, figure in PLAIN.items()}
+    columns |= {name: [figure(trace) for trace in traces] for name, figure in FIGURES.items()}
     return {name: np.array(column) for name, column in columns.items()}

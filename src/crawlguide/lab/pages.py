@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+MOST_LINKS = 2_000  # of a page are told, by the rules of the lab
+
 
 @dataclass(frozen=True, slots=True)
 class Link:

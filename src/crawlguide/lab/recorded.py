@@ -1,9 +1,19 @@
-"""tasks.json: what can be looked for in a recorded web."""
+"""A recorded web: real pages with their links, in a folder of Parquet files.
+
+    nodes.parquet      url, title, text, lang, size; a web made by `crawlguide lab build` adds status and redirect
+    edges.parquet      src, dst (rows of nodes), anchor, pos; sorted by src
+    external.parquet   src, url, anchor, pos: links to what the web does not hold; sorted by src
+    tasks.json         what can be looked for, with seeds
+
+Texts stay in Arrow's columns and are made into strings when a page is fetched, so a fetch costs as much as the page has
+links, and a web of four million links opens in a second or two.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +23,6 @@ import xxhash
 
 from crawlguide.core.errors import ConfigError, UrlError
 from crawlguide.core.urls import canonical
-from crawlguide.lab.arrow import arrow
 from crawlguide.lab.pages import Link, Page, Task
 
 if TYPE_CHECKING:
@@ -22,69 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
-class TaskEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One task as it lies in the file. Rows of `nodes.parquet` stand for pages; other fields are for people."""
-
-    task: str
-    topic: str
-    relevant_ids: list[int]
-    n_relevant: int = 0
-    base_rate: float = 0.0
-    n_hosts_relevant: int = 0
-    seeds_portal_id: list[int] = []
-    seeds_near_id: list[int] = []
-    seeds_far_id: list[int] = []
-    seeds_portal: list[str] = []
-    seeds_near: list[str] = []
-    seeds_far: list[str] = []
-
-
-def read_tasks(file: Path, urls: Sequence[str]) -> list[Task]:
-    """The tasks of a web whose pages are `urls`, row by row."""
-    try:
-        entries = msgspec.json.decode(file.read_bytes(), type=list[TaskEntry])
-        return [_task(entry, urls) for entry in entries]
-    except OSError as problem:
-        raise ConfigError(f"{file}: cannot be read: {problem.strerror}") from None
-    except msgspec.DecodeError as problem:
-        raise ConfigError(f"{file}: expected a list of tasks: {problem}") from None
-    except IndexError:
-        raise ConfigError(f"{file}: expected rows of nodes.parquet, from 0 to {len(urls) - 1}, got another") from None
-
-
-def _task(entry: TaskEntry, urls: Sequence[str]) -> Task:
-    rows = {"portal": entry.seeds_portal_id, "near": entry.seeds_near_id, "far": entry.seeds_far_id}
-    if min([*entry.relevant_ids, *chain(*rows.values())], default=0) < 0:
-        raise IndexError  # Python would count from the end
-    seeds = {kind: tuple(urls[row] for row in its) for kind, its in rows.items() if its}
-    return Task(entry.topic, seeds, frozenset(urls[row] for row in entry.relevant_ids))
-
-
-# A recorded web: real pages with their links, in a folder of Parquet files.
-#
-#     nodes.parquet      url, title, text, lang, size; a web made by `crawlguide lab build` adds status and redirect
-#     edges.parquet      src, dst (rows of nodes), anchor, pos; sorted by src
-#     external.parquet   src, url, anchor, pos: links to what the web does not hold; sorted by src
-#     tasks.json         what can be looked for, with seeds
-#
-# Texts stay in Arrow's columns and are made into strings when a page is fetched, so a fetch costs as much as the page
-# has links, and a web of four million links opens in a second or two.
-
 TEXTS = ("title", "text", "lang")
-
-
-@dataclass(frozen=True)
-class Links:
-    """The links of all pages: those of page `row` lie from `first[row]` to `first[row + 1]`."""
-
-    first: NDArray[np.int64]
-    to: Any  # the rows they lead to, or, outside, their URLs as Arrow's column
-    anchor: Any
-    position: NDArray[np.int32]
-
-    def of(self, row: int) -> slice:
-        return slice(int(self.first[row]), int(self.first[row + 1]))
 
 
 class RecordedWeb:
@@ -95,7 +42,7 @@ class RecordedWeb:
         self._folder = folder
         nodes = _table(folder / "nodes.parquet", ("url", *TEXTS, "size"))
         self._urls: list[str] = nodes["url"].to_pylist()
-        self._canonical = [_spelled(url, row, folder / "nodes.parquet") for row, url in enumerate(self._urls)]
+        self._canonical = [_canonical_url(url, row, folder / "nodes.parquet") for row, url in enumerate(self._urls)]
         self._rows = {url: row for row, url in reversed(list(enumerate(self._canonical)))}
         self._texts = {name: _column(nodes, name) for name in TEXTS}
         self._size: list[int] = nodes["size"].to_pylist()
@@ -138,21 +85,22 @@ class RecordedWeb:
         return "duplicate" if row in self._duplicates else None
 
     def reachable(self, seeds: Iterable[str]) -> frozenset[str]:
-        found = np.zeros(len(self), bool)
-        edge = np.array([row for row in map(self._row, seeds) if row is not None], np.int64)
-        while len(edge):
-            found[edge] = True
-            following = np.concatenate([*(self._inside.to[self._inside.of(row)] for row in edge), *self._back(edge)])
-            edge = np.unique(following[~found[following]])
-        return frozenset(self._canonical[row] for row in np.flatnonzero(found))
+        reached = np.zeros(len(self), bool)
+        frontier = np.array([row for row in map(self._row, seeds) if row is not None], np.int64)
+        while len(frontier):
+            reached[frontier] = True
+            inside = [self._inside.to[self._inside.of(row)] for row in frontier]
+            following = np.concatenate([*inside, *self._returning_links(frontier)])
+            frontier = np.unique(following[~reached[following]])
+        return frozenset(self._canonical[row] for row in np.flatnonzero(reached))
 
-    def leads(self, pages: Iterable[str], most: int) -> dict[str, tuple[str, ...]]:
+    def link_targets(self, pages: Iterable[str], most: int) -> dict[str, tuple[str, ...]]:
         """Where the first `most` links of these pages lead within the web, in the order of the page: for references,
         which are shown all of it, so nothing but links is read."""
         rows = [self._rows[page] for page in pages]
-        return {self._canonical[row]: self._leads_of(row, most) for row in rows}
+        return {self._canonical[row]: self._link_targets_of(row, most) for row in rows}
 
-    def _leads_of(self, row: int, most: int) -> tuple[str, ...]:
+    def _link_targets_of(self, row: int, most: int) -> tuple[str, ...]:
         near, far = self._inside.of(row), self._outside.of(row)
         is_page = not self._status or self._status[row] == 200
         if is_page and row not in self._returning and near.stop - near.start + far.stop - far.start <= most:
@@ -198,7 +146,7 @@ class RecordedWeb:
                 seen.add(content)
         return frozenset(found)
 
-    def _back(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def _returning_links(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Where links that were recorded as outside ones lead back into the web, in another spelling maybe."""
         return [self._returning[row] for row in rows.tolist() if row in self._returning]
 
@@ -228,6 +176,57 @@ class RecordedWeb:
         return Links(first, to, _column(table, "anchor"), position)
 
 
+@dataclass(frozen=True)
+class Links:
+    """The links of all pages: those of page `row` lie from `first[row]` to `first[row + 1]`."""
+
+    first: NDArray[np.int64]
+    to: Any  # the rows they lead to, or, outside, their URLs as Arrow's column
+    anchor: Any
+    position: NDArray[np.int32]
+
+    def of(self, row: int) -> slice:
+        return slice(int(self.first[row]), int(self.first[row + 1]))
+
+
+class TaskEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One task as it lies in the file. Rows of `nodes.parquet` stand for pages; other fields are for people."""
+
+    task: str
+    topic: str
+    relevant_ids: list[int]
+    n_relevant: int = 0
+    base_rate: float = 0.0
+    n_hosts_relevant: int = 0
+    seeds_portal_id: list[int] = []
+    seeds_near_id: list[int] = []
+    seeds_far_id: list[int] = []
+    seeds_portal: list[str] = []
+    seeds_near: list[str] = []
+    seeds_far: list[str] = []
+
+
+def read_tasks(file: Path, urls: Sequence[str]) -> list[Task]:
+    """The tasks of a web whose pages are `urls`, row by row."""
+    try:
+        entries = msgspec.json.decode(file.read_bytes(), type=list[TaskEntry])
+        return [_task(entry, urls) for entry in entries]
+    except OSError as problem:
+        raise ConfigError(f"{file}: cannot be read: {problem.strerror}") from None
+    except msgspec.DecodeError as problem:
+        raise ConfigError(f"{file}: expected a list of tasks: {problem}") from None
+    except IndexError:
+        raise ConfigError(f"{file}: expected rows of nodes.parquet, from 0 to {len(urls) - 1}, got another") from None
+
+
+def _task(entry: TaskEntry, urls: Sequence[str]) -> Task:
+    rows = {"portal": entry.seeds_portal_id, "near": entry.seeds_near_id, "far": entry.seeds_far_id}
+    if min([*entry.relevant_ids, *chain(*rows.values())], default=0) < 0:
+        raise IndexError  # Python would count from the end
+    seeds = {kind: tuple(urls[row] for row in its) for kind, its in rows.items() if its}
+    return Task(entry.topic, seeds, frozenset(urls[row] for row in entry.relevant_ids))
+
+
 def _table(file: Path, columns: Sequence[str]) -> Any:
     """The columns of a file that are needed, or a clear word about what is not there."""
     if not file.is_file():
@@ -247,7 +246,7 @@ def _table(file: Path, columns: Sequence[str]) -> Any:
         raise ConfigError(f"{file}: expected a Parquet file: {problem}") from None
 
 
-def _spelled(url: Any, row: int, file: Path) -> str:
+def _canonical_url(url: Any, row: int, file: Path) -> str:
     """The one spelling of a page's address; the file may hold anything."""
     try:
         return canonical(url)
@@ -268,3 +267,11 @@ def _column(table: Any, name: str) -> Any:
     """One unbroken column, so that taking a row is one step."""
     column = table[name].combine_chunks()
     return column.chunk(0) if hasattr(column, "chunk") and column.num_chunks == 1 else column
+
+
+def arrow(part: str = "pyarrow") -> Any:
+    """`pyarrow`, or a part of it such as `pyarrow.parquet`. A base install does without it."""
+    try:
+        return import_module(part)
+    except ImportError:
+        raise ConfigError("recorded webs need pyarrow, which is not installed: pip install 'crawlguide[lab]'") from None

@@ -17,9 +17,11 @@ from crawlguide.core.errors import ConfigError, ModelUnavailable
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage
 from crawlguide.gateway.client import Client
 from crawlguide.gateway.library import Guide
-from crawlguide.lab import naming, oracles
+from crawlguide.lab import policy_names
+from crawlguide.lab.budgeted_web import BudgetedWeb
+from crawlguide.lab.pages import MOST_LINKS
+from crawlguide.lab.policies import oracle_full
 from crawlguide.lab.results import Run
-from crawlguide.lab.visit import Visit
 from crawlguide.strategies.composed.guard import BY_ANOTHER, BY_HEURISTIC, UNLEARNED
 from crawlguide.testing import ManualClock
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 TURN_S = 0.05  # the lab's clock between two asks: no lease ends, and what failed may be tried again some day
 PATIENCE = 100  # asks in a row that give nothing although something waits
-TOLD_AT_ONCE_BYTES = 3_000_000  # a message may have 4 MiB
+MOST_BYTES = 3_000_000  # of a message, which may have 4 MiB
 LINK_BYTES = 60  # what a link weighs in a message besides its URL and anchor
 
 
@@ -48,8 +50,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     via: str | None = None
 
 
-class Door(Protocol):
-    """The part of a guide that a crawler needs, here or elsewhere."""
+class CrawlerGuide(Protocol):
+    """The part of a guide that a crawler needs, in this process or served elsewhere."""
 
     def define(self, crawl_id: str, definition: Definition, /) -> bool: ...
     def delete(self, crawl_id: str, /) -> None: ...
@@ -59,27 +61,27 @@ class Door(Protocol):
 
 
 def run(web: Web, task: Task, policy: str, repeat: int, settings: Settings) -> Run:
-    """Everything that one run leaves behind."""
+    """Run one policy on one task, until the budget is spent or nothing is left."""
     began = time.perf_counter()
     kind, seeds = seeds_of(web, task, settings.seeds_from)
     reachable = len(web.reachable(seeds) & task.relevant)
     seed = settings.seed + repeat
-    visit = Visit(web, task, seeds, settings.budget)
-    if policy == naming.CEILING:
-        chances, cpu_s = ceiling(visit, min(reachable, settings.budget), settings.budget), 0.0
+    budgeted = BudgetedWeb(web, task, seeds, settings.budget)
+    if policy == policy_names.CEILING:
+        chances, cpu_s = ceiling(budgeted, min(reachable, settings.budget), settings.budget), 0.0
     else:
-        with guide(seed, settings) as (door, clock):
-            crawl = Crawling(door, clock, visit, crawl_id(policy, task, repeat), settings)
+        with guide(policy, seed, settings) as (its, clock):
+            crawl = Crawlers(its, clock, budgeted, crawl_id(policy, task, repeat), settings)
             with crawl.defined(definition(web, task, policy, seeds, settings), seeds):
                 crawl.run()
         chances, cpu_s = crawl.chances, crawl.cpu_s
     return Run(
         web=web.name, task=task.name, policy=policy, repeat=repeat, seed=seed, budget=settings.budget,
         batch=settings.batch, crawlers=settings.crawlers, seeds_from=kind, feedback=settings.feedback,
-        reference=naming.is_reference(policy), relevant=visit.relevant, outcome="".join(visit.outcome),
-        host=visit.host, p=chances, targets=len(task.relevant), reachable=reachable,
+        reference=policy_names.is_reference(policy), relevant=budgeted.relevant, outcome="".join(budgeted.outcome),
+        host=budgeted.host, p=chances, targets=len(task.relevant), reachable=reachable,
         seconds=round(time.perf_counter() - began, 3),
-        cpu_us_per_fetch=round(1e6 * cpu_s / max(len(visit.relevant), 1), 1),
+        cpu_us_per_fetch=round(1e6 * cpu_s / max(len(budgeted.relevant), 1), 1),
     )  # fmt: skip
 
 
@@ -98,21 +100,21 @@ def seeds_of(web: Web, task: Task, wanted: str) -> tuple[str, tuple[str, ...]]:
     return found, task.seeds[found]
 
 
-def ceiling(visit: Visit, most: int, budget: int) -> list[float | None]:
+def ceiling(budgeted: BudgetedWeb, most: int, budget: int) -> list[float | None]:
     """What nobody can pass: every fetch a target, as long as there are any."""
-    visit.relevant = [1] * most + [0] * (budget - most)
-    visit.outcome, visit.host = ["p"] * budget, [0] * budget
+    budgeted.relevant = [1] * most + [0] * (budget - most)
+    budgeted.outcome, budgeted.host = ["p"] * budget, [0] * budget
     return [None] * budget
 
 
 def definition(web: Web, task: Task, policy: str, seeds: Sequence[str], settings: Settings) -> Definition:
     """By the lab's rules: relevance alone counts, nothing is paced, nothing refused, nothing fetched again."""
-    strategy: dict[str, Any] = naming.strategy(policy)
-    if policy == naming.ONE_HOP:
+    strategy: dict[str, Any] = policy_names.strategy(policy)
+    if policy == policy_names.ONE_HOP:
         strategy["gold"] = sorted(task.relevant)
-    if policy == naming.FULL:
-        strategy["order"] = oracles.Foresight(oracles.graph(web), task.relevant).order(seeds, settings.budget)
-    if naming.is_of_the_lab(policy) and "ahead" in naming.options(policy):
+    if policy == policy_names.FULL:
+        strategy["order"] = oracle_full.best_order(web, task, seeds, settings.budget)
+    if "ahead" in policy_names.options(policy):
         strategy["ahead"] = settings.batch * settings.crawlers
     return msgspec.convert(
         {
@@ -131,31 +133,33 @@ def definition(web: Web, task: Task, policy: str, seeds: Sequence[str], settings
 
 
 @contextmanager
-def guide(seed: int, settings: Settings) -> Iterator[tuple[Door, ManualClock | None]]:
+def guide(policy: str, seed: int, settings: Settings) -> Iterator[tuple[CrawlerGuide, ManualClock | None]]:
     """A guide of this process on a clock of the lab's, or the one that is served elsewhere."""
     if settings.via is not None:
         with Client(settings.via) as client:
             yield client, None
         return
     clock = ManualClock()
-    config = Config(crawls=Crawls(plugins=naming.plugins()))
+    config = Config(crawls=Crawls(plugins=policy_names.plugins(policy)))
     with Guide.open(":memory:", clock=clock, seed=seed, config=config) as here:
         yield here, clock
 
 
 @dataclass
-class HeldUrls:
-    """What a crawler holds: it fetches and tells when its turn comes again, so others choose without knowing it."""
+class Assigned:
+    """What a crawler was assigned: it fetches and tells when its turn comes again, so others choose without knowing."""
 
     crawler: str
     urls: list[str]
 
 
-class Crawling:
+class Crawlers:
     """Some crawlers in turn, each with one answer at a time."""
 
-    def __init__(self, door: Door, clock: ManualClock | None, visit: Visit, crawl_id: str, settings: Settings) -> None:
-        self._door, self._clock, self._visit, self._crawl_id = door, clock, visit, crawl_id
+    def __init__(
+        self, guide: CrawlerGuide, clock: ManualClock | None, web: BudgetedWeb, crawl_id: str, settings: Settings
+    ) -> None:
+        self._guide, self._clock, self._web, self._crawl_id = guide, clock, web, crawl_id
         self._settings = settings
         self._left = settings.budget
         self._starved = False
@@ -165,16 +169,16 @@ class Crawling:
     @contextmanager
     def defined(self, definition: Definition, seeds: Sequence[str]) -> Iterator[None]:
         """A guide that goes on elsewhere is left as it was found."""
-        self._door.define(self._crawl_id, definition)
+        self._guide.define(self._crawl_id, definition)
         try:
-            self._door.seed(self._crawl_id, list(seeds))
+            self._guide.seed(self._crawl_id, list(seeds))
             yield
         finally:
             if self._clock is None:
-                self._door.delete(self._crawl_id)
+                self._guide.delete(self._crawl_id)
 
     def run(self) -> None:
-        turns = deque(HeldUrls(f"crawler-{number}", []) for number in range(self._settings.crawlers))
+        turns = deque(Assigned(f"crawler-{number}", []) for number in range(self._settings.crawlers))
         while turns:
             mine = turns.popleft()
             if mine.urls:
@@ -190,9 +194,9 @@ class Crawling:
             return []
         for _ in range(PATIENCE):
             advice = self._timed(
-                lambda: self._door.ask(AskMessage(VERSION, crawler, BudgetMessage(wanted), crawl_id=self._crawl_id))
+                lambda: self._guide.ask(AskMessage(VERSION, crawler, BudgetMessage(wanted), crawl_id=self._crawl_id))
             )
-            refuse_what_stands_in(advice)
+            refuse_fallback(advice)
             if advice.assigned_urls or others or advice.metadata.crawl_state != "waiting":
                 break
             self._wait(advice.retry_after_ms / 1_000)
@@ -210,7 +214,7 @@ class Crawling:
 
     def _fetched(self, url: str) -> Fetch:
         """What a crawler tells of a page: by the feedback `text` it has no opinion of its own."""
-        page = self._visit.fetch(url)
+        page = self._web.fetch(url)
         return Fetch(
             url=url,
             status=page.status or None,
@@ -221,14 +225,14 @@ class Crawling:
             title=page.title or None,
             text=page.text or None,
             language=page.language or None,
-            relevance=self._visit.label(url) if self._settings.feedback == "label" else None,
+            relevance=self._web.label(url) if self._settings.feedback == "label" else None,
             outlinks=outlinks(page),
         )
 
     def _tell(self, crawler: str, fetches: list[Fetch]) -> None:
         for part in parts(fetches):
             message = ReportMessage(VERSION, crawler, part, self._crawl_id)
-            self._timed(lambda message=message: self._door.tell(message))
+            self._timed(lambda message=message: self._guide.tell(message))
         if self._clock is not None:
             self._clock.advance(TURN_S)
 
@@ -241,18 +245,18 @@ class Crawling:
             self.cpu_s += time.process_time() - before
 
 
-def refuse_what_stands_in(advice: Advice) -> None:
-    """A policy that fails is replaced by a simpler one in service; in the lab its figures would be another's."""
-    said = advice.metadata.degraded or ""
-    if any(word in said for word in (BY_HEURISTIC, BY_ANOTHER, UNLEARNED)):
-        raise ModelUnavailable(f"the policy failed: {said}: {advice.metadata.degraded_why}")
+def refuse_fallback(advice: Advice) -> None:
+    """In service a simpler strategy stands in for one that fails; in the lab the figures would then be another's."""
+    degraded = advice.metadata.degraded or ""
+    if any(word in degraded for word in (BY_HEURISTIC, BY_ANOTHER, UNLEARNED)):
+        raise ModelUnavailable(f"the policy failed: {degraded}: {advice.metadata.degraded_why}")
 
 
 def outlinks(page: Page) -> list[Outlink]:
     """At most 2 000 links of a page are told. A redirect is a page with one link: going there is another fetch."""
     if page.redirected_to:
         return [Outlink(page.redirected_to)]
-    return [Outlink(link.url, link.anchor, position=link.position) for link in page.links[: oracles.MOST_LINKS]]
+    return [Outlink(link.url, link.anchor, position=link.position) for link in page.links[:MOST_LINKS]]
 
 
 def parts(fetches: list[Fetch]) -> Iterator[list[Fetch]]:
@@ -263,7 +267,7 @@ def parts(fetches: list[Fetch]) -> Iterator[list[Fetch]]:
         mine = 4 * len(fetch.text or "") + sum(
             LINK_BYTES + len(link.url) + 4 * len(link.anchor) for link in fetch.outlinks or ()
         )
-        if part and weight + mine > TOLD_AT_ONCE_BYTES:
+        if part and weight + mine > MOST_BYTES:
             yield part
             part, weight = [], 0
         part.append(fetch)

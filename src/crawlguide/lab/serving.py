@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import uvicorn
@@ -16,7 +17,6 @@ from starlette.responses import PlainTextResponse, Response
 
 from crawlguide.core.clock import SystemClock
 from crawlguide.gateway.serve import LOOPBACK, Server, bound
-from crawlguide.lab import html
 from crawlguide.lab.synthetic import SyntheticWeb
 
 if TYPE_CHECKING:
@@ -60,15 +60,15 @@ class Site:
         query = scope["query_string"].decode("latin-1")
         path = scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
         response = await self._answer(scope["method"], name, path, at)
-        said = (at, scope["method"], f"http://{name}{path}", response.status_code, headers.get("user-agent", ""))
-        self.log.append(Request(*said))
+        agent = headers.get("user-agent", "")
+        self.log.append(Request(at, scope["method"], f"http://{name}{path}", response.status_code, agent))
         await response(scope, receive, send)
 
     async def _answer(self, method: str, host: str, path: str, at: float) -> Response:
         if method not in {"GET", "HEAD"}:
             return PlainTextResponse(f"{method} is not a method of this web; expected GET or HEAD\n", 405)
         if host in LOOPBACK:
-            return PlainTextResponse(self._words())
+            return PlainTextResponse(self._instructions())
         page = self._fetched(host, path, at)
         await asyncio.sleep(min(1.0, (page.elapsed_ms or 0.0) / SLOWEST_MS) * self.slowest_s)
         response = _response(page)
@@ -83,9 +83,9 @@ class Site:
         page = self.web.fetch(f"https://{host}{path}")
         return page if page.status != 404 else self.web.fetch(f"http://{host}{path}")
 
-    def _words(self) -> str:
+    def _instructions(self) -> str:
         """For whoever opens the port itself."""
-        seeds = sorted({html.plain(url) for task in self.web.tasks() for its in task.seeds.values() for url in its})
+        seeds = sorted({plain_http(url) for task in self.web.tasks() for its in task.seeds.values() for url in its})
         return "This port is an HTTP proxy for a web of the lab. Pages to begin with:\n\n" + "\n".join(seeds) + "\n"
 
 
@@ -126,9 +126,27 @@ def served(web: Web, port: int = 0, *, slowest_s: float = 1.0, clock: Clock | No
     return Served(Site(web, slowest_s, clock or SystemClock()), port)
 
 
+def as_html(page: Page) -> str:
+    """A page as real HTML: title, text and links.
+
+    All links are plain HTTP, as a loopback server cannot speak for other people's hosts.
+    """
+    pairs = [(escape(plain_http(link.url)), escape(link.anchor)) for link in page.links]
+    links = "\n".join(f'<li><a href="{url}">{anchor}</a></li>' for url, anchor in pairs)
+    return (
+        f'<!doctype html>\n<html lang="{escape(page.language)}">\n'
+        f'<head><meta charset="utf-8"><title>{escape(page.title)}</title></head>\n'
+        f"<body>\n<h1>{escape(page.title)}</h1>\n<p>{escape(page.text)}</p>\n<ul>\n{links}\n</ul>\n</body>\n</html>\n"
+    )
+
+
+def plain_http(url: str) -> str:
+    return "http://" + url.removeprefix("https://") if url.startswith("https://") else url
+
+
 def _response(page: Page) -> Response:
     if page.redirected_to:
-        return Response(status_code=page.status, headers={"location": html.plain(page.redirected_to)})
+        return Response(status_code=page.status, headers={"location": plain_http(page.redirected_to)})
     if page.error:
         return PlainTextResponse(f"{page.error}\n", 504)
     if page.status != 200:
@@ -136,7 +154,7 @@ def _response(page: Page) -> Response:
     kind = next((kind for end, kind in FILES.items() if page.url.endswith(end)), "")
     if kind and not page.links and not page.title:
         return Response(page.text, media_type=kind)
-    return Response(html.written(page), media_type="text/html")
+    return Response(as_html(page), media_type="text/html")
 
 
 def _uvicorn(site: Site) -> uvicorn.Config:

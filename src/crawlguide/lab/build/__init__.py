@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import ConfigError
-from crawlguide.lab.build import folders, topics, writing
-from crawlguide.lab.build import sources as exports
-from crawlguide.lab.build import sources as warc
-from crawlguide.lab.build.sources import Found
+from crawlguide.lab.build import sources as from_sources
+from crawlguide.lab.build import writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crawlguide.lab.build.html import SourcePage
     from crawlguide.lab.build.writing import Written
 
-__all__ = ["build"]
+OFTEN = 3  # a word in passing does not make a page
 
 
 def build(out: Path, sources: Sequence[str], rules: Sequence[str] = ()) -> Written:
@@ -26,31 +27,47 @@ def build(out: Path, sources: Sequence[str], rules: Sequence[str] = ()) -> Writt
     no texts, so whoever else saw a page says more about it; but it knows where the crawl began.
     """
     writing.check(out)
-    looked_for = [topics.parsed(rule) for rule in rules]
-    mapped = [folders.parsed(source) for source in sources if _is_folder(source)]
+    topics = [topic_rule(rule) for rule in rules]
+    folders = [from_sources.folder_named(source) for source in sources if _is_folder(source)]
     files = [Path(source) for source in sources if not _is_folder(source)]
-    found = folders.found(mapped)
+    collection = from_sources.read_folders(folders)
     for file in files:
-        if not file.name.endswith(exports.EXPORT_ENDINGS):
-            found.add(_read(file))
-    crawls = [_read(file) for file in files if file.name.endswith(exports.EXPORT_ENDINGS)]
-    if any(crawl.homes for crawl in crawls):
-        found.homes = []
-    for crawl in crawls:
-        found.add(crawl)
-    for topic in looked_for:
-        found.judge(topic.name, (page.url for page in found.pages if page.status == 200 and topic.fits(page)))
-    return writing.written(out, found)
+        if not file.name.endswith(from_sources.EXPORT_ENDINGS):
+            collection.add(from_sources.read_file(file))
+    exports = [from_sources.read_file(file) for file in files if file.name.endswith(from_sources.EXPORT_ENDINGS)]
+    if any(export.homes for export in exports):
+        collection.homes = []
+    for export in exports:
+        collection.add(export)
+    for topic in topics:
+        fitting = (page.url for page in collection.pages if page.status == 200 and topic.fits(page))
+        collection.judge(topic.name, fitting)
+    return writing.written(out, collection)
 
 
 def _is_folder(source: str) -> bool:
     return "=" in source and not Path(source).is_file()
 
 
-def _read(file: Path) -> Found:
-    if not file.name.endswith((*warc.WARC_ENDINGS, *exports.EXPORT_ENDINGS)):
-        known = ", ".join((*warc.WARC_ENDINGS, *exports.EXPORT_ENDINGS))
-        raise ConfigError(f"{file}: expected DIR=URL, or a file that ends in {known}")
-    if not file.is_file():
-        raise ConfigError(f"{file}: there is no such file")
-    return warc.found_in_warc(file) if file.name.endswith(warc.WARC_ENDINGS) else exports.found_in_export(file)
+@dataclass(frozen=True)
+class TopicRule:
+    """A page is on the topic if its title or its address says so, or its text says so three times."""
+
+    name: str
+    rule: re.Pattern[str]
+
+    def fits(self, page: SourcePage) -> bool:
+        if self.rule.search(page.title) or self.rule.search(page.url):
+            return True
+        return sum(1 for _, _ in zip(range(OFTEN), self.rule.finditer(page.text), strict=False)) == OFTEN
+
+
+def topic_rule(text: str) -> TopicRule:
+    """`NAME=REGEX`; capital or small letters are the same."""
+    name, _, rule = text.partition("=")
+    if not name or not rule:
+        raise ConfigError(f"topic: expected NAME=REGEX, got {text!r}")
+    try:
+        return TopicRule(name, re.compile(rule, re.IGNORECASE))
+    except re.error as problem:
+        raise ConfigError(f"topic: {name}: expected a regular expression: {problem}, got {rule!r}") from None

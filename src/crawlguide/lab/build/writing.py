@@ -1,4 +1,4 @@
-"""A web that was found, written down as the folder that `lab.web.open` opens."""
+"""Writes a collection of pages as the folder that `lab.web.open` opens."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.core.urls import canonical, queue
-from crawlguide.lab.arrow import arrow
-from crawlguide.lab.recorded import TaskEntry
+from crawlguide.lab.recorded import TaskEntry, arrow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from crawlguide.lab.build.sources import Found, FoundPage
+    from crawlguide.lab.build.html import SourcePage
+    from crawlguide.lab.build.sources import Collection
 
 TITLE, TEXT, ANCHOR = 300, 2_000, 120  # bytes that are kept
 PORTAL, NEAR, FAR = 54, 3, 5
@@ -57,21 +57,21 @@ def check(folder: Path) -> None:
         raise ConfigError(f"{folder}: expected a folder that can be made, but {there} cannot be written to")
 
 
-def written(folder: Path, found: Found) -> Written:
-    """Write everything that was found."""
+def written(folder: Path, collection: Collection) -> Written:
+    """Write the whole web."""
     try:
-        return _written(folder, found)
+        return _written(folder, collection)
     except OSError as problem:
         raise CrawlGuideError(f"{folder}: the web cannot be written: {problem.strerror or problem}") from None
 
 
-def _written(folder: Path, found: Found) -> Written:
-    pages = list({page.url: page for page in reversed(found.pages)}.values())[::-1]  # the first of each URL
+def _written(folder: Path, collection: Collection) -> Written:
+    pages = list({page.url: page for page in reversed(collection.pages)}.values())[::-1]  # the first of each URL
     if not pages:
         raise ConfigError("expected pages, got none: there is nothing to make a web of")
     rows = {page.url: row for row, page in enumerate(pages)}
     inside, outside = _links(pages, rows)
-    tasks = _tasks(found, pages, rows, inside)
+    tasks = _tasks(collection, pages, rows, inside)
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "nodes.parquet", _nodes(pages, inside, tasks))
     _write(folder / "edges.parquet", _columns(inside, "dst", arrow().int32()) | {"kind": inside.kind})
@@ -79,11 +79,11 @@ def _written(folder: Path, found: Found) -> Written:
     (folder / "tasks.json").write_bytes(msgspec.json.encode(tasks))
     hosts = len({queue(page.url) for page in pages})
     counts = {"pages": len(pages), "edges": len(inside.to), "external_links": len(outside.to), "hosts": hosts}
-    (folder / "meta.json").write_bytes(msgspec.json.encode({"name": folder.name, **counts, "homes": found.homes}))
+    (folder / "meta.json").write_bytes(msgspec.json.encode({"name": folder.name, **counts, "homes": collection.homes}))
     return Written(len(pages), len(inside.to), len(outside.to), hosts, {task.topic: task.n_relevant for task in tasks})
 
 
-def _links(pages: Sequence[FoundPage], rows: dict[str, int]) -> tuple[Links, Links]:
+def _links(pages: Sequence[SourcePage], rows: dict[str, int]) -> tuple[Links, Links]:
     """Of several links to one page the first counts; a page's links to itself do not."""
     inside, outside = (Links([], [], [], [], []) for _ in range(2))
     for source, page in enumerate(pages):
@@ -102,7 +102,7 @@ def _links(pages: Sequence[FoundPage], rows: dict[str, int]) -> tuple[Links, Lin
     return inside, outside
 
 
-def _nodes(pages: Sequence[FoundPage], inside: Links, tasks: Sequence[TaskEntry]) -> dict[str, Any]:
+def _nodes(pages: Sequence[SourcePage], inside: Links, tasks: Sequence[TaskEntry]) -> dict[str, Any]:
     count, types = len(pages), arrow()
     topics: list[list[str]] = [[] for _ in pages]
     for task in tasks:
@@ -125,13 +125,13 @@ def _nodes(pages: Sequence[FoundPage], inside: Links, tasks: Sequence[TaskEntry]
     }
 
 
-def _tasks(found: Found, pages: Sequence[FoundPage], rows: dict[str, int], inside: Links) -> list[TaskEntry]:
+def _tasks(collection: Collection, pages: Sequence[SourcePage], rows: dict[str, int], inside: Links) -> list[TaskEntry]:
     """One for each topic that has a page. Only pages that were there can be relevant."""
     there = np.array([page.status == 200 for page in pages])
     known, leads = _counted(inside.to, len(pages)) * there, _counted(inside.source, len(pages)) * there
-    portal = [rows[url] for url in dict.fromkeys(map(canonical, found.homes)) if url in rows][:PORTAL]
+    portal = [rows[url] for url in dict.fromkeys(map(canonical, collection.homes)) if url in rows][:PORTAL]
     tasks = []
-    for name, urls in found.relevant.items():
+    for name, urls in collection.relevant.items():
         relevant = np.array(sorted(rows[url] for url in urls if url in rows and there[rows[url]]), np.int64)
         if len(relevant):
             others = leads.copy()
@@ -146,11 +146,13 @@ def _tasks(found: Found, pages: Sequence[FoundPage], rows: dict[str, int], insid
 
 
 def _best(worth: NDArray[np.int32], rows: NDArray[np.int64], most: int) -> list[int]:
-    found: list[int] = rows[np.argsort(-worth[rows], kind="stable")[:most]].tolist()
-    return found
+    best: list[int] = rows[np.argsort(-worth[rows], kind="stable")[:most]].tolist()
+    return best
 
 
-def _task(name: str, relevant: NDArray[np.int64], seeds: dict[str, list[int]], pages: Sequence[FoundPage]) -> TaskEntry:
+def _task(
+    name: str, relevant: NDArray[np.int64], seeds: dict[str, list[int]], pages: Sequence[SourcePage]
+) -> TaskEntry:
     urls = {kind: [pages[row].url for row in rows] for kind, rows in seeds.items()}
     return TaskEntry(
         task=name,

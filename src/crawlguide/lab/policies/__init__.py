@@ -1,7 +1,9 @@
-"""The baselines, one file each: `Options` and `build(options, seed, goal)`, as every strategy has them.
+"""The policies that only the lab has, one file each: `Options` and `build(options, seed, goal)`, as every strategy.
 
-They are written without the product's predictors and keep their own books of what they hear, so that a lab run checks
-both. A guide of the lab trusts them as plugs (`crawls.plugins`), so that `strategy.kind` may name them there.
+They are the references (`oracle-…`), plain baselines (`keyword`) and reconstructions of other people's systems (`ache`,
+`arms`, `feedstock`, `feedstock-repaired`, `tres-reconstruction`). A guide of the lab trusts them as plugs
+(`crawls.plugins`), so that `strategy.kind` may name them there. All other names of a lab run are
+strategies of the product.
 """
 
 from __future__ import annotations

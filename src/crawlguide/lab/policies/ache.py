@@ -14,9 +14,7 @@ import numpy as np
 import xxhash
 
 from crawlguide.core.definition import Fixed
-from crawlguide.lab.policies._evidence import TIE, Evidence
-from crawlguide.lab.policies._heads import heads
-from crawlguide.lab.policies._known import Policy, relevances
+from crawlguide.lab.policies._shared import TIE, ParentEvidence, Policy, heads, relevances
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -39,7 +37,7 @@ def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Policy(Classifier(seed))
 
 
-class Classifier(Evidence):
+class Classifier(ParentEvidence):
     def __init__(self, seed: int) -> None:
         super().__init__(seed, done=0.0, label=0.0)
         self.words = np.full((1_024, WORDS), SIZE, np.int32)
@@ -48,30 +46,30 @@ class Classifier(Evidence):
         self.due = FIRST
 
     def learn(self, lesson: Lesson) -> U64 | None:
-        known = self.known
-        fetched = known.numbers(lesson.fetches.id)
-        known["done"][fetched] = 1.0
-        known["label"][fetched] = relevances(lesson)
+        columns = self.columns
+        fetched = columns.numbers(lesson.fetches.id)
+        columns["done"][fetched] = 1.0
+        columns["label"][fetched] = relevances(lesson)
         self.followed += fetched.tolist()
-        number = known.numbers(lesson.links.id)
+        number = columns.numbers(lesson.links.id)
         self._read(lesson, number)
         super().learn(lesson)
         return self._fitted() if len(self.followed) >= self.due else None
 
-    def judged(self, number: I64) -> F64:
+    def values(self, number: I64) -> F64:
         if self.weights is None:
-            return self.known["best"][number]
+            return self.columns["best"][number]
         return sigmoid(self._logit(self.weights, number))
 
     def _logit(self, weights: F64, number: I64) -> F64:
         """The last two weights: a relevant page links here; always."""
-        logit: F64 = weights[self.words[number]].sum(1) + weights[-2] * self.known["best"][number] + weights[-1]
+        logit: F64 = weights[self.words[number]].sum(1) + weights[-2] * self.columns["best"][number] + weights[-1]
         return logit
 
     def _read(self, lesson: Lesson, number: I64) -> None:
         """Words are read once, on the link that found a URL."""
-        if len(self.known) > len(self.words):
-            more = max(len(self.known), 2 * len(self.words)) - len(self.words)
+        if len(self.columns) > len(self.words):
+            more = max(len(self.columns), 2 * len(self.words)) - len(self.words)
             self.words = np.concatenate([self.words, np.full((more, WORDS), SIZE, np.int32)])
         links = lesson.links
         for row in np.flatnonzero(lesson.fresh).tolist():
@@ -80,26 +78,26 @@ class Classifier(Evidence):
 
     def _fitted(self) -> U64:
         self.due = len(self.followed) + max(EVERY, len(self.followed) // 8)
-        known, count = self.known, len(self.known)
+        columns, count = self.columns, len(self.columns)
         followed = np.array(self.followed)
-        good = followed[known["label"][followed] >= 0.5][-MOST:]
-        bad = followed[known["label"][followed] < 0.5][-MOST:]
+        good = followed[columns["label"][followed] >= 0.5][-MOST:]
+        bad = followed[columns["label"][followed] < 0.5][-MOST:]
         if not len(good) or not len(bad):
-            return known.ids[:0]
+            return columns.ids[:0]
         self.weights = self._fit(np.concatenate([good, bad]))
-        before = known["value"][:count].copy()
-        waiting = np.flatnonzero(known["done"][:count] == 0.0)
-        known["value"][waiting] = self.judged(waiting) + TIE * known["tie"][waiting]
-        return known.ids[heads(before, known["value"], waiting)]
+        before = columns["value"][:count].copy()
+        waiting = np.flatnonzero(columns["done"][:count] == 0.0)
+        columns["value"][waiting] = self.values(waiting) + TIE * columns["tie"][waiting]
+        return columns.ids[heads(before, columns["value"], waiting)]
 
     def _fit(self, rows: I64) -> F64:
         """Full gradient steps of AdaGrad from zero: small, and the same on every machine."""
-        label, words = self.known["label"][rows], self.words[rows]
+        label, words = self.columns["label"][rows], self.words[rows]
         weights, squares = np.zeros(SIZE + 3), np.full(SIZE + 3, 1e-8)
         for _ in range(STEPS):
             error = sigmoid(self._logit(weights, rows)) - label
             slope = np.bincount(words.ravel(), np.repeat(error, WORDS), SIZE + 3) / len(rows)
-            slope[-2], slope[-1] = (error * self.known["best"][rows]).mean(), error.mean()
+            slope[-2], slope[-1] = (error * self.columns["best"][rows]).mean(), error.mean()
             slope += DECAY * weights
             squares += slope**2
             weights -= STEP * slope / np.sqrt(squares)

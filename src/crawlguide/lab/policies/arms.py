@@ -12,8 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from crawlguide.core import urls
-from crawlguide.lab.policies._known import Policy, relevances
-from crawlguide.lab.policies._picking import Ahead, Picking
+from crawlguide.lab.policies._shared import Picking, PicksAhead, Policy, relevances
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -24,7 +23,7 @@ DIGITS = re.compile(r"\d+")
 FOLDERS = 2
 
 
-class Options(Ahead, frozen=True):
+class Options(PicksAhead, frozen=True):
     exploration: float = 0.1  # SB's 2√2 is meant for rewards that are counts of links
 
 
@@ -46,14 +45,14 @@ class Arms(Picking):
         self.arm_of: dict[int, Arm] = {}
         self.plays = 0
 
-    def hear(self, lesson: Lesson) -> None:
-        fetched = self.known.numbers(lesson.fetches.id).tolist()
+    def observe(self, lesson: Lesson) -> None:
+        fetched = self.columns.numbers(lesson.fetches.id).tolist()
         for number, reward in zip(fetched, relevances(lesson).tolist(), strict=True):
             if number in self.arm_of:
                 self.arm_of[number].reward += reward
         links = lesson.links
         for number, url in zip(
-            self.known.numbers(links.id[lesson.fresh]).tolist(), links.url[lesson.fresh], strict=True
+            self.columns.numbers(links.id[lesson.fresh]).tolist(), links.url[lesson.fresh], strict=True
         ):
             self.arm_of[number] = self.arms.setdefault(template(url), Arm())
             self.arm_of[number].waiting.append(number)
@@ -65,7 +64,7 @@ class Arms(Picking):
         self.plays += 1
         best = max(awake, key=self._index)
         best.plays += 1
-        place = int(self.chance.integers(len(best.waiting)))
+        place = int(self.rng.integers(len(best.waiting)))
         best.waiting[place], best.waiting[-1] = best.waiting[-1], best.waiting[place]
         return best.waiting.pop()
 

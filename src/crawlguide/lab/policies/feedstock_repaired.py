@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import urls
-from crawlguide.lab.policies._feedstock import Defaults, updated
-from crawlguide.lab.policies._known import Policy, pages, relevances
-from crawlguide.lab.policies._picking import Picking
-from crawlguide.lab.policies._words import share, topic_words
+from crawlguide.lab.policies._shared import Picking, Policy, links_by_page, relevances, share, topic_words
+from crawlguide.lab.policies.feedstock import Options as FeedstockOptions
+from crawlguide.lab.policies.feedstock import updated
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -24,15 +23,15 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Lesson
 
 
-class Options(Defaults, frozen=True):
+class Options(FeedstockOptions, frozen=True):
     ahead: int = 10
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
-    return Policy(Groups(options, seed, topic_words(goal)))
+    return Policy(RepairedGroups(options, seed, topic_words(goal)))
 
 
-class Groups(Picking):
+class RepairedGroups(Picking):
     """Links that wait lie in a heap for each group. The best of a group may have been taken meanwhile, so what is
     remembered of it, `top`, is never too low: only the group that is chosen has to be looked at."""
 
@@ -44,17 +43,17 @@ class Groups(Picking):
         self.waiting: list[list[tuple[float, float, int]]] = []
         self.q, self.top = np.zeros(64), np.full(64, -np.inf)
 
-    def hear(self, lesson: Lesson) -> None:
-        known, links, relevance = self.known, lesson.links, relevances(lesson)
-        for number, reward in zip(known.numbers(lesson.fetches.id).tolist(), relevance.tolist(), strict=True):
-            group = int(known["group"][number])
+    def observe(self, lesson: Lesson) -> None:
+        columns, links, relevance = self.columns, lesson.links, relevances(lesson)
+        for number, reward in zip(columns.numbers(lesson.fetches.id).tolist(), relevance.tolist(), strict=True):
+            group = int(columns["group"][number])
             if group >= 0:
                 self.q[group] = updated(self.q[group], reward, 0.0, self.options.learning_rate, 0.0)
             self.epsilon = max(self.options.min_epsilon, self.epsilon * self.options.epsilon_decay)
-        for page, targets, rows in pages(lesson, known.numbers(links.id)):
+        for page, targets, rows in links_by_page(lesson, columns.numbers(links.id)):
             worth = 1.0 if page < 0 else float(relevance[page])
             for number, row in zip(targets.tolist(), rows.tolist(), strict=True):
-                if known["group"][number] < 0:
+                if columns["group"][number] < 0:
                     home = links.host[row] if page < 0 else urls.queue(lesson.fetches.url[page])
                     self._found(number, links.url[row], links.anchor[row], home)
                 self._raised(number, worth)
@@ -66,40 +65,40 @@ class Groups(Picking):
             if group == len(self.q):
                 self.q = np.concatenate([self.q, np.zeros(group)])
                 self.top = np.concatenate([self.top, np.full(group, -np.inf)])
-        self.known["group"][number] = group
-        self.known["words"][number] = share(self.words, f"{url} {anchor}")
+        self.columns["group"][number] = group
+        self.columns["words"][number] = share(self.words, f"{url} {anchor}")
 
     def _raised(self, number: int, worth: float) -> None:
-        known = self.known
-        priority = known["words"][number] + worth
-        if priority > known["priority"][number] and not known["taken"][number]:
-            known["priority"][number] = priority
+        columns = self.columns
+        priority = columns["words"][number] + worth
+        if priority > columns["priority"][number] and not columns["taken"][number]:
+            columns["priority"][number] = priority
             self.put_back(number)
 
     def put_back(self, number: int) -> None:
-        priority, group = float(self.known["priority"][number]), int(self.known["group"][number])
-        heappush(self.waiting[group], (-priority, float(self.chance.random()), number))
+        priority, group = float(self.columns["priority"][number]), int(self.columns["group"][number])
+        heappush(self.waiting[group], (-priority, float(self.rng.random()), number))
         self.top[group] = max(self.top[group], priority)
 
     def pick(self) -> int | None:
-        explores = self.chance.random() < self.epsilon
+        explores = self.rng.random() < self.epsilon
         while len(awake := np.flatnonzero(self.top > -np.inf)):
             if explores:
-                group = int(awake[self.chance.integers(len(awake))])
+                group = int(awake[self.rng.integers(len(awake))])
             else:
                 group = int(awake[(self.q + self.top)[awake].argmax()])
             remembered = self.top[group]
             self._clean(group)
             if self.top[group] == remembered or (explores and self.waiting[group]):
                 number = heappop(self.waiting[group])[2]
-                self.known["priority"][number] += 1e-9  # its other entries are old from now on
+                self.columns["priority"][number] += 1e-9  # its other entries are old from now on
                 self._clean(group)
                 return number
         return None
 
     def _clean(self, group: int) -> None:
         """Entries that are taken or were raised since are passed over."""
-        waiting, known = self.waiting[group], self.known
-        while waiting and (known["taken"][waiting[0][2]] or -waiting[0][0] < known["priority"][waiting[0][2]]):
+        waiting, columns = self.waiting[group], self.columns
+        while waiting and (columns["taken"][waiting[0][2]] or -waiting[0][0] < columns["priority"][waiting[0][2]]):
             heappop(waiting)
         self.top[group] = -waiting[0][0] if waiting else -np.inf

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.definition import Fixed
-from crawlguide.lab.policies._evidence import Evidence
-from crawlguide.lab.policies._known import Policy
-from crawlguide.lab.policies._words import share, topic_words
+from crawlguide.lab.policies._shared import ParentEvidence, Policy, share, topic_words
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -29,21 +27,21 @@ def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Policy(Keyword(seed, topic_words(goal)))
 
 
-class Keyword(Evidence):
+class Keyword(ParentEvidence):
     def __init__(self, seed: int, words: tuple[str, ...]) -> None:
         super().__init__(seed, anchor=0.0, url=0.0)
         self.words = words
 
-    def judged(self, number: I64) -> F64:
-        known = self.known
-        value: F64 = (known["anchor"][number] + known["url"][number] + known["best"][number]) / 3.0
+    def values(self, number: I64) -> F64:
+        columns = self.columns
+        value: F64 = (columns["anchor"][number] + columns["url"][number] + columns["best"][number]) / 3.0
         return value
 
     def learn(self, lesson: Lesson) -> U64 | None:
-        links, known = lesson.links, self.known
-        number = known.numbers(links.id)
+        links, columns = lesson.links, self.columns
+        number = columns.numbers(links.id)
         anchor = np.array([share(self.words, text) for text in links.anchor])
-        np.maximum.at(known["anchor"], number, anchor)
+        np.maximum.at(columns["anchor"], number, anchor)
         fresh = number[lesson.fresh]
-        known["url"][fresh] = [share(self.words, url) for url in links.url[lesson.fresh]]
+        columns["url"][fresh] = [share(self.words, url) for url in links.url[lesson.fresh]]
         return super().learn(lesson)

@@ -12,8 +12,7 @@ import numpy as np
 
 from crawlguide.core import urls
 from crawlguide.core.definition import Fixed
-from crawlguide.lab.policies._evidence import Evidence
-from crawlguide.lab.policies._known import Policy
+from crawlguide.lab.policies._shared import ParentEvidence, Policy
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -30,11 +29,11 @@ def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Policy(OneHop(seed, options.gold))
 
 
-class OneHop(Evidence):
+class OneHop(ParentEvidence):
     def __init__(self, seed: int, gold: tuple[str, ...]) -> None:
         super().__init__(seed)
         self.gold = np.array(sorted(urls.identity(url) for url in gold), np.uint64)
 
-    def judged(self, number: I64) -> F64:
-        relevant, total = np.isin(self.known.ids[number], self.gold), self.known["total"][number]
+    def values(self, number: I64) -> F64:
+        relevant, total = np.isin(self.columns.ids[number], self.gold), self.columns["total"][number]
         return np.where(relevant, 1.0, total / (1.0 + total) / 2.0)

@@ -11,9 +11,10 @@ from crawlguide.gateway.dashboard.formatting import NOTHING, THIN, number, visib
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from crawlguide.lab.study import Study, Task
+    from crawlguide.lab.summary import Summary, Task
 
 MINUS = "\N{MINUS SIGN}"
+LONGEST = 22  # characters of a name that fit beside a curve
 
 
 def decimal(value: float, digits: int = 3) -> str:
@@ -50,10 +51,14 @@ def plural(amount: int, noun: str) -> str:
     return f"{number(amount)} {noun}" if amount == 1 else f"{number(amount)} {noun}s"
 
 
-def task_name(study: Study, task: Task) -> str:
+def shortened(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def task_name(summary: Summary, task: Task) -> str:
     """The web is named only where there are several."""
     web, name = task
-    return visible(name if len({web for web, _ in study.tasks}) == 1 else f"{web} / {name}")
+    return visible(name if len({web for web, _ in summary.tasks}) == 1 else f"{web} / {name}")
 
 
 def command(words: Sequence[str]) -> str:

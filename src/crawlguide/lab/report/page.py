@@ -12,9 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from crawlguide.gateway.dashboard.formatting import visible
 from crawlguide.gateway.transfers import written
 from crawlguide.lab.compare import RESAMPLES, TIE, Comparison, against, subject
-from crawlguide.lab.report import curves, forest, formatting, heat, reliability, tables
-from crawlguide.lab.report.charts import looks
-from crawlguide.lab.study import Study
+from crawlguide.lab.report import charts, formatting, tables
+from crawlguide.lab.summary import Summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,21 +22,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Rival:
+class StrongestOther:
     """The strongest other policy, by its place in the mean, and how the compared one stands to it."""
 
-    found: Comparison
+    comparison: Comparison
     harvest: float
 
 
 @dataclass(frozen=True)
-class Lead:
+class Headline:
     """What the page says first."""
 
     policy: str
     harvest: float
     shares: list[tuple[str, float]]  # of each reference
-    rival: Rival | None
+    other: StrongestOther | None
 
 
 def write_html(results: Results, path: Path) -> None:
@@ -47,7 +46,7 @@ def write_html(results: Results, path: Path) -> None:
 
 
 def html(results: Results) -> str:
-    study = Study(results)
+    summary = Summary(results)
     templates = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
@@ -56,44 +55,44 @@ def html(results: Results) -> str:
         lstrip_blocks=True,
     )
     templates.filters.update(formatting.ALL)
-    style = templates.get_template("style.css").render()
+    css = templates.get_template("style.css").render()
     return templates.get_template("report.html").render(
-        style=style,
-        style_hash=b64encode(sha256(style.encode()).digest()).decode(),
-        **_shown(study),
+        css=css,
+        css_hash=b64encode(sha256(css.encode()).digest()).decode(),
+        **_contents(summary),
     )
 
 
-def _shown(study: Study) -> dict[str, object]:
-    everyone = looks(study)
-    compared = against(study, subject(study)) if study.policies else []
-    large, small = curves.drawn(study, everyone)
+def _contents(summary: Summary) -> dict[str, object]:
+    every = charts.all_series(summary)
+    compared = against(summary, subject(summary)) if summary.policies else []
+    large, small = charts.harvest_curves(summary, every)
     return {
-        "study": study,
-        "settings": {name: _values(study, name) for name in ("seeds_from", "feedback", "batch", "crawlers", "seed")},
-        "webs": [visible(web) for web in sorted({web for web, _ in study.tasks})],
-        "looks": everyone,
-        "lead": _lead(study, compared) if study.policies else None,
+        "summary": summary,
+        "settings": {name: _values(summary, name) for name in ("seeds_from", "feedback", "batch", "crawlers", "seed")},
+        "webs": [visible(web) for web in sorted({web for web, _ in summary.tasks})],
+        "every": every,
+        "headline": _headline(summary, compared) if summary.policies else None,
         "large": large,
         "small": small,
-        "forest": forest.drawn(study, everyone, compared) if compared else None,
-        "heat": heat.drawn(study, everyone),
-        "reliability": reliability.drawn(study, everyone),
-        "finding": tables.finding(study, everyone),
-        "shares": tables.shares(study, everyone) if study.references else None,
-        "cost": tables.cost(study, everyone),
+        "forest": charts.forest_plot(summary, every, compared) if compared else None,
+        "heat_map": charts.heat_map(summary, every),
+        "calibration_plots": charts.calibration_plots(summary, every),
+        "found": tables.what_was_found(summary, every),
+        "shares": tables.shares_of_references(summary, every) if summary.references else None,
+        "cost": tables.what_it_cost(summary, every),
         "resamples": RESAMPLES,
         "tie": TIE,
     }
 
 
-def _values(study: Study, name: str) -> str:
+def _values(summary: Summary, name: str) -> str:
     """All values that a setting has in these runs: mostly one."""
-    return ", ".join(visible(str(value)) for value in sorted({getattr(run, name) for run in study.runs}))
+    return ", ".join(visible(str(value)) for value in sorted({getattr(run, name) for run in summary.runs}))
 
 
-def _lead(study: Study, compared: list[Comparison]) -> Lead:
-    policy = subject(study)
-    rival = Rival(compared[0], study.mean(compared[0].other, study.last)) if compared else None
-    shares = [(visible(name), study.over(policy, name, study.last)) for name in study.references]
-    return Lead(visible(policy), study.mean(policy, study.last), shares, rival)
+def _headline(summary: Summary, compared: list[Comparison]) -> Headline:
+    policy = subject(summary)
+    other = StrongestOther(compared[0], summary.mean(compared[0].other, summary.last)) if compared else None
+    shares = [(visible(name), summary.over(policy, name, summary.last)) for name in summary.references]
+    return Headline(visible(policy), summary.mean(policy, summary.last), shares, other)

@@ -11,9 +11,18 @@ from rich.text import Text
 
 from crawlguide.gateway.dashboard.formatting import visible
 from crawlguide.lab.compare import against, subject
-from crawlguide.lab.report.charts import shortened
-from crawlguide.lab.report.formatting import count, decimal, percent, plural, requests, signed, span, task_name
-from crawlguide.lab.study import Study
+from crawlguide.lab.report.formatting import (
+    count,
+    decimal,
+    percent,
+    plural,
+    requests,
+    shortened,
+    signed,
+    span,
+    task_name,
+)
+from crawlguide.lab.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,82 +35,82 @@ if TYPE_CHECKING:
 
 def table(results: Results) -> RenderableType:
     """Fits into 80 columns."""
-    study = Study(results)
-    parts: list[RenderableType] = [_harvest(study), _ends(study)]
-    if len(study.policies) > 1:
-        parts.append(_compared(study))
+    summary = Summary(results)
+    parts: list[RenderableType] = [_harvest(summary), _at_the_end(summary)]
+    if len(summary.policies) > 1:
+        parts.append(_comparison(summary))
     parts += [
-        Text(f"{visible(name)}: {plural(missing, 'task')} of {len(study.tasks)} not run", style="yellow")
-        for name, missing in study.missing.items()
+        Text(f"{visible(name)}: {plural(missing, 'task')} of {len(summary.tasks)} not run", style="yellow")
+        for name, missing in summary.missing.items()
     ]
     return Group(*parts)
 
 
-def _empty(title: str, caption: str, heads: list[str]) -> Table:
-    shown = Table(title=Text(title), caption=Text(caption), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    shown.add_column(Text(heads[0]), no_wrap=True)
+def _columns(title: str, caption: str, heads: list[str]) -> Table:
+    table = Table(title=Text(title), caption=Text(caption), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column(Text(heads[0]), no_wrap=True)
     for head in heads[1:]:
-        shown.add_column(Text(head), justify="right", no_wrap=True)
-    return shown
+        table.add_column(Text(head), justify="right", no_wrap=True)
+    return table
 
 
-def _filled(shown: Table, study: Study, figures: Callable[[str], list[str]]) -> Table:
+def _with_rows(table: Table, summary: Summary, figures: Callable[[str], list[str]]) -> Table:
     """A row for every policy; the best is bold, references stand back."""
-    for name in study.policies + study.references:
-        style = "dim" if name in study.references else "bold" if name == study.policies[0] else ""
-        shown.add_row(Text(shortened(visible(name))), *figures(name), style=style)
-    return shown
+    for name in summary.policies + summary.references:
+        style = "dim" if name in summary.references else "bold" if name == summary.policies[0] else ""
+        table.add_row(Text(shortened(visible(name))), *figures(name), style=style)
+    return table
 
 
-def _harvest(study: Study) -> Table:
-    webs = ", ".join(visible(web) for web in sorted({web for web, _ in study.tasks}))
-    amount = f"{plural(len(study.tasks), 'task')} × {plural(len(study.repeats), 'repeat')}"
-    shown = _empty(
-        f"Harvest rate on {webs}: {amount}, {plural(study.budget, 'request')}",
+def _harvest(summary: Summary) -> Table:
+    webs = ", ".join(visible(web) for web in sorted({web for web, _ in summary.tasks}))
+    amount = f"{plural(len(summary.tasks), 'task')} × {plural(len(summary.repeats), 'repeat')}"
+    table = _columns(
+        f"Harvest rate on {webs}: {amount}, {plural(summary.budget, 'request')}",
         "relevant pages found per request so far, mean over tasks; AUC: mean height of the curve;"
         " wasted: requests for traps, duplicates, dead links and errors; µs: processor time for each decision",
-        ["policy", *(f"@{k}" for k in study.checkpoints), "AUC", "wasted", "µs"],
+        ["policy", *(f"@{k}" for k in summary.checkpoints), "AUC", "wasted", "µs"],
     )
 
     def figures(name: str) -> list[str]:
-        harvests = [decimal(study.mean(name, f"harvest@{k}")) for k in study.checkpoints]
-        wasted = sum(study.mean(name, figure) for figure in ("traps", "duplicates", "dead", "errors"))
-        return [*harvests, decimal(study.mean(name, "auc")), percent(wasted), count(study.mean(name, "cpu_us"))]
+        harvests = [decimal(summary.mean(name, f"harvest@{k}")) for k in summary.checkpoints]
+        wasted = sum(summary.mean(name, figure) for figure in ("traps", "duplicates", "dead", "errors"))
+        return [*harvests, decimal(summary.mean(name, "auc")), percent(wasted), count(summary.mean(name, "cpu_us"))]
 
-    return _filled(shown, study, figures)
+    return _with_rows(table, summary, figures)
 
 
-def _ends(study: Study) -> Table:
-    shown = _empty(
+def _at_the_end(summary: Summary) -> Table:
+    table = _columns(
         "At the end of the budget",
-        "÷: harvest divided by that of a reference, which is shown what no crawler can know; 50 %: requests to half of"
+        "÷: harvest divided by that of a reference, which is table what no crawler can know; 50 %: requests to half of"
         " all targets, median over runs",
-        ["policy", *(f"÷ {shortened(visible(name), 14)}" for name in study.references), "recall", "50 %"],
+        ["policy", *(f"÷ {shortened(visible(name), 14)}" for name in summary.references), "recall", "50 %"],
     )
 
     def figures(name: str) -> list[str]:
-        half = requests(study.middle(name, "to_50"), study.budget)
-        shares = [decimal(study.over(name, reference, study.last), 2) for reference in study.references]
-        return [*shares, decimal(study.mean(name, "recall")), half]
+        half = requests(summary.middle(name, "to_50"), summary.budget)
+        shares = [decimal(summary.over(name, reference, summary.last), 2) for reference in summary.references]
+        return [*shares, decimal(summary.mean(name, "recall")), half]
 
-    return _filled(shown, study, figures)
+    return _with_rows(table, summary, figures)
 
 
-def _compared(study: Study) -> Table:
-    chosen = subject(study)
-    shown = _empty(
-        f"{shortened(visible(chosen))} against the others: difference in harvest at {study.budget}",
+def _comparison(summary: Summary) -> Table:
+    chosen = subject(summary)
+    table = _columns(
+        f"{shortened(visible(chosen))} against the others: difference in harvest at {summary.budget}",
         "paired over web, task and repeat; 95 % interval by hierarchical bootstrap; tasks won/even/lost",
         ["against", "difference", "95 %", "tasks"],
     )
-    shown.add_column("worst task", no_wrap=True)
-    for found in against(study, chosen):
+    table.add_column("worst task", no_wrap=True)
+    for found in against(summary, chosen):
         style = "green" if found.low > 0 else "red" if found.high < 0 else ""
         difference, interval = Text(signed(found.difference), style), Text(span(found.low, found.high))
-        tasks, worst = f"{found.wins}/{found.ties}/{found.losses}", Text(shortened(_worst(study, found), 20))
-        shown.add_row(Text(shortened(visible(found.other))), difference, interval, tasks, worst)
-    return shown
+        tasks, worst = f"{found.wins}/{found.ties}/{found.losses}", Text(shortened(_worst(summary, found), 20))
+        table.add_row(Text(shortened(visible(found.other))), difference, interval, tasks, worst)
+    return table
 
 
-def _worst(study: Study, found: Comparison) -> str:
-    return f"{signed(found.worst_difference)} {task_name(study, found.worst)}" if found.worst else ""
+def _worst(summary: Summary, found: Comparison) -> str:
+    return f"{signed(found.worst_difference)} {task_name(summary, found.worst)}" if found.worst else ""

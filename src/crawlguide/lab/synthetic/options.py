@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from crawlguide.core.errors import ConfigError
-from crawlguide.lab.synthetic.layout import TOPICS
+from crawlguide.lab.synthetic.texts import TOPICS
 
 PREFIX = "synthetic"
 Share = Annotated[float, Meta(ge=0, le=1)]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import xxhash
 
-from crawlguide.lab.synthetic.layout import stream
+from crawlguide.lab.synthetic.texts import generator
 
 KINDS = ("calendar", "session", "path", "filter")
 STEPS = ("by", "name", "all", "more", "sort", "next")
@@ -31,20 +31,20 @@ _SID = re.compile(r"sid=[0-9a-f]{16}")
 _PATH = re.compile(rf"/browse(?:/(?:{'|'.join(STEPS)}))+")
 
 
-class Way(NamedTuple):
+class TrapLink(NamedTuple):
     """A link of a trap, relative to its host."""
 
     path: str
     anchor: str
 
 
-def entrance(kind: int, row: int) -> Way:
+def entrance(kind: int, row: int) -> TrapLink:
     """The link that leads into a trap from page `row`."""
     return (
-        Way("/calendar/2026/11", "calendar"),
-        Way(f"/view/{row}?sid={_session(row)}", "continue reading"),
-        Way("/browse/by/name", "browse"),
-        Way("/list?colour=red", "all products"),
+        TrapLink("/calendar/2026/11", "calendar"),
+        TrapLink(f"/view/{row}?sid={_session(row)}", "continue reading"),
+        TrapLink("/browse/by/name", "browse"),
+        TrapLink("/list?colour=red", "all products"),
     )[kind]
 
 
@@ -59,12 +59,12 @@ def kind_of(path: str, query: str) -> int:
     return next((kind for kind, is_this in enumerate(found) if is_this), -1)
 
 
-def ways(kind: int, path: str, query: str) -> list[Way]:
+def links(kind: int, path: str, query: str) -> list[TrapLink]:
     """The links of a page in a trap."""
     return (_months, _sessions, _paths, _lists)[kind](path, query)
 
 
-def shown(kind: int, path: str) -> int:
+def repeated_page(kind: int, path: str) -> int:
     """The page whose text a session shows again; -1 for traps with texts of their own."""
     found = _SESSION.fullmatch(path) if KINDS[kind] == "session" else None
     return int(found[1]) if found else -1
@@ -74,30 +74,34 @@ def _session(*names: object) -> str:
     return str(xxhash.xxh3_64_hexdigest("/".join(map(str, names)).encode()))
 
 
-def _months(path: str, _: str) -> list[Way]:
+def _months(path: str, _: str) -> list[TrapLink]:
     year, month = (int(part) for part in path.split("/")[2:])
     count = 12 * year + month - 1
     steps = {"previous month": -1, "next month": 1, "next year": 12}
     found = [(divmod(count + step, 12), anchor) for anchor, step in steps.items()]
-    return [Way(f"/calendar/{year:04}/{month + 1:02}", anchor) for (year, month), anchor in found if 0 < year <= 9_999]
+    return [
+        TrapLink(f"/calendar/{year:04}/{month + 1:02}", anchor) for (year, month), anchor in found if 0 < year <= 9_999
+    ]
 
 
-def _sessions(path: str, query: str) -> list[Way]:
+def _sessions(path: str, query: str) -> list[TrapLink]:
     row = int(path.rpartition("/")[2])
-    return [Way(f"/view/{row}?sid={_session(query, step)}", f"part {step + 1}") for step in range(6)]
+    return [TrapLink(f"/view/{row}?sid={_session(query, step)}", f"part {step + 1}") for step in range(6)]
 
 
-def _paths(path: str, _: str) -> list[Way]:
-    return [Way(f"{path}/{step}", step) for step in STEPS] if path.count("/") < DEEPEST else []
+def _paths(path: str, _: str) -> list[TrapLink]:
+    return [TrapLink(f"{path}/{step}", step) for step in STEPS] if path.count("/") < DEEPEST else []
 
 
-def _lists(_: str, query: str) -> list[Way]:
+def _lists(_: str, query: str) -> list[TrapLink]:
     """One filter more in all its values, and the ones there are in another order."""
     chosen = query.split("&")
     missing = [name for name in FILTERS if not any(part.startswith(name + "=") for part in chosen)]
     more = [f"{query}&{missing[0]}={value}" for value in FILTERS[missing[0]]] if missing else []
-    mixed = stream(query).sample(chosen, len(chosen))
-    return [Way("/list?" + to, to.rpartition("=")[2]) for to in dict.fromkeys([*more, "&".join(mixed)]) if to != query]
+    mixed = generator(query).sample(chosen, len(chosen))
+    return [
+        TrapLink("/list?" + to, to.rpartition("=")[2]) for to in dict.fromkeys([*more, "&".join(mixed)]) if to != query
+    ]
 
 
 def _filters(query: str) -> bool:

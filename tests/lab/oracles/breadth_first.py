@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawlguide.core.definition import Fixed
-from crawlguide.lab.policies._known import Policy, Ranking
+from crawlguide.lab.policies._shared import Policy, Ranking
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -23,5 +23,5 @@ def build(options: Options, seed: int, goal: Goal) -> Strategy:
 
 class Queue(Ranking):
     def learn(self, lesson: Lesson) -> None:
-        number = self.known.numbers(lesson.links.id)
-        self.known["value"][number] = 1.0 / (1.0 + number)
+        number = self.columns.numbers(lesson.links.id)
+        self.columns["value"][number] = 1.0 / (1.0 + number)

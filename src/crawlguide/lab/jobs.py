@@ -1,4 +1,8 @@
-"""Many runs: every task, policy and repeat, one process for each core. What is finished is kept, and not done again."""
+"""Many runs: every task, policy and repeat, one process for each core.
+
+Finished runs are kept in a folder and not made again, as long as nothing has changed that decides about them: what was
+asked for, the web, and the code.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ import multiprocessing
 import os
 import signal
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +19,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import xxhash
 
+import crawlguide
 from crawlguide.core.errors import ConfigError, CrawlGuideError
+from crawlguide.lab import policy_names
 from crawlguide.lab import web as webs
 from crawlguide.lab.results import Run
 from crawlguide.lab.run import Settings, run
@@ -29,7 +36,7 @@ PACKAGES = ("crawlguide", "numpy", "numba", "msgspec")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One run to be made; all of it, so that its name in the folder of finished runs says what was asked."""
+    """One run to be made."""
 
     web: str
     task: str
@@ -38,9 +45,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
 
     @property
-    def name(self) -> str:
-        asked = msgspec.json.encode((self, version("crawlguide"), _age(self.web)))
-        return f"{xxhash.xxh3_128_hexdigest(asked)}.json"
+    def file_name(self) -> str:
+        """Where the finished run is kept: a hash of everything that decides about it."""
+        decides = (self, versions(), code_of(self.policy), _modified(self.web))
+        return f"{xxhash.xxh3_128_hexdigest(msgspec.json.encode(decides))}.json"
 
 
 def jobs(web: str, tasks: Sequence[str], policies: Sequence[str], repeats: int, settings: Settings) -> list[Job]:
@@ -53,22 +61,22 @@ def jobs(web: str, tasks: Sequence[str], policies: Sequence[str], repeats: int, 
     ]
 
 
-def done(todo: Sequence[Job], kept: Path | None, workers: int | None = None) -> Iterator[Run]:
+def completed(todo: Sequence[Job], kept: Path | None, workers: int | None = None) -> Iterator[Run]:
     """The runs as they are finished; those in `kept` come first, and the others are added there."""
     left = []
     for job in todo:
-        found = _read(job, kept)
-        if found is None:
+        before = _read(job, kept)
+        if before is None:
             left.append(job)
         else:
-            yield found
+            yield before
     count = min(workers or cores(), len(left))
-    for job, finished in _here(left) if count <= 1 else _spread(left, count):
+    for job, finished in _one_by_one(left) if count <= 1 else _in_processes(left, count):
         _write(job, finished, kept)
         yield finished
 
 
-def finished(todo: Sequence[Job], kept: Path) -> int:
+def count_kept(todo: Sequence[Job], kept: Path) -> int:
     """How many of the runs are in `kept` and need not be made again."""
     return sum(_read(job, kept) is not None for job in todo)
 
@@ -78,12 +86,13 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+@cache
 def versions() -> dict[str, str]:
     """What the runs were made with."""
     return {package: version(package) for package in PACKAGES}
 
 
-def named_tasks(web: Web, wanted: Sequence[str]) -> list[str]:
+def tasks_named(web: Web, wanted: Sequence[str]) -> list[str]:
     """The tasks of a web that a command means, in the web's own order."""
     names = [task.name for task in web.tasks()]
     if not names:
@@ -111,12 +120,34 @@ def do(job: Job) -> Run:
     return run(web, task, job.policy, job.repeat, job.settings)
 
 
-def _here(left: Sequence[Job]) -> Iterator[tuple[Job, Run]]:
+def code_of(policy: str) -> str:
+    """The code that decides in a run: all of this package, and the module of a policy from elsewhere."""
+    package = code_hash(Path(crawlguide.__file__).parent)
+    elsewhere = policy_names.module_elsewhere(policy)
+    return package if elsewhere is None else package + xxhash.xxh3_128_hexdigest(_source(elsewhere))
+
+
+def _source(module: str) -> bytes:
+    file = import_module(module).__file__
+    return Path(file).read_bytes() if file else b""
+
+
+@cache
+def code_hash(folder: Path) -> str:
+    """Of every Python source in a folder and below, with its place; read once in a process."""
+    digest = xxhash.xxh3_128()
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(file.relative_to(folder).as_posix().encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _one_by_one(left: Sequence[Job]) -> Iterator[tuple[Job, Run]]:
     for job in left:
         yield job, do(job)
 
 
-def _spread(left: Sequence[Job], workers: int) -> Iterator[tuple[Job, Run]]:
+def _in_processes(left: Sequence[Job], workers: int) -> Iterator[tuple[Job, Run]]:
     """Processes are started afresh, as one that was forked from a program with threads may hang."""
     opened.cache_clear()  # each of them has its own, and this one needs none
     fresh = multiprocessing.get_context("spawn")
@@ -141,27 +172,27 @@ def _result(future: Future[Run]) -> Run:
         raise CrawlGuideError("a process of the lab was ended from outside: is there enough memory?") from None
 
 
-def _age(web: str) -> int:
+def _modified(web: str) -> int:
     """When a recorded web was last written: runs on another one of that name are other runs."""
     return Path(web).stat().st_mtime_ns if Path(web).exists() else 0
 
 
 def _read(job: Job, kept: Path | None) -> Run | None:
-    if kept is None or not (kept / job.name).is_file():
+    if kept is None or not (kept / job.file_name).is_file():
         return None
     try:
-        return msgspec.json.decode((kept / job.name).read_bytes(), type=Run)
+        return msgspec.json.decode((kept / job.file_name).read_bytes(), type=Run)
     except msgspec.DecodeError:
         return None  # it was cut short: made again
 
 
 def _write(job: Job, finished: Run, kept: Path | None) -> None:
-    """A file gets its name when it is whole."""
+    """A file gets its name when it is complete."""
     if kept is not None:
         try:
             kept.mkdir(parents=True, exist_ok=True)
-            beside = kept / f".{job.name}"
+            beside = kept / f".{job.file_name}"
             beside.write_bytes(msgspec.json.encode(finished))
-            beside.replace(kept / job.name)
+            beside.replace(kept / job.file_name)
         except OSError as problem:
             raise CrawlGuideError(f"{kept}: a finished run cannot be written: {problem.strerror}") from None

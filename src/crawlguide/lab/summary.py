@@ -19,7 +19,7 @@ Task = tuple[str, str]  # web and name
 
 
 @dataclass(frozen=True)
-class Study:
+class Summary:
     """Policies are the best first, by their mean harvest at the end of the budget; references come after them."""
 
     results: Results

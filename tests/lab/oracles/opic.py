@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.definition import Fixed
-from crawlguide.lab.policies._known import Policy, Ranking, pages
+from crawlguide.lab.policies._shared import Policy, Ranking, links_by_page
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -28,14 +28,14 @@ class Cash(Ranking):
 
     def __init__(self, seed: int) -> None:
         super().__init__(cash=0.0, tie=0.0)
-        self.chance = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed)
 
     def learn(self, lesson: Lesson) -> None:
-        known, before = self.known, len(self.known)
-        fetched, number = known.numbers(lesson.fetches.id), known.numbers(lesson.links.id)
-        known["tie"][before : len(known)] = self.chance.random(len(known) - before)
-        for page, targets, _ in pages(lesson, number):
-            spent = 1.0 if page < 0 else known["cash"][fetched[page]]
-            known["cash"][targets] += spent / len(targets)
-        known["cash"][fetched] = 0.0
-        known["value"][number] = known["cash"][number] * (1.0 + 1e-6 * known["tie"][number])
+        columns, before = self.columns, len(self.columns)
+        fetched, number = columns.numbers(lesson.fetches.id), columns.numbers(lesson.links.id)
+        columns["tie"][before : len(columns)] = self.rng.random(len(columns) - before)
+        for page, targets, _ in links_by_page(lesson, number):
+            spent = 1.0 if page < 0 else columns["cash"][fetched[page]]
+            columns["cash"][targets] += spent / len(targets)
+        columns["cash"][fetched] = 0.0
+        columns["value"][number] = columns["cash"][number] * (1.0 + 1e-6 * columns["tie"][number])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.definition import Fixed
-from crawlguide.lab.policies._known import Policy, Ranking
+from crawlguide.lab.policies._shared import Policy, Ranking
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -26,9 +26,9 @@ def build(options: Options, seed: int, goal: Goal) -> Strategy:
 class Random(Ranking):
     def __init__(self, seed: int) -> None:
         super().__init__()
-        self.chance = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed)
 
     def learn(self, lesson: Lesson) -> None:
-        before = len(self.known)
-        self.known.numbers(lesson.links.id)
-        self.known["value"][before : len(self.known)] = self.chance.random(len(self.known) - before)
+        before = len(self.columns)
+        self.columns.numbers(lesson.links.id)
+        self.columns["value"][before : len(self.columns)] = self.rng.random(len(self.columns) - before)

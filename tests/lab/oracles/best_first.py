@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawlguide.core.definition import Fixed
-from crawlguide.lab.policies._evidence import Evidence
-from crawlguide.lab.policies._known import Policy
+from crawlguide.lab.policies._shared import ParentEvidence, Policy
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -22,6 +21,6 @@ def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Policy(BestParent(seed))
 
 
-class BestParent(Evidence):
-    def judged(self, number: I64) -> F64:
-        return self.known["best"][number]
+class BestParent(ParentEvidence):
+    def values(self, number: I64) -> F64:
+        return self.columns["best"][number]

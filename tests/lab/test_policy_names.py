@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crawlguide.core.errors import ConfigError
-from crawlguide.lab import naming, synthetic
+from crawlguide.lab import policy_names, synthetic
 from crawlguide.lab.run import Settings, run
 
 SMALL = "pages=300,hosts=5,topics=3"
@@ -21,19 +21,24 @@ SMALL = "pages=300,hosts=5,topics=3"
         ("layered[without=draws+bonus]", {"kind": "layered", "without": ["draws", "bonus"]}),
         ('layered[without=["draws","bonus"]]', {"kind": "layered", "without": ["draws", "bonus"]}),
         ("layered[ most_urls = 20000 , without=words ]", {"kind": "layered", "most_urls": 20000, "without": ["words"]}),
-        ("guide:groups[epsilon=0.3,group_by=host]", {"kind": "groups", "epsilon": 0.3, "group_by": "host"}),
-        ("guide:groups[faithful=true]", {"kind": "groups", "faithful": True}),
-        ('guide:tres[domain_weights={"a.b":2,"c.d":1}]', {"kind": "tres", "domain_weights": {"a.b": 2, "c.d": 1}}),
+        ("groups[epsilon=0.3,group_by=host]", {"kind": "groups", "epsilon": 0.3, "group_by": "host"}),
+        ("groups[faithful=true]", {"kind": "groups", "faithful": True}),
+        ('tres[domain_weights={"a.b":2,"c.d":1}]', {"kind": "tres", "domain_weights": {"a.b": 2, "c.d": 1}}),
     ],
 )  # fmt: skip
 def test_what_stands_in_brackets_is_what_the_crawl_says(policy: str, strategy: dict[str, Any]) -> None:
-    assert naming.chosen([policy]) == [policy]
-    assert naming.strategy(policy) == strategy
+    assert policy_names.chosen([policy]) == [policy]
+    assert policy_names.strategy(policy) == strategy
 
 
 def test_a_comma_in_brackets_does_not_end_a_name() -> None:
     words = 'random, layered[without=draws,most_urls=20000],tres,x[y={"a":1,"b":2}]'
-    assert naming.listed(words) == ["random", "layered[without=draws,most_urls=20000]", "tres", 'x[y={"a":1,"b":2}]']
+    assert policy_names.split_names(words) == [
+        "random",
+        "layered[without=draws,most_urls=20000]",
+        "tres",
+        'x[y={"a":1,"b":2}]',
+    ]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +57,7 @@ def test_a_comma_in_brackets_does_not_end_a_name() -> None:
 )
 def test_what_a_strategy_does_not_take_is_refused_before_anything_runs(policy: str, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
-        naming.chosen([policy])
+        policy_names.chosen([policy])
 
 
 def test_options_change_what_is_fetched_and_the_run_bears_the_whole_name() -> None:

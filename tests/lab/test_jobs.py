@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+import crawlguide
 from crawlguide import Client
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.messages import Fetch, Outlink
 from crawlguide.gateway.client import transport
-from crawlguide.lab import naming, runs, synthetic
+from crawlguide.lab import jobs, policy_names, synthetic
 from crawlguide.lab import run as running
 from crawlguide.lab.pages import Link, Page
 from crawlguide.lab.results import encode, read_json
@@ -56,7 +57,7 @@ def test_a_run_leaves_one_place_for_every_fetch() -> None:
     assert done.cpu_us_per_fetch > 0
 
 
-@pytest.mark.parametrize("policy", ["random", "keyword", "tres", "layered"])
+@pytest.mark.parametrize("policy", ["random", "keyword", "tres-reconstruction", "layered"])
 def test_two_runs_with_one_seed_are_the_same_but_for_their_times(policy: str) -> None:
     one, two = (msgspec.structs.replace(run(WEB, TASK, policy, 1, SHORT), seconds=0, cpu_us_per_fetch=0) for _ in "ab")
     assert one == two
@@ -125,9 +126,9 @@ def test_what_is_too_much_for_one_message_goes_into_several() -> None:
     assert [len(part) for part in running.parts([light] * 50)] == [50]
 
 
-@pytest.mark.parametrize("policy", ["breadth-first", "guide:relational"])
+@pytest.mark.parametrize("policy", ["keyword", "relational"])
 def test_a_served_guide_finds_what_one_in_this_process_finds(policy: str, tmp_path: Path) -> None:
-    (tmp_path / "crawlguide.toml").write_text(f"[crawls]\nplugins = {list(naming.plugins())}\n")
+    (tmp_path / "crawlguide.toml").write_text(f"[crawls]\nplugins = {list(policy_names.plugins())}\n")
     web = synthetic.make(4, pages=200, hosts=4, topics=3, failing=0.0)
     task = web.tasks()[0]
     here = run(web, task, policy, 0, SHORT)
@@ -141,35 +142,62 @@ def test_a_served_guide_finds_what_one_in_this_process_finds(policy: str, tmp_pa
 
 
 def test_finished_runs_are_not_made_again(tmp_path: Path) -> None:
-    todo = runs.jobs(WHERE, [TASK.name], ["random", "breadth-first"], 1, SHORT)
-    first = list(runs.done(todo[:1], tmp_path, workers=1))
-    again = list(runs.done(todo, tmp_path, workers=1))
+    todo = jobs.jobs(WHERE, [TASK.name], ["random", "breadth-first"], 1, SHORT)
+    first = list(jobs.completed(todo[:1], tmp_path, workers=1))
+    again = list(jobs.completed(todo, tmp_path, workers=1))
     assert again[0] == first[0]  # its times too
     assert [one.policy for one in again] == ["random", "breadth-first"]
 
 
 def test_a_run_that_was_cut_short_is_made_again(tmp_path: Path) -> None:
-    (job,) = runs.jobs(WHERE, [TASK.name], ["random"], 1, SHORT)
-    (tmp_path / job.name).write_bytes(b'{"web"')
-    (done,) = runs.done([job], tmp_path, workers=1)
+    (job,) = jobs.jobs(WHERE, [TASK.name], ["random"], 1, SHORT)
+    (tmp_path / job.file_name).write_bytes(b'{"web"')
+    (done,) = jobs.completed([job], tmp_path, workers=1)
     assert len(done.relevant) == 100
 
 
 def test_other_settings_are_another_run() -> None:
-    one, other = (runs.jobs(WHERE, ["a"], ["random"], 1, Settings(budget=budget))[0] for budget in (1, 2))
-    assert one.name != other.name
+    one, other = (jobs.jobs(WHERE, ["a"], ["random"], 1, Settings(budget=budget))[0] for budget in (1, 2))
+    assert one.file_name != other.file_name
+
+
+def test_runs_of_other_code_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of the package stands for the one that is installed; one source changes."""
+    (copy := tmp_path / "crawlguide").mkdir()
+    (copy / "__init__.py").write_text("")
+    (copy / "scoring.py").write_text("WEIGHT = 1\n")
+    monkeypatch.setattr(crawlguide, "__file__", str(copy / "__init__.py"))
+    (job,) = jobs.jobs(WHERE, [TASK.name], ["random"], 1, SHORT)
+    before = list(jobs.completed([job], tmp_path / "kept", workers=1))
+    assert jobs.count_kept([job], tmp_path / "kept") == 1
+    (copy / "scoring.py").write_text("WEIGHT = 2\n")
+    jobs.code_hash.cache_clear()  # as a new process does
+    assert jobs.count_kept([job], tmp_path / "kept") == 0
+    after = list(jobs.completed([job], tmp_path / "kept", workers=1))
+    assert [one.relevant for one in after] == [one.relevant for one in before]
+    jobs.code_hash.cache_clear()
+
+
+def test_runs_of_a_module_that_has_changed_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mine").mkdir()
+    names = []
+    for text in ("# one", "# two"):
+        (tmp_path / "mine" / "policy.py").write_text(text)
+        names.append(jobs.jobs(WHERE, [TASK.name], ["mine.policy"], 1, SHORT)[0].file_name)
+    assert names[0] != names[1]
 
 
 def test_processes_side_by_side_make_the_same_runs(tmp_path: Path) -> None:
-    todo = runs.jobs(WHERE, [TASK.name], ["random", "keyword"], 1, SHORT)
-    spread = sorted(runs.done(todo, None, workers=2), key=lambda one: one.policy)
-    here = sorted(runs.done(todo, None, workers=1), key=lambda one: one.policy)
+    todo = jobs.jobs(WHERE, [TASK.name], ["random", "keyword"], 1, SHORT)
+    spread = sorted(jobs.completed(todo, None, workers=2), key=lambda one: one.policy)
+    here = sorted(jobs.completed(todo, None, workers=1), key=lambda one: one.policy)
     assert [one.relevant for one in spread] == [one.relevant for one in here]
 
 
 def test_tasks_that_the_web_does_not_have_are_refused() -> None:
     with pytest.raises(ConfigError, match="--tasks: expected all or some of"):
-        runs.named_tasks(WEB, ["nothing"])
+        jobs.tasks_named(WEB, ["nothing"])
 
 
 def test_the_command_prints_a_table_and_writes_what_it_found(lab: Lab, tmp_path: Path) -> None:
@@ -227,7 +255,7 @@ def test_runs_on_another_web_of_the_same_name_are_other_runs(tmp_path: Path) -> 
         file = tmp_path / "books.ndjson"
         file.touch()
         os.utime(file, (age, age))
-        names.append(runs.jobs(str(file), ["a"], ["random"], 1, SHORT)[0].name)
+        names.append(jobs.jobs(str(file), ["a"], ["random"], 1, SHORT)[0].file_name)
     assert names[0] != names[1]
 
 
@@ -247,7 +275,7 @@ def test_an_interrupted_command_goes_on_where_it_was(tmp_path: Path) -> None:
         "--budget",
         "200",
         "--policies",
-        "random,tres,ache",
+        "random,tres-reconstruction,ache",
         "--resume",
         str(kept),
     ]

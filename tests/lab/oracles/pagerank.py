@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.definition import Fixed
-from crawlguide.lab.policies._heads import heads
-from crawlguide.lab.policies._known import Policy, Ranking, pages
+from crawlguide.lab.policies._shared import Policy, Ranking, heads, links_by_page
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -34,20 +33,20 @@ class PageRank(Ranking):
 
     def __init__(self, seed: int) -> None:
         super().__init__(tie=0.0, done=0.0)
-        self.chance = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed)
         self.source: list[I64] = []
         self.target: list[I64] = []
         self.fetched, self.due = 0, AT_LEAST
 
     def learn(self, lesson: Lesson) -> U64 | None:
-        known = self.known
-        page_number, number = known.numbers(lesson.fetches.id), known.numbers(lesson.links.id)
+        columns = self.columns
+        page_number, number = columns.numbers(lesson.fetches.id), columns.numbers(lesson.links.id)
         fresh = number[lesson.fresh]
-        known["tie"][fresh] = self.chance.random(len(fresh))
-        known["done"][page_number] = 1.0
-        for page, targets, _ in pages(lesson, number):
+        columns["tie"][fresh] = self.rng.random(len(fresh))
+        columns["done"][page_number] = 1.0
+        for page, targets, _ in links_by_page(lesson, number):
             if page < 0:
-                known["value"][targets] = 1.0 / len(targets)
+                columns["value"][targets] = 1.0 / len(targets)
             else:
                 self._link(int(page_number[page]), targets)
         self.fetched += len(page_number)
@@ -56,15 +55,15 @@ class PageRank(Ranking):
     def _link(self, page: int, targets: I64) -> None:
         self.source.append(np.full(len(targets), page))
         self.target.append(targets)
-        self.known["value"][targets] += FOLLOWED * self.known["value"][page] / len(targets)
+        self.columns["value"][targets] += FOLLOWED * self.columns["value"][page] / len(targets)
 
     def _computed(self) -> U64:
         self.due = max(int(self.fetched * GROWTH), self.fetched + AT_LEAST)
-        known, count = self.known, len(self.known)
-        before = known["value"][:count].copy()
+        columns, count = self.columns, len(self.columns)
+        before = columns["value"][:count].copy()
         rank = ranked(np.concatenate(self.source), np.concatenate(self.target), count)
-        known["value"][:count] = rank * (1.0 + 1e-6 * known["tie"][:count])
-        return known.ids[heads(before, known["value"], np.flatnonzero(known["done"][:count] == 0.0))]
+        columns["value"][:count] = rank * (1.0 + 1e-6 * columns["tie"][:count])
+        return columns.ids[heads(before, columns["value"], np.flatnonzero(columns["done"][:count] == 0.0))]
 
 
 def ranked(source: I64, target: I64, count: int) -> F64:

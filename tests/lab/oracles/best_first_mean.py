@@ -1,12 +1,13 @@
-"""Counting: (relevant pages that link here + 1/2) / (pages that link here + 2)."""
+"""Links of relevant pages first: the mean relevance of all pages that link here."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from crawlguide.core.definition import Fixed
-from crawlguide.lab.policies._evidence import Evidence
-from crawlguide.lab.policies._known import Policy
+from crawlguide.lab.policies._shared import ParentEvidence, Policy
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -19,10 +20,10 @@ class Options(Fixed, frozen=True):
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
-    return Policy(Relational(seed))
+    return Policy(MeanParent(seed))
 
 
-class Relational(Evidence):
-    def judged(self, number: I64) -> F64:
-        value: F64 = (self.known["total"][number] + 0.5) / (self.known["parents"][number] + 2.0)
+class MeanParent(ParentEvidence):
+    def values(self, number: I64) -> F64:
+        value: F64 = self.columns["total"][number] / np.maximum(self.columns["parents"][number], 1.0)
         return value

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawlguide.core.definition import Fixed
-from crawlguide.lab.policies._evidence import Evidence
-from crawlguide.lab.policies._known import Policy
+from crawlguide.lab.policies._shared import ParentEvidence, Policy
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -22,8 +21,8 @@ def build(options: Options, seed: int, goal: Goal) -> Strategy:
     return Policy(InDegree(seed))
 
 
-class InDegree(Evidence):
-    def judged(self, number: I64) -> F64:
-        parents = self.known["parents"][number]
+class InDegree(ParentEvidence):
+    def values(self, number: I64) -> F64:
+        parents = self.columns["parents"][number]
         value: F64 = parents / (parents + 10.0)
         return value

@@ -1,14 +1,11 @@
-"""Links of relevant pages first: the mean relevance of all pages that link here."""
+"""Counting: (relevant pages that link here + 1/2) / (pages that link here + 2)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from crawlguide.core.definition import Fixed
-from crawlguide.lab.policies._evidence import Evidence
-from crawlguide.lab.policies._known import Policy
+from crawlguide.lab.policies._shared import ParentEvidence, Policy
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -21,10 +18,10 @@ class Options(Fixed, frozen=True):
 
 
 def build(options: Options, seed: int, goal: Goal) -> Strategy:
-    return Policy(MeanParent(seed))
+    return Policy(Relational(seed))
 
 
-class MeanParent(Evidence):
-    def judged(self, number: I64) -> F64:
-        value: F64 = self.known["total"][number] / np.maximum(self.known["parents"][number], 1.0)
+class Relational(ParentEvidence):
+    def values(self, number: I64) -> F64:
+        value: F64 = (self.columns["total"][number] + 0.5) / (self.columns["parents"][number] + 2.0)
         return value
