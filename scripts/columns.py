@@ -69,10 +69,10 @@ def page() -> str:
     rows = [f"| {name} | {_meaning(name)} | {weight:.1f} | {_parts(name)} |" for name, weight in _weights()]
     return (
         "# Columns of `layered`\n\n"
-        "The features of a link that [`layered`](ordering.md) weighs; this page is generated from the code. Rates are\n"
-        "differences of log-odds to the recent mean reward of the crawl: 0 means average. A crawl starts with the initial\n"
-        "weight and learns from then on. `without` names the part that leaves a column out. However large a crawl is, a\n"
-        "column reads these records and the one of the crawl, nothing else.\n\n"
+        "The features of a link that [`layered`](ordering.md) weighs; this page is generated from the code. Rates\n"
+        "are differences of log-odds to the recent mean reward of the crawl: 0 means average. A crawl starts with the\n"
+        "initial weight and learns from then on. `without` names the part that leaves a column out. However large a\n"
+        "crawl is, a column reads these records and the one of the crawl, nothing else.\n\n"
         + table(("column", "means", "reads", "initial weight", "`without`"), rows)
         + "\nWhat each column costs is in [research](../research/column-costs.md).\n\n"
         + named.text()
@@ -84,11 +84,11 @@ def costs_page() -> str:
     rows = [f"| {name} | {_cost(name, costs)} |" for name, _ in _weights()]
     return (
         "# Cost of columns\n\n"
-        "Nanoseconds for one link and one [column of `layered`](../explain/columns.md), measured for the function that\n"
-        "computes the column, with everything else that function computes; a column that is a stored field takes"
+        "Nanoseconds for one link and one [column of `layered`](../explain/columns.md), measured for the function\n"
+        "that computes the column, with everything else it computes; a column that is a stored field takes"
         f" {costs['link']}.\nAll columns together take {costs['describe']}, and the weighted sum with words, places and"
-        f" meaning {costs['score']} more.\n`python -m scripts.column_costs` measures them: a crawl of 100 000 URLs on 300"
-        " hosts in memory, links in random order,\nthe fastest of 400 loops over 2 000 links.\n\n"
+        f" meaning {costs['score']} more.\n`python -m scripts.column_costs` measures them: a crawl of 100 000 URLs on"
+        " 300 hosts in memory, links in random\norder, the fastest of 400 loops over 2 000 links.\n\n"
         + table(("column", "ns"), rows)
     )
 

@@ -34,8 +34,8 @@ GROUPS = {
         "path tokens": "a weight for each word, and for up to 5 places",
     },
     "Time": {
-        "last fetch": "the term `freshness` of the score: 1 − exp(−age / τ); 1 if a sitemap says that it has changed since",
-        "how often it changes": "`goal.reward.change`: changed pages have a higher reward, which also counts for their places",
+        "last fetch": "the term `freshness` of the score: 1 − exp(−age / τ), 1 if a sitemap says that it has changed",
+        "how often it changes": "`goal.reward.change`: changed pages have a higher reward, and so do their places",
         "when it was discovered": "none; among equals the one discovered first comes first",
         "last update, if known": "`last_modified` in `external_features`, like any timestamp: `told`",
     },
