@@ -1,6 +1,6 @@
 """What each column of `layered` costs: nanoseconds for a link, with all else in a crawl of 100 000 URLs.
 
-`python -m scripts.column_costs` measures, writes scripts/column_costs.json and the page of columns. Every function is
+`python -m scripts.column_costs` measures, writes scripts/column_costs.json and the page of costs. Every function is
 compiled into a loop of its own over links in a random order, so that records come from wherever they lie, as in an ask.
 """
 
@@ -16,7 +16,7 @@ from bench.strategies import filled
 
 from crawlguide.strategies.layered import columns, ingest, model
 from crawlguide.strategies.layered.records import COLUMNS
-from scripts.columns import COSTS, PAGE, page
+from scripts.columns import COSTS, COSTS_PAGE, costs_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +89,7 @@ def main() -> None:
     looked = looked_at()
     costs = {name: round(measured(body, looked)) for name, body in BODIES.items()}
     COSTS.write_text(json.dumps(costs, indent=2) + "\n")
-    PAGE.write_text(page())
+    COSTS_PAGE.write_text(costs_page())
 
 
 if __name__ == "__main__":

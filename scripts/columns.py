@@ -1,6 +1,6 @@
-"""Write docs/explain/columns.md: what speaks for a link, column by column, as `layered` has them.
+"""Write docs/explain/columns.md, the columns of `layered`, and docs/research/column-costs.md, what each of them costs.
 
-`python -m scripts.columns` writes it; a test compares what is written with what it would write.
+`python -m scripts.columns` writes them; a test compares what is written with what it would write.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from scripts import named
 from scripts.reference import DOCS, table
 
 PAGE: Path = DOCS / "explain" / "columns.md"
+COSTS_PAGE: Path = DOCS / "research" / "column-costs.md"
 COSTS = Path(__file__).with_name("column_costs.json")  # as `scripts.column_costs` measured them
 LINK, FINDER, HOST = "the link", "the page that made it known", "its host"
 SOME_PARENTS, BESIDE = f"{PARENTS} pages that link here", "6 links beside it"
@@ -65,24 +66,35 @@ FUNCTIONS = {  # of columns that are more than a field of the link
 
 
 def page() -> str:
-    costs: dict[str, int] = json.loads(COSTS.read_text())
-    rows = [
-        f"| {name} | {_meaning(name)} | {weight:.1f} | {_parts(name)} | {_cost(name, costs)} |"
-        for name, weight in zip(NAMES, PRIOR, strict=False)
-    ]
+    rows = [f"| {name} | {_meaning(name)} | {weight:.1f} | {_parts(name)} |" for name, weight in _weights()]
     return (
-        "# What speaks for a link\n\n"
-        "The columns that [`layered`](ordering.md) weighs, out of the code. Rates are differences of log-odds to what\n"
-        "a page of the crawl is worth of late: 0 says *as usual*. A crawl begins with the weight given here, and\n"
-        "learns from then on. `without` says which part leaves it out. However large a crawl is, a column\n"
-        "looks at these records and at the one of the crawl.\n\n"
-        + table(("column", "says", "looks at", "first weight", "`without`", "ns"), rows)
-        + "\nns: nanoseconds for a link, of the function that has the column, with whatever else that function finds;\n"
-        f"{costs['link']} are a field that is read. All columns together take {costs['describe']}, and their weights,"
-        f" words, places and\nmeanings {costs['score']} more. `python -m scripts.column_costs` measures: a crawl of"
-        " 100 000 URLs on 300 hosts in memory,\nlinks in random order, the quickest of 400 loops over 2 000 links.\n\n"
+        "# Columns of `layered`\n\n"
+        "The features of a link that [`layered`](ordering.md) weighs; this page is generated from the code. Rates\n"
+        "are differences of log-odds to the recent mean reward of the crawl: 0 means average. A crawl starts with the\n"
+        "initial weight and learns from then on. `without` names the part that leaves a column out. However large a\n"
+        "crawl is, a column reads these records and the one of the crawl, nothing else.\n\n"
+        + table(("column", "means", "reads", "initial weight", "`without`"), rows)
+        + "\nWhat each column costs is in [research](../research/column-costs.md).\n\n"
         + named.text()
-    )  # fmt: skip
+    )
+
+
+def costs_page() -> str:
+    costs: dict[str, int] = json.loads(COSTS.read_text())
+    rows = [f"| {name} | {_cost(name, costs)} |" for name, _ in _weights()]
+    return (
+        "# Cost of columns\n\n"
+        "Nanoseconds for one link and one [column of `layered`](../explain/columns.md), measured for the function\n"
+        "that computes the column, with everything else it computes; a column that is a stored field takes"
+        f" {costs['link']}.\nAll columns together take {costs['describe']}, and the weighted sum with words, places and"
+        f" meaning {costs['score']} more.\n`python -m scripts.column_costs` measures them: a crawl of 100 000 URLs on"
+        " 300 hosts in memory, links in random\norder, the fastest of 400 loops over 2 000 links.\n\n"
+        + table(("column", "ns"), rows)
+    )
+
+
+def _weights() -> list[tuple[str, float]]:
+    return list(zip(NAMES, PRIOR.tolist(), strict=False))
 
 
 def _cost(name: str, costs: dict[str, int]) -> int:
@@ -100,3 +112,4 @@ def _parts(name: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page())
+    COSTS_PAGE.write_text(costs_page())

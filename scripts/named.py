@@ -1,4 +1,4 @@
-"""Features that other systems name, and what carries each of them here; a part of docs/explain/columns.md."""
+"""Features of other systems, and what corresponds to each of them here; a part of docs/explain/columns.md."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ FORAGER = {  # forager's eleven, by name and order
     "sibling_score": "`mean yield`, `best yield`; the nearest: `neighbours`",
     "path_depth": "`path`",
     "has_query": "`query`",
-    "domain_weight": "no column, as people set it: [`rules.priority.hosts`](../steering.md) is a factor on the score",
-    "round_discovered": "none; of equals the one that was found first is looked at first",
+    "domain_weight": "none, because people set it: [`policy.domain_weights`](../steering.md) is a factor on the value",
+    "round_discovered": "none; among equals the one discovered first comes first",
 }
 GROUPS = {
     "Graph and links": {
-        "links that it has": "how many new ones to hope for (`hubs.py`): in the bonus for what is little known",
+        "links that it has": "the expected number of new links: in the exploration bonus for little-known hosts",
         "links to it": "`good parents`, `bad parents`; the term `authority` of the score, with a sitemap's priority",
         "PageRank of its domain": "`pagerank` in `external_features`: the term `authority`, and `told`; "
         "strategies `opic` and `pagerank`",
-        "diversity of anchor texts": "none: the words of the link that made it known count",
+        "diversity of anchor texts": "none: the words of the link where it was discovered count",
         "depth": "`depth`",
     },
     "Content and metadata": {
         "length of the URL": "`path`",
         "keywords in URL or title": "`words in anchor`, `words in address`, `title meaning`; a weight for each word",
-        "kind of file": "a weight for each word of the URL, its ending too; `policy.deny_extensions`",
+        "kind of file": "a weight for each word of the URL, including its extension; `policy.deny_extensions`",
         "language, location": "a weight for each word and place; `policy.languages`",
         "path tokens": "a weight for each word, and for up to 5 places",
     },
     "Time": {
-        "last fetch": "the term `freshness` of the score: 1 − exp(−age / τ), 1 if a sitemap says that it changed since",
-        "how often it changes": "`goal.reward.change`: what changed is worth more, to its places as well",
-        "when it was found": "none; of equals the one that was found first is looked at first",
-        "last update, if known": "`last_modified` in `external_features`, as any instant: `told`",
+        "last fetch": "the term `freshness` of the score: 1 − exp(−age / τ), 1 if a sitemap says that it has changed",
+        "how often it changes": "`goal.reward.change`: changed pages have a higher reward, and so do their places",
+        "when it was discovered": "none; among equals the one discovered first comes first",
+        "last update, if known": "`last_modified` in `external_features`, like any timestamp: `told`",
     },
     "Performance and cost": {
         "time and bytes of its host": "the term `cost` of the score, by the host's medians; `goal.reward.cost`",
@@ -54,9 +54,10 @@ def text() -> str:
         for number, (name, carried) in enumerate(features.items())
     ]
     return (
-        "## Features that others name\n\n"
-        "forager's eleven, which [`tres`](../strategies.md#tres) has as they are:\n\n"
-        + table(("forager", "here"), [f"| `{name}` | {carried} |" for name, carried in FORAGER.items()])
-        + "\nAnd what a guide may look at, by group. What the score has as a term of its own is no column besides:\n\n"
+        "## Features of other systems\n\n"
+        "forager's eleven features, which [`tres`](../strategies.md#tres) uses, and the columns of `layered` with the"
+        " same\ninformation:\n\n"
+        + table(("forager", "`layered`"), [f"| `{name}` | {carried} |" for name, carried in FORAGER.items()])
+        + "\nAnd common features of crawlers, by group. What is a term of the score is not a column as well:\n\n"
         + table(("group", "feature", "here"), groups)
     )

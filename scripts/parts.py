@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from scripts.reference import DOCS
 
-PAGE: Path = DOCS / "explain" / "ordering.md"
+PAGE: Path = DOCS / "research" / "layered.md"
 DRAWING: Path = DOCS / "images" / "ordering-parts.svg"
 ROW = re.compile(r"^\| (\w+) \| `?([a-z]+)`? \| \S+ \| (\.\d+) \| \S+ \| (\.\d+) \| \.\d+ \|$", re.MULTILINE)
 LEFT, BAR, STEP, TOP, WIDE = 110, 22, 30, 64, 300  # of a panel, in pixels

@@ -11,8 +11,9 @@ from crawlguide.strategies.layered.tuning import PARTS
 ORDERING = columns.PAGE.with_name("ordering.md")
 
 
-def test_the_page_of_columns_is_up_to_date() -> None:
+def test_the_pages_of_columns_are_up_to_date() -> None:
     assert columns.PAGE.read_text() == columns.page(), "run python -m scripts.columns"
+    assert columns.COSTS_PAGE.read_text() == columns.costs_page(), "run python -m scripts.columns"
 
 
 def test_every_column_has_a_meaning() -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 README = (ROOT / "README.md").read_text()
+PACKAGE = ROOT / "src" / "crawlguide"
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 
 
@@ -106,11 +107,31 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-def test_the_tour_names_files_that_exist() -> None:
-    named = re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", (ROOT / "docs" / "house.md").read_text())
-    package = ROOT / "src" / "crawlguide"
+def files_named_in(text: str) -> list[Path]:
+    """Paths in a page stand below the package, or below the root of the repository."""
+    named = re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.(?:py|html))`", text)
+    return [next((path for path in (PACKAGE / name, ROOT / name) if path.exists()), Path(name)) for name in named]
+
+
+@pytest.mark.parametrize("page", ["house.md", "changing.md"])
+def test_the_pages_about_the_code_name_files_that_exist(page: str) -> None:
+    named = files_named_in((ROOT / "docs" / page).read_text())
     assert len(named) > 20
-    assert [name for name in named if not (package / name).exists() and not (ROOT / name).exists()] == []
+    assert [str(path) for path in named if not path.exists()] == []
+
+
+def walked() -> list[tuple[str, str]]:
+    """Each row of the two walks in changing.md that names functions: its files, and the functions in them."""
+    tables = (ROOT / "docs" / "changing.md").read_text().partition("## The walk of one ask")[2]
+    rows = re.findall(r"^\| [^|]* \| ([^|]*\.py[^|]*) \| ([^|]*`[^|]*) \|$", tables, re.MULTILINE)
+    return [(files, functions) for files, functions in rows]
+
+
+@pytest.mark.parametrize(("files", "functions"), walked())
+def test_the_functions_of_a_walk_are_where_the_page_says(files: str, functions: str) -> None:
+    code = "".join(path.read_text() for path in files_named_in(files))
+    names = [name.rpartition(".")[2] for name in re.findall(r"`([\w.]+)`", functions)]
+    assert [name for name in names if not re.search(rf"\b(?:def|class) {name}\b|^{name} = ", code, re.MULTILINE)] == []
 
 
 def test_the_make_targets_of_the_readme_exist() -> None:

@@ -141,7 +141,7 @@ def test_the_python_of_the_clients_page_runs(guide: Served) -> None:
 
 def test_the_clients_page_names_every_method() -> None:
     public = {name for name in dir(Client) if not name.startswith("_")}
-    assert set(re.findall(r"`([a-z_]+)\(", CLIENTS.partition("## When")[0])) == public
+    assert set(re.findall(r"`([a-z_]+)\(", CLIENTS.partition("## Retries")[0])) == public
 
 
 def test_the_clients_page_names_every_code_and_what_it_raises() -> None:

@@ -36,18 +36,21 @@ ELSEWHERE = {
     ("docs/rules.md", "rego"): "tests/policy/test_rules.py",
     ("docs/steering.md", "python"): "tests/docs/test_steering.py",
     ("docs/websocket.md", "text"): "tests/gateway/socket_door/test_page.py",
+    ("docs/deploy.md", "ini"): "a unit of systemd; there is none here to read it",
+    ("docs/deploy.md", "nginx"): "settings of nginx; there is none here to read them",
     ("docs/logs.md", "text"): "lines with the time of the day in them; tests/gateway/test_logs.py checks their form",
     ("docs/metrics.md", "yaml"): "settings of Prometheus; there is none here to read them",
 }
 NO_COMMAND = {
-    "make demo      # a guide, two small crawlers and a tiny web on this machine: a harvest in seconds": "test_demo.py",
-    "make test     # all tests, on real parts": "this is it",
+    "make demo      # a guide, two small crawlers and a tiny local web: a harvest report in seconds": "test_demo.py",
+    "make test     # all tests, with real parts": "this is it",
     '{"crawl":"books","definition":{…}}': "lines with parts left out; tests/gateway/test_transfers.py reads whole ones",
 }
 PRINTED = {
     "docs/robots.md": ["robots https://example.com/robots.txt", "['https://example.com/a'] {'robots': 1}"],
     "docs/index.md": ["https://example.com/next"],
     "docs/logs.md": [],
+    "docs/own-crawler.md": ["1", "1", "exhausted"],
     "docs/how-to/filter.md": ["['https://example.org/'] {'pictures': 1}"],
     "docs/how-to/stage.md": ["https://example.org/sql-index relational-1>worded-1"],
     "docs/how-to/strategy.md": ["https://example.org/ short-1", "https://good.example/news"],

@@ -23,51 +23,47 @@ if TYPE_CHECKING:
 
 WORDS = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
 MEANINGS = {
-    "server.host": "address to listen on; without credentials only a loopback address is accepted",
-    "server.allowed_hosts": "names besides this machine's own by which it may be called; `*`: any",
+    "server.host": "address to listen on; only loopback addresses, because there is no authentication yet",
+    "server.allowed_hosts": "names accepted in the `Host` header besides those of this machine; `*`: any",
     "server.port": "port for HTTP and WebSockets; 0 picks a free one",
     "server.max_message_bytes": "larger messages are refused with `too_large`",
-    "server.max_requests": "requests at once; beyond, `unavailable`",
-    "server.keep_alive_s": "an idle connection is closed after so long",
-    "server.drain_s": "on SIGTERM, requests that run may take so long to end",
-    "server.max_sockets": "open WebSockets; the next one is refused with 503",
-    "server.socket_in_flight": (
-        "messages of one socket that are worked on at once, and its subscriptions; beyond, it is not read"
-    ),
+    "server.max_requests": "requests at once; more are refused with `unavailable`",
+    "server.keep_alive_s": "an idle connection is closed after so many seconds",
+    "server.drain_s": "on SIGTERM, running requests may take so many seconds to finish",
+    "server.max_sockets": "open WebSockets; more are refused with 503",
+    "server.socket_in_flight": "messages of one socket that are processed at once, and its subscriptions",
     "server.socket_buffer_bytes": (
-        "bytes sent to a socket that it has not taken; beyond, it is neither read nor pushed to"
+        "bytes sent to a socket that it has not read; beyond, it is neither read nor pushed to"
     ),
-    "server.socket_stall_s": "a socket that has not taken what was sent for so long is cut",
-    "server.log_format": "how the log is written, a line for each event: `text` for people, `json` for programs",
-    "server.log_level": "what is logged: `debug`, `info`, `warning` or `error`, each with all that is worse",
-    "store.data": "the folder to remember in (also `--data`); `:memory:` forgets at the end",
-    "store.max_urls": "waiting URLs of one crawl; beyond, the lowest-ranked go",
-    "store.max_urls_per_host": "waiting URLs of one host in one crawl; beyond, the lowest-ranked go",
-    "store.max_links": "links of one crawl kept in the link table; evidence counts beyond",
-    "store.max_done": (
-        "URLs of a crawl that are kept after they were fetched or dropped; over it the oldest are forgotten"
-    ),
-    "store.politeness_queue": "what is asked politely: each `host`, or each `ip` with all hosts that were found there",
+    "server.socket_stall_s": "a socket that has not read anything for so many seconds is closed",
+    "server.log_format": "format of the log, one line for each event: `text` for people, `json` for programs",
+    "server.log_level": "lowest level that is logged: `debug`, `info`, `warning` or `error`",
+    "store.data": "the data folder (also `--data`); `:memory:` keeps nothing on disk",
+    "store.max_urls": "queued URLs of one crawl; beyond, the lowest-ranked are forgotten",
+    "store.max_urls_per_host": "queued URLs of one host in one crawl; beyond, the lowest-ranked are forgotten",
+    "store.max_links": "links of one crawl in the link table; more count as evidence but are not stored",
+    "store.max_done": "fetched or dropped URLs of a crawl that are kept; beyond, the oldest are forgotten",
+    "store.politeness_queue": "what is paced: each `host`, or each `ip` with all hosts at that address",
     "store.politeness_groups": "hosts that share one pace, with their sub-domains: `shops = a.example b.example`",
     "store.keep_done_days": (
-        "days after which a fetched or dropped URL is forgotten; a link that leads there later makes it new again"
+        "days after which a fetched or dropped URL is forgotten; a later link to it makes it new again"
     ),
-    "crawls.auto_create": "an ask, a tell or seeds for an unknown crawl create it; otherwise `not_found`",
-    "crawls.plugins": "modules of your own that a crawl's `strategy` may name as a `kind`, such as `acme.models.mine`",
-    "guide.candidates": "candidates looked at for an ask (more if it asks for more)",
-    "guide.filters": "filters in their order",
-    "guide.freshness_tau_s": "freshness = 1 − exp(−age / this)",
-    "guide.slow_ms": "a fetch that takes so long costs the most",
-    "guide.heavy_bytes": "a page so large costs the most",
-    "guide.default_fetch_ms": "estimate for a host nobody has fetched yet",
-    "guide.default_bytes": "the same for bytes",
-    "guide.upkeep_every_s": "how often leases and answers that ended are cleared",
-    "guide.rules": "the operator's rules: a file or a folder in Rego; empty means none",
+    "crawls.auto_create": "an ask, a report or seeds for an unknown crawl create it; otherwise `not_found`",
+    "crawls.plugins": "your own modules that a crawl's `strategy` may name as a `kind`, such as `acme.models.mine`",
+    "guide.candidates": "candidates of an ask (more if it asks for more)",
+    "guide.filters": "filters, in their order",
+    "guide.freshness_tau_s": "τ in freshness = 1 − exp(−age / τ)",
+    "guide.slow_ms": "a fetch that takes so long has the full cost",
+    "guide.heavy_bytes": "a page of this size has the full cost",
+    "guide.default_fetch_ms": "estimated duration of a fetch from a host without fetches",
+    "guide.default_bytes": "estimated size of a page of a host without fetches",
+    "guide.upkeep_every_s": "seconds between two upkeeps, which end expired leases and answers",
+    "guide.rules": "the operator's Rego rules: a file or a folder; empty means none",
     "guide.rules_timeout_ms": "rules that take longer for up to 200 URLs are stopped",
-    "guide.predict_budget_ms": "a predictor that takes longer for up to 200 URLs is passed over for a while",
-    "outgoing.ports": "ports that the guide itself may connect to, for robots.txt; an empty list means any",
+    "guide.predict_budget_ms": "a predictor that takes longer for up to 200 URLs is skipped for a while",
+    "outgoing.ports": "ports that the server itself may connect to, for robots.txt; an empty list means any",
     "outgoing.allow_networks": "networks beyond the public Internet that it may connect to, such as `10.0.0.0/8`",
-    "outgoing.timeout_s": "one such request, with its redirects, may take so long",
+    "outgoing.timeout_s": "how long one such request, with its redirects, may take",
 }
 
 
