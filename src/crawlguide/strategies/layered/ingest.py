@@ -8,7 +8,7 @@ import numpy as np
 
 from crawlguide.core.columns import coded, numbered
 from crawlguide.core.kernels import fixed_bytes, i64s, kernel, nothing, one_i64, part, u8s, u64s
-from crawlguide.core.url_bytes import HASH_START, find_byte, hash_pair, is_digit, is_letter, lower
+from crawlguide.core.url_bytes import HASH_START, find_byte, hash_byte, hash_pair, is_digit, is_letter, lower
 from crawlguide.features.embedding import Embedding, plain
 from crawlguide.strategies.layered.columns import ADDRESS, ANCHOR, TITLE
 from crawlguide.strategies.layered.evidence import observe_similarities
