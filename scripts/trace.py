@@ -1,8 +1,8 @@
 """Count what one ask and one tell pass through: `python -m scripts.trace` prints distinct functions and files of each.
 
-The guide is in this process and in memory, its crawl uses `layered` and obeys robots.txt files that are known; the page that is told has 20
-links. Everything was used once before, so that only what every ask and tell pays for is counted. Only Python counts:
-kernels are compiled and one call each.
+The guide is in this process and in memory; its crawl uses `layered` and obeys robots.txt files that are known, and the
+page that is told has 20 links. Everything was used before, so that only what every ask and tell pays for is counted.
+Only Python counts: kernels are compiled and one call each. `--names` lists them.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crawlguide.core.clock import instant
 from crawlguide.core.lossy_table import LossyTable
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class SitemapFacts:
         """Sitemaps name these URLs, with their `priority` and `lastmod` as they are written there."""
         places = self._places.claim(ids)
         self._places.rows["priority"][places] = [_priority(entry.get("priority", "")) for entry in entries]
-        self._places.rows["modified"][places] = [modified(entry.get("lastmod", "")) for entry in entries]
+        self._places.rows["modified"][places] = [instant(entry.get("lastmod", "")) for entry in entries]
 
     def of(self, ids: U64) -> SitemapFact | None:
         """None: nothing is known of any URL at all."""
@@ -56,15 +56,6 @@ class SitemapFacts:
         """Go on with what another has heard, unless it lies in a notebook that is read anew."""
         if not self.kept or self._places.sheet is before._places.sheet:
             self._places, self.kept = before._places, before.kept
-
-
-def modified(text: str) -> float:
-    """When a page was changed, by what a sitemap says, in seconds since 1970; NaN: it does not say."""
-    try:
-        when = datetime.fromisoformat(text)
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return float("nan")
 
 
 def _priority(text: str) -> float:

@@ -82,6 +82,13 @@ class Novelty:
         self.sheet.fit(1)
         self._open = np.array([kernels.index(self.sheet.rows[: self.sheet.used], self._slots)])
 
+    def copied(self) -> Novelty:
+        """The same accounts in memory alone: what is noted there is noted nowhere else."""
+        sheet = Sheet(kernels.ACCOUNT)
+        sheet.fit(self.sheet.used)
+        sheet.rows[: sheet.used] = self.sheet.rows[: sheet.used]
+        return Novelty(sheet)
+
     @property
     def used(self) -> F64:
         return self.sheet.rows["used"]
