@@ -57,13 +57,13 @@ async def asked(file: Path, count: int) -> tuple[float, float]:
     """The usual time of a question, and what it takes of a processor, in milliseconds."""
     engine, batch = Engine(file, 10.0), await candidates(count)
     rule, ask, spent = Rules(engine), Ask(CRAWL, "bench", NOW, Budget(30)), []
-    await rule.prepare(batch, ask)
+    rule = await rule.prepared(batch, ask)
     worker = engine._worker
     assert worker is not None
     before = used_s(worker._process.pid)
     for _ in range(TRIES):
         began = time.perf_counter()
-        await rule.prepare(batch, ask)
+        rule = await rule.prepared(batch, ask)
         spent.append(time.perf_counter() - began)
     cpu = (used_s(worker._process.pid) - before) / TRIES
     await engine.close()

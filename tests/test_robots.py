@@ -364,7 +364,7 @@ async def test_a_guide_that_obeys_fetches_the_file_while_its_urls_wait(local: Lo
     await wanting(local, "https://a.org/x", "https://a.org/private", user_agent="examplebot")
     web.files[FILE] = Answer(200, FORBIDS.encode())
     assert await given(local) == ([], ["robots", "robots"], None)
-    await local.robots.errand(web, local.crawls.known)
+    await local.robots.errand(web)
     assert web.asked == [(FILE, "examplebot")]
     assert await given(local) == (["https://a.org/x"], [], None)
 
@@ -380,7 +380,7 @@ async def test_hosts_whose_files_came_from_one_address_share_their_slots_where_t
     await wanting(guide, "https://a.org/1", "https://b.org/1", default_delay_s=2.0)
     assert (await given(guide))[0] == []
     for _ in range(2):
-        await guide.robots.errand(web, guide.crawls.known)
+        await guide.robots.errand(web)
     clock.advance(3)
     message = AskMessage(VERSION, "c-1", BudgetMessage(10))
     assert sorted(one.not_before_ms for one in (await guide.ask(message)).assigned_urls) == [0, 2_000]
@@ -390,7 +390,7 @@ async def test_a_file_is_fetched_once_for_all_who_want_it(local: LocalGuide, web
     await wanting(local, "https://a.org/x", "https://a.org/y")
     await given(local)
     await given(local)
-    await local.robots.errand(web, local.crawls.known)
+    await local.robots.errand(web)
     assert local.robots.idle
     assert len(web.asked) == 1
 
@@ -403,14 +403,14 @@ async def test_a_host_that_does_not_answer_is_asked_again_later_and_later(
     for _ in range(100):
         await given(local)
         if not local.robots.idle:
-            await local.robots.errand(web, local.crawls.known)
+            await local.robots.errand(web)
             tries.append(clock.now() - began)
         clock.advance(1.0)
     assert tries == [0, 5, 15, 35, 75]
     clock.advance(HOUR)
     web.files[FILE] = Answer(404)
     await given(local)
-    await local.robots.errand(web, local.crawls.known)
+    await local.robots.errand(web)
     assert await given(local) == (["https://a.org/x"], [], None)
 
 
@@ -419,7 +419,7 @@ async def test_pages_wait_a_delay_after_the_file_was_fetched(local: LocalGuide, 
     web.files[FILE] = Answer(404)
     await given(local)
     clock.advance(0.5)
-    await local.robots.errand(web, local.crawls.known)
+    await local.robots.errand(web)
     clock.advance(0.5)
     answer = await local.ask(AskMessage(VERSION, "c-1", BudgetMessage(1)))
     assert [(one.url, one.not_before_ms) for one in answer.assigned_urls] == [("https://a.org/x", 1_500)]
@@ -437,13 +437,13 @@ async def test_what_a_new_file_permits_waits_again_after_upkeep(
     await wanting(local, *(f"https://a.org/private/{number}" for number in range(3)), "https://a.org/x")
     web.files[FILE] = Answer(200, FORBIDS.encode())
     await given(local)
-    await local.robots.errand(web, local.crawls.known)
+    await local.robots.errand(web)
     assert (await given(local))[0] == ["https://a.org/x"]
     clock.advance(13 * HOUR)
     await local.seed(DEFAULT, SeedsMessage(["https://a.org/y"]))
     web.files[FILE] = Answer(200, b"")
     assert "https://a.org/y" in (await given(local))[0]  # the old copy stands while a new one is fetched
-    await local.robots.errand(web, local.crawls.known)
+    await local.robots.errand(web)
     await local.upkeep()
     assert len((await given(local))[0]) == 3
 
@@ -456,5 +456,5 @@ async def test_unknown_hosts_do_not_stand_in_the_way_of_known_ones(local: LocalG
     for _ in range(200):
         found += (await given(local))[0]
         if not local.robots.idle:
-            await local.robots.errand(web, local.crawls.known)
+            await local.robots.errand(web)
     assert found == ["https://a.org/x"]

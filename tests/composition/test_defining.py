@@ -135,7 +135,7 @@ def test_a_crawl_begins_with_what_a_stage_of_another_has_learned(guide: Guide) -
     tell(guide, fetched(A + "a", relevance=1.0))
     guide.define("second", {"strategy": {**strategy, "warm_start": "default"}, "policy": POLICY})
     crawls = {crawl.name: found for crawl, found in guide._guide._guide.crawls.known.items()}
-    taught = [part.predictor.hosts.rows["pages"][0] for part in crawls["second"].strategy.whole.parts]  # type: ignore[attr-defined]
+    taught = [part.predictor.hosts.rows["pages"][0] for part in crawls["second"].strategy.guarded.parts]  # type: ignore[attr-defined]
     assert taught == [1, 1]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from crawlguide.core import definition as definitions
 from crawlguide.gateway.routes import ROUTES
 from crawlguide.guide import local
-from crawlguide.guide.ask import pipeline, scoped_hosts
+from crawlguide.guide.ask import gathering, pipeline
 from crawlguide.guide.crawl import crawls
 from crawlguide.store import views
 
@@ -36,6 +36,6 @@ def test_the_page_names_requests_that_exist() -> None:
 def test_the_bounds_of_the_page_are_those_of_the_code() -> None:
     assert crawls.RENEWED_AT_ONCE * crawls.PAGES_AT_ONCE == 10_000
     assert (local.RENEWED_BY_AN_ASK, max(pipeline.WIDER)) == (100, 16)
-    assert (scoped_hosts.LOOKED_AT, scoped_hosts.TAKEN) == (1_000, 20)
-    assert scoped_hosts.LOOKED_AT // scoped_hosts.PAGE * views.HOSTS_AT_ONCE == 40_000
+    assert (gathering.HOSTS_LOOKED_AT, gathering.HOSTS_TAKEN) == (1_000, 20)
+    assert gathering.HOSTS_LOOKED_AT // gathering.PAGE * views.HOSTS_AT_ONCE == 40_000
     assert (definitions.MOST_URLS, definitions.MOST_PATTERNS) == (10_000, 1_000)

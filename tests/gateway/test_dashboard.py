@@ -21,7 +21,7 @@ from crawlguide.gateway.dashboard import drawing, formatting, views
 from crawlguide.gateway.dashboard.pages import HEADERS
 from crawlguide.gateway.library import open_guide
 from crawlguide.guide.local import LocalGuide
-from crawlguide.guide.recent import ANSWERS_SHOWN, BEST_SHOWN, HARVEST_POINTS, Recent
+from crawlguide.guide.monitoring import ANSWERS_SHOWN, BEST_SHOWN, HARVEST_POINTS, Recent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -72,7 +72,7 @@ async def crawled(guide: LocalGuide, web: Web, **policy: Any) -> None:
     await guide.define(CRAWL, Definition(policy=Policy(**policy)))
     await guide.seed(CRAWL, SeedsMessage(["https://a.org/"]))
     await ask(guide)
-    await guide.robots.errand(web, guide.crawls.known)
+    await guide.robots.errand(web)
     await ask(guide)
     reader = Sitemaps(guide, web)
     while not guide.robots.sitemaps.empty():
@@ -122,7 +122,7 @@ async def test_a_page_that_waits_to_be_fetched_again_is_due_at_once_when_it_was_
     web.files[MAP] = Answer(200, urlset("<loc>https://a.org/one</loc><lastmod>2026-01-03</lastmod>"))
     clock.advance(86_400.0 * 1.5)
     await ask(guide)
-    await guide.robots.errand(web, guide.crawls.known)  # the robots.txt is old by now
+    await guide.robots.errand(web)  # the robots.txt is old by now
     assert [found.url for found in await ask(guide)] == ["https://a.org/"]
     guide.robots.sitemaps.put_nowait(Named(CRAWL, "https://a.org", MAP))
     await Sitemaps(guide, web).errand()
@@ -179,7 +179,7 @@ async def seeded(guide: LocalGuide, web: Web, **policy: Any) -> list[str]:
     await guide.define(CRAWL, Definition(policy=Policy(**policy)))
     await guide.seed(CRAWL, SeedsMessage([SEEDED]))
     given = await ask(guide)
-    await guide.robots.errand(web, guide.crawls.known)
+    await guide.robots.errand(web)
     return [one.url for one in given + await ask(guide)]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from crawlguide import Guide
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.types import Crawl
-from crawlguide.guide.ask.regather_budget import EARNED, FARTHEST, SAVED, RegatherBudget
+from crawlguide.guide.ask.gathering import EARNED, FARTHEST, SAVED, RegatherBudget
 from crawlguide.testing import ManualClock
 from tests.strategies.site import opened
 from tests.support import ask, fetched, tell
@@ -70,7 +70,7 @@ def given(guide: Guide, times: int) -> list[str]:
 
 
 def looks_of(guide: Any) -> RegatherBudget:
-    found: RegatherBudget = guide._guide._guide.crawls.known[Crawl("default", "default")].looks
+    found: RegatherBudget = guide._guide._guide.crawls.known[Crawl("default", "default")].regathers
     return found
 
 

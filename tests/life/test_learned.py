@@ -10,7 +10,8 @@ from crawlguide.core.types import Crawl
 
 def predictor(guide: Guide) -> Any:
     inner = guide._guide._guide
-    return guide._run(inner.crawls.get(Crawl("default", "default"), inner.clock.now())).strategy.predictor
+    active = guide._run(inner.crawls.get(Crawl("default", "default"), inner.clock.now()))
+    return active.strategy.guarded.parts[0].predictor
 
 
 def test_a_rule_or_a_patch_leaves_what_was_learned_and_another_strategy_begins_anew(guide: Guide) -> None:

@@ -75,7 +75,7 @@ def test_a_host_that_fails_half_of_the_time_is_skipped_in_a_crawl_that_goes_well
             guide.seed("default", [f"{A}new"])
             guide._run(guide._guide._guide.store.control("a.org", block_until=NOW))
             candidates = batch([A], pages=[4.0], failures=[6.0], errors=[6.0], last_fetch=[NOW])
-            rule = guide._guide._guide.crawls.known.popitem()[1].domains
+            rule = guide._guide._guide.crawls.known.popitem()[1].filter(domains.Domains)
             assert rule is not None
             assert bool(rule.unreliable(candidates.hosts, NOW)[0]) is skipped
 

@@ -13,11 +13,11 @@ from crawlguide.core.definition import Reward
 from crawlguide.core.messages import Fetch
 from crawlguide.core.types import Lesson, Seed
 from crawlguide.features.rewards import Rewards
-from crawlguide.guide.crawl.active_crawl import judged
+from crawlguide.guide.crawl.active_crawl import relevance_of
 from crawlguide.guide.tell.intake import FetchColumns, Rules, reported, seeded
 from tests.support import CRAWL, NOW
 
-RULES = Rules(judge=lambda fetch: judged(fetch, None), verdict=lambda _: None)
+RULES = Rules(judge=lambda fetch: relevance_of(fetch, None), verdict=lambda _: None)
 
 
 def seeds(*found: str) -> Lesson:

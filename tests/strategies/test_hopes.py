@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crawlguide.guide.ask.valuation import stands
+from crawlguide.guide.ask import gathering
 from crawlguide.strategies.layered import host_bonus
 from crawlguide.strategies.layered.records import LINK, PLACE
 from tests.strategies.alone import learner
@@ -15,6 +15,7 @@ from tests.strategies.site import opened
 from tests.support import ask, batch, fetched, tell
 
 spread: Any = host_bonus.spread  # kernels have no annotations
+stands: Any = gathering.stands
 DIGGING, OTHER = "https://dig.example/", "https://other.example/"
 
 

@@ -48,6 +48,15 @@ def iso(at: float) -> str:
     return f"{_to_the_second(seconds)}.{milliseconds:03d}Z"
 
 
+def instant(text: str) -> float:
+    """An instant in ISO 8601 to seconds since 1970; without a zone it means UTC. NaN for what is none."""
+    try:
+        when = datetime.fromisoformat(text)
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return float("nan")
+
+
 @lru_cache(maxsize=1_024)
 def _to_the_second(at: int) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S")

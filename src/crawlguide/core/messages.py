@@ -1,7 +1,7 @@
 """The messages of the guide protocol, one struct each. Every transport carries these, whatever its encoding.
 
 Unknown fields of asks and tells are ignored, so that newer crawlers can talk to older guides; a definition of a
-crawl refuses them (`core.crawls`), because there a typo would silently change what is crawled.
+crawl refuses them (`core.definition`), because there a typo would silently change what is crawled.
 Messages that come by the dozen never hold cycles, so the garbage collector does not need to look at them (`gc=False`).
 """
 
@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import msgspec
+import xxhash
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.errors import MalformedRequest, UnsupportedVersion
 
 VERSION = "2025-11"
 MAX_URLS = 10_000
@@ -34,6 +35,16 @@ def crawl_id(text: Any) -> str:
     except (msgspec.ValidationError, UnicodeEncodeError) as wrong:
         raise MalformedRequest(f"crawl_id: {wrong}, got {str(text)[:80]!r}", field="crawl_id") from None
     return str(text)
+
+
+def check_version(version: str) -> None:
+    if version != VERSION:
+        raise UnsupportedVersion(f"mcp_version: expected {VERSION!r}, got {version[:40]!r}", field="mcp_version")
+
+
+def digest(message: Any) -> bytes:
+    """What makes two messages the same: all they say, whatever the order of their keys."""
+    return xxhash.xxh3_128_digest(msgspec.json.encode(message, order="deterministic"))
 
 
 Text = Annotated[str, Meta(max_length=4 * 1024 * 1024, description="text")]

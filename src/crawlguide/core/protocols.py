@@ -127,6 +127,11 @@ class Filter(Protocol):
     `refusal` says what a refusal means: "pass" (not in this answer), "defer" (not now), "withhold" (not this host for
     a while), "forbid" (never: the store remembers it as dropped) or "shut" (passed over, and dropped where it has
     shut for good) or "either" (of the refused rows some are deferred, and the others forbidden).
+
+    `keep` judges; it may remember what it worked out, but nothing at all where `ask.looking`. A filter may also say
+    `label` (what the status page shows of a URL that it refuses), `reads` (fields of a definition, such as
+    "policy.traps", by which it judges: when one of them changes, what it refused for good is judged anew), and
+    `connected(services)` (itself with what it needs of the guide, `policy.Services`; None: the crawl does not need it).
     """
 
     @property
@@ -142,11 +147,34 @@ class Filter(Protocol):
         ...
 
 
+class Prepares(Filter, Protocol):
+    """A filter that has to ask or read something before it can judge a batch."""
+
+    async def prepared(self, batch: Batch, ask: Ask) -> Filter | None:
+        """The filter for this batch of this ask; what was found out is its own, so that asks cannot mix.
+
+        None: something came into the queues meanwhile that goes before the batch; never where `ask.looking`.
+        """
+        ...
+
+
+class Degrades(Filter, Protocol):
+    """A filter that may have to do with less than it needs."""
+
+    def degraded(self, batch: Batch, ask: Ask) -> str | None:
+        """Which word says so of an answer with these rows; None: all is well."""
+        ...
+
+
 class Defers(Filter, Protocol):
     """A filter whose refusals are for now (`refusal` is "defer"): it says how long each row has to wait.
 
-    One that also forbids (`refusal` is "either") says NaN for what it forbids.
+    One that also forbids (`refusal` is "either") says NaN for what it forbids. Hosts of which all rows wait are kept
+    out of `gather` until then, and `hold_back_s` longer.
     """
+
+    @property
+    def hold_back_s(self) -> float: ...
 
     def wait(self, batch: Batch, ask: Ask) -> F64: ...
 

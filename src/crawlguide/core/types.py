@@ -56,6 +56,7 @@ class Ask:
     yields: Mapping[int, tuple[float, float]] = field(default_factory=dict)  # by domain: pages visited, new ones
     concurrency: int = 8
     draw: Draw | None = None  # None until the strategy has drawn
+    looking: bool = False  # nobody asks, somebody looks: nothing is counted, remembered or written for it
 
 
 # What walks the corridor: candidate URLs with their hosts, and those that are chosen among them.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crawlguide.core.clock import instant
 from crawlguide.core.lossy_table import LossyTable
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class SitemapFacts:
         """Record entries of sitemaps: `priority` and `lastmod` as they are written there."""
         slots = self._table.claim(ids)
         self._table.rows["priority"][slots] = [_priority(entry.get("priority", "")) for entry in entries]
-        self._table.rows["modified"][slots] = [modified(entry.get("lastmod", "")) for entry in entries]
+        self._table.rows["modified"][slots] = [instant(entry.get("lastmod", "")) for entry in entries]
 
     def of(self, ids: U64) -> SitemapFact | None:
         """None: no sitemap was read."""
@@ -54,15 +54,6 @@ class SitemapFacts:
         """Go on with what another has recorded, unless it lies in a notebook that is read anew."""
         if not self.kept or self._table.sheet is before._table.sheet:
             self._table, self.kept = before._table, before.kept
-
-
-def modified(text: str) -> float:
-    """A `lastmod` in seconds since 1970; NaN: it is no time."""
-    try:
-        when = datetime.fromisoformat(text)
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return float("nan")
 
 
 def _priority(text: str) -> float:

@@ -56,7 +56,7 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     answering = asyncio.create_task(server.serve([listener]))
     upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s))
     outgoing = Outgoing(config.outgoing)
-    fetching = asyncio.create_task(guide.robots.run(outgoing, guide.crawls.known))
+    fetching = asyncio.create_task(guide.robots.run(outgoing))
     reading = asyncio.create_task(Sitemaps(guide, outgoing).run())
     watch = asyncio.create_task(sockets.watch())
     ends = {answering, upkeep, fetching, reading, watch, asyncio.create_task(stop.wait())}

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawlguide.core import urls
+from crawlguide.core.clock import instant
 from crawlguide.core.errors import CrawlGuideError, DataError, UrlError
 from crawlguide.core.messages import MAX_OUTLINKS, VERSION, Fetch, Outlink, ReportMessage, SeedMessage, SeedsMessage
 from crawlguide.core.telemetry import happened
 from crawlguide.core.types import DEFERRED, LEASED, Ask, Budget
-from crawlguide.features.sitemap_facts import modified
 from crawlguide.gateway.readers import sitemap
 from crawlguide.guide.ask.pipeline import lease_terms
 from crawlguide.guide.robots.sitemap_seeds import READER
@@ -87,7 +87,7 @@ class Sitemaps:
             return None
         batch = await guide.store.look(crawl, ids)
         ask = Ask(crawl, READER, guide.clock.now(), Budget(1))
-        grants = await guide.store.reserve(crawl, batch, lease_terms(active, ask))
+        grants = await guide.store.reserve(crawl, batch, lease_terms(active.definition.policy, ask))
         await guide.store.commit(durable=False)
         if len(batch) and grants.outcome[0] == DEFERRED:
             self._later(AGAIN_S, named)
@@ -128,7 +128,7 @@ class Sitemaps:
     async def _heard(self, crawl: Crawl, links: Sequence[Outlink], due: bool) -> None:
         """What it says of pages is remembered; those that were changed after they were fetched may be due now."""
         ids, at = np.array([urls.identity(link.url) for link in links], np.uint64), self.guide.clock.now()
-        (await self.guide.crawls.get(crawl, at)).stated.hear(ids, [link.metadata or {} for link in links])
+        (await self.guide.crawls.get(crawl, at)).sitemap_facts.hear(ids, [link.metadata or {} for link in links])
         if due:
             await self._changed(crawl, ids, [(link.metadata or {}).get("lastmod", "") for link in links])
         await self.guide.store.commit(durable=False)
@@ -137,7 +137,7 @@ class Sitemaps:
         records, at = await self.guide.store.find(crawl, ids), self.guide.clock.now()
         due = [
             record is not None and record.state == "done" and record.fetched is not None and record.fetched < when <= at
-            for record, when in zip(records, map(modified, days), strict=True)
+            for record, when in zip(records, map(instant, days), strict=True)
         ]
         await self.guide.store.schedule(crawl, ids[due], np.full(sum(due), at))
 

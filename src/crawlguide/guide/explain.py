@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,8 +17,10 @@ from crawlguide.core.types import Ask, Budget, Hosts
 from crawlguide.core.types import Batch as BatchTable
 
 if TYPE_CHECKING:
+    from crawlguide.core.protocols import Defers, Filter
     from crawlguide.core.tables import Table
     from crawlguide.core.types import Batch, Crawl, UrlRecord
+    from crawlguide.guide.ask.pipeline import Look
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
     from crawlguide.guide.local import LocalGuide
 
@@ -34,12 +36,9 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
     record = (await guide.store.find(crawl, ids))[0]
     if record is None:
         raise _unknown(active, url, canonical)
-    ask = Ask(crawl, ASKER, guide.clock.now(), Budget(1))
-    batch, terms = guide.pipeline.ranked(active, ask, await guide.store.look(crawl, ids))
-    await guide.robots.ready(active, ask, batch)
-    if active.operator is not None:
-        await active.operator.prepare(batch, ask)
-    filters = [FilterVerdict(rule.name, _verdict(rule, batch, ask), rule.why(batch, ask)) for rule in active.filters]
+    look = await guide.pipeline.look(active, Ask(crawl, ASKER, guide.clock.now(), Budget(1)), ids)
+    batch, terms = look.batch, look.terms
+    filters = [_verdict(look, verdict.rule, bool(verdict.keep[0])) for verdict in look.verdicts]
     links = await _links(guide, crawl, ids)
     rules = active.weighing.why(canonical, addresses.queue(canonical))
     return Explanation(
@@ -50,24 +49,24 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
         score=float(batch.score[0]),
         p=float(np.clip(batch.value[0], 0.0, 1.0)),
         terms=dict(zip(scoring.TERMS, np.round(terms[0], 6).tolist(), strict=True)),
-        features=features(batch) | _said(active, batch),
+        features=features(batch) | _sitemap_facts(active, batch),
         rank=await _rank(guide, crawl, record),
         history=_history(batch, record),
         links=links,
         filters=filters,
         lease=_lease(record),
         rules=rules,
-        words=_words(batch, record, filters, [*_linked(batch, links), *_because(active, batch), *rules]),
+        words=_words(batch, record, filters, [*_linked(batch, links), *active.strategy.guarded.explain(batch), *rules]),
         needs=_needs(active, record, filters),
     )
 
 
-def _verdict(rule: Any, batch: Batch, ask: Ask) -> str:
-    if bool(rule.keep(batch, ask)[0]):
-        return "keep"
-    if rule.refusal == "either":
-        return "forbid" if np.isnan(rule.wait(batch, ask)[0]) else "defer"
-    return str(rule.refusal)
+def _verdict(look: Look, rule: Filter, kept: bool) -> FilterVerdict:
+    """What a filter makes of the first row, and why."""
+    word = "keep" if kept else rule.refusal
+    if word == "either":
+        word = "forbid" if np.isnan(cast("Defers", rule).wait(look.batch, look.ask)[0]) else "defer"
+    return FilterVerdict(rule.name, word, rule.why(look.batch, look.ask))
 
 
 def features(batch: Batch) -> dict[str, float | None]:
@@ -75,14 +74,14 @@ def features(batch: Batch) -> dict[str, float | None]:
     return _facts(batch, BatchTable) | {f"host_{name}": value for name, value in _facts(batch.hosts, Hosts).items()}
 
 
-def _said(active: ActiveCrawl, batch: Batch) -> dict[str, float | None]:
+def _sitemap_facts(active: ActiveCrawl, batch: Batch) -> dict[str, float | None]:
     """What sitemaps say of the first row, if they name it."""
-    said = active.stated.of(batch.id)
-    if said is None or not said.priority[0]:
+    stated = active.sitemap_facts.of(batch.id)
+    if stated is None or not stated.priority[0]:
         return {}
-    when = float(said.modified[0])
+    when = float(stated.modified[0])
     return {
-        "sitemap_priority": float(said.priority[0]),
+        "sitemap_priority": float(stated.priority[0]),
         "sitemap_modified": when if np.isfinite(when) else None,
     }
 
@@ -118,12 +117,12 @@ async def _links(guide: LocalGuide, crawl: Crawl, ids: Any) -> list[LinkSeen]:
 
 
 def _history(batch: Batch, record: UrlRecord) -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = [{"at": iso(float(batch.discovered[0])), "event": "discovered"}]
+    events: list[dict[str, Any]] = [{"at": iso(float(batch.discovered[0])), "event": "discovered"}]
     if record.fetched is not None:
-        told.append({"at": iso(record.fetched), "event": "fetched", "status": record.status})
+        events.append({"at": iso(record.fetched), "event": "fetched", "status": record.status})
     if record.lease_expires is not None:
-        told.append({"at": iso(record.lease_expires), "event": "lease ends", "crawler_id": record.crawler_id})
-    return told
+        events.append({"at": iso(record.lease_expires), "event": "lease ends", "crawler_id": record.crawler_id})
+    return events
 
 
 def _lease(record: UrlRecord) -> LeaseHeld | None:
@@ -140,16 +139,11 @@ def _linked(batch: Batch, links: list[LinkSeen]) -> list[str]:
     return [f"{known}, mean relevance {mean:.2f}, the newest is {links[0].url}"]
 
 
-def _because(active: ActiveCrawl, batch: Batch) -> list[str]:
-    """The evidence that decided, where the strategy can say it."""
-    return active.strategy.whole.explain(batch)
-
-
 def _words(batch: Batch, record: UrlRecord, filters: list[FilterVerdict], known: list[str]) -> str:
-    said = [f"It is {record.state}" + (f" ({record.reason})" if record.reason else ""), *known]
-    said.append(f"its score is {batch.score[0]:.3f}")
-    said += [f"{verdict.name}: {verdict.why}" for verdict in filters if verdict.verdict != "keep"]
-    return "; ".join(said) + "."
+    words = [f"It is {record.state}" + (f" ({record.reason})" if record.reason else ""), *known]
+    words.append(f"its score is {batch.score[0]:.3f}")
+    words += [f"{verdict.name}: {verdict.why}" for verdict in filters if verdict.verdict != "keep"]
+    return "; ".join(words) + "."
 
 
 def _needs(active: ActiveCrawl, record: UrlRecord, filters: list[FilterVerdict]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Banned:
+    label: ClassVar = "banned"
+    reads: ClassVar = ("rules.ban",)
+
     urls: frozenset[str]
     hosts: frozenset[str]
     patterns: Patterns

@@ -6,7 +6,7 @@ What is over the budget is withheld and not lost: it waits for a crawler that ca
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class Budget:
+    label: ClassVar = "answer full"
+
     sizes: Sizes = field(default_factory=Sizes, compare=False)
     kept: bool = False  # whether sizes are written into a notebook
     name: str = "budget"
@@ -31,7 +33,7 @@ class Budget:
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         """Row by row, best first: what fits in what is left is taken, what does not is passed over."""
         budget = ask.budget
-        self.weigh(batch)
+        self.weigh(batch, ask)
         room = float("inf") if budget.max_bytes is None else float(budget.max_bytes)
         keep = np.zeros(len(batch), np.bool_)
         fill(
@@ -39,9 +41,9 @@ class Budget:
         )
         return keep
 
-    def weigh(self, batch: Batch) -> None:
+    def weigh(self, batch: Batch, ask: Ask) -> None:
         """Files are estimated by their extensions, in the answer too."""
-        expected = self.sizes.expected(batch)
+        expected = self.sizes.expected(batch, remember=not ask.looking)
         np.copyto(batch.estimated_bytes, np.ceil(expected), where=~np.isnan(expected))
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
@@ -62,7 +64,7 @@ class Budget:
             self.sizes, self.kept = before.sizes, before.kept
 
     def why(self, batch: Batch, ask: Ask) -> str:
-        self.weigh(batch)
+        self.weigh(batch, ask)
         size, ms = float(batch.estimated_bytes[0]), float(batch.estimated_ms[0])
         if ask.budget.max_bytes is not None and size > ask.budget.max_bytes:
             return f"it may weigh {size:.0f} bytes, budget.max_bytes is {ask.budget.max_bytes}"

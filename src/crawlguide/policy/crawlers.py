@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ MANY = "*"
 class Crawlers:
     """What `policy.crawlers` says, with the scope of each entry that has one."""
 
+    label: ClassVar = "not for this crawler"
     entries: Mapping[str, Crawler]
     scopes: Mapping[str, Scope]
     name: str = "crawlers"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 class Domains:
     """A limit is a number, or `auto`: then what the crawl has met says it."""
 
+    label: ClassVar = "host full or failing"
     max_pages: int | Auto
     unreliable_threshold: float | Auto
     unreliable_after: int

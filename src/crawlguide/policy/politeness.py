@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Politeness:
+    label: ClassVar = "host rests"
+    hold_back_s: ClassVar = 0.0
+
     delay_s: float
     horizon_s: float
     strict: bool

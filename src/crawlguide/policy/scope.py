@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,12 @@ EVERYTHING = LinkRules()
 
 @dataclass(frozen=True, eq=False)  # a name is looked up in what this very scope has said before
 class Scope:
+    label: ClassVar = "out of scope"
+    reads: ClassVar = (
+        "policy.allow_domains", "policy.deny_domains", "policy.seed_hosts_only", "policy.include_patterns",
+        "policy.exclude_patterns", "policy.deny_extensions", "policy.deny_content_types", "limits.max_depth",
+    )  # fmt: skip
+
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     max_depth: int = 0  # 0: no bound

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from crawlguide.core.columns import first_of_each
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Seen:
+    label: ClassVar = "with a crawler"
+
     name: str = "seen"
     refusal: str = "pass"
 

@@ -50,17 +50,20 @@ class Sizes:
             self._rows[name.decode()] = row
             self._met(name.decode(), total, count)
 
-    def see(self, urls: Sequence[str], ids: U64) -> F64:
+    def see(self, urls: Sequence[str], ids: U64) -> None:
         """URLs were found: no ask has to read them."""
-        numbers = np.array([self._numbers.get(extension(url), 0) for url in urls], np.float64)
-        self._known.put(ids, numbers)
-        return numbers
+        self._known.put(ids, self._numbered(urls))
 
-    def expected(self, batch: Batch) -> F64:
+    def _numbered(self, urls: Sequence[str]) -> F64:
+        return np.array([self._numbers.get(extension(url), 0) for url in urls], np.float64)
+
+    def expected(self, batch: Batch, *, remember: bool = True) -> F64:
         """The bytes of each row as far as its extension says; NaN: it says nothing."""
         numbers, unknown = self._known.get(batch.id)
         if len(unknown):
-            numbers[unknown] = self.see(batch.url[unknown].tolist(), batch.id[unknown])
+            numbers[unknown] = self._numbered(batch.url[unknown].tolist())
+            if remember:
+                self._known.put(batch.id[unknown], numbers[unknown])
         return self._expected[numbers.astype(np.int64)]
 
     def learn(self, lesson: Lesson) -> None:

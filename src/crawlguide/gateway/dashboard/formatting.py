@@ -14,10 +14,6 @@ LINKED = ("http://", "https://")
 UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 # control characters have pictures, so that nothing in a name goes unseen; those without one get the same stand-in
 PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-FILTERS = {
-    "seen": "with a crawler", "scope": "out of scope", "domains": "host full or failing", "politeness": "host rests",
-    "diversity": "enough of this host", "budget": "answer full",
-}  # fmt: skip
 REASONS = {
     "high_relevance": "relevance", "recency": "freshness", "authority": "authority", "low_cost": "low cost",
     "polite_now": "host is free", "exploration": "exploration", "in_focus": "in focus",
@@ -101,11 +97,6 @@ def host_urls(host: str, crawl: str) -> str:
     return "/v1/urls?" + urlencode({"crawl_id": crawl, "host": host, "limit": 100}, quote_via=quote)
 
 
-def verdict(name: str) -> str:
-    """What the filter that refuses a URL for now says about it."""
-    return FILTERS.get(name, name)
-
-
 def meaning(state: str) -> str:
     return STATES.get(state, "")
 
@@ -119,6 +110,6 @@ ALL: dict[str, Callable[..., object]] = {
     filter_.__name__: filter_
     for filter_ in (
         number, percent, decimal, milliseconds, span, ago, visible, outside, pieces, crawl_page, explanation,
-        host_urls, verdict, meaning, reason,
+        host_urls, meaning, reason,
     )
 }  # fmt: skip

@@ -14,18 +14,19 @@ from crawlguide.core.errors import NotFound
 from crawlguide.core.types import Ask, Budget
 from crawlguide.gateway.dashboard import drawing
 from crawlguide.gateway.dashboard.formatting import share
-from crawlguide.guide.ask.pipeline import CANDIDATES_PER_HOST, slow_ms
-from crawlguide.guide.recent import Recent
+from crawlguide.guide.ask.pipeline import slow_ms
+from crawlguide.guide.monitoring import Recent
 from crawlguide.policy import domains
+from crawlguide.policy.domains import Domains
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Definition
     from crawlguide.core.messages import CrawlStats
-    from crawlguide.core.types import Batch, Crawl, Hosts
+    from crawlguide.core.types import Crawl, Hosts
     from crawlguide.gateway.dashboard.drawing import Curve, Part
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
     from crawlguide.guide.local import LocalGuide
-    from crawlguide.guide.recent import Answered
+    from crawlguide.guide.monitoring import Answered
 
 LOOKER = "dashboard"
 NEXT_SHOWN, HOSTS_SHOWN, DECISIONS_SHOWN = 20, 20, 30
@@ -73,7 +74,7 @@ class Choice:
     parts: list[Part]
     priority: float = 0.0
     wait_s: float = 0.0
-    refused: str = ""  # by which filter, if one keeps it out of the next answer
+    refused: str = ""  # why, if a filter keeps it out of the next answer
     given: GivenAnswer | None = None
 
 
@@ -134,7 +135,7 @@ async def detail(guide: LocalGuide, crawl: Crawl) -> Detail:
     active = await guide.crawls.get(crawl, guide.clock.now(), create=False)
     return Detail(
         crawl=await overview(guide, crawl),
-        model=active.strategy.whole.version,
+        model=active.strategy.guarded.version,
         upcoming=await upcoming(guide, crawl, active),
         hosts=await hosts(guide, crawl, active),
         decisions=decisions(guide, crawl),
@@ -142,31 +143,19 @@ async def detail(guide: LocalGuide, crawl: Crawl) -> Detail:
 
 
 async def upcoming(guide: LocalGuide, crawl: Crawl, active: ActiveCrawl) -> list[Choice]:
-    """What an ask would be given now, then the best of what it would not: gathered as an ask does, leased by nobody."""
-    ask = Ask(crawl, LOOKER, guide.clock.now(), Budget(NEXT_SHOWN))
-    policy, limit = active.definition.policy, max(guide.pipeline.options.candidates, NEXT_SHOWN)
-    per_host = min(CANDIDATES_PER_HOST * policy.max_per_host or limit, limit)
-    found = await guide.store.gather(crawl, ask, limit, policy.horizon_s, per_host)
-    batch, terms = guide.pipeline.ranked(active, ask, found)
-    refused = verdicts(active, ask, batch)
+    """What an ask would be given now, then the best of what it would not."""
+    look = await guide.pipeline.look(active, Ask(crawl, LOOKER, guide.clock.now(), Budget(NEXT_SHOWN)))
+    refused = np.full(len(look.batch), "", object)
+    for rule, rows, keep in look.verdicts:
+        refused[rows[~keep]] = getattr(rule, "label", rule.name)
     order = np.argsort(refused != "", kind="stable")[:NEXT_SHOWN]
-    batch, terms = batch.take(order), terms.take(order, 0)
+    batch, terms = look.batch.take(order), look.terms.take(order, 0)
     columns = zip(
         batch.url.tolist(), batch.score.tolist(), scoring.reasons(terms).tolist(), _parts(terms),
-        batch.priority.tolist(), (batch.hosts.next_fetch[batch.host] - ask.at).tolist(), refused[order].tolist(),
+        batch.priority.tolist(), (batch.hosts.next_fetch[batch.host] - look.ask.at).tolist(), refused[order].tolist(),
         strict=True,
     )  # fmt: skip
     return [Choice(*row) for row in columns]
-
-
-def verdicts(active: ActiveCrawl, ask: Ask, batch: Batch) -> Any:
-    """The name of the filter that keeps each row out of the next answer, "" where none does."""
-    refused, rows = np.full(len(batch), "", object), np.arange(len(batch))
-    for rule in active.filters:
-        keep = rule.keep(batch.take(rows), ask)
-        refused[rows[~keep]] = rule.name
-        rows = rows[keep]
-    return refused
 
 
 def _parts(terms: Any) -> list[list[Part]]:
@@ -191,7 +180,7 @@ async def hosts(guide: LocalGuide, crawl: Crawl, active: ActiveCrawl) -> list[Ho
 
 def troubles(guide: LocalGuide, active: ActiveCrawl, found: Hosts, at: float) -> list[list[str]]:
     """What is to be said of each host, by the rules that the filters apply."""
-    policy, rule = active.definition.policy, active.domains or domains.build(active.definition)
+    policy, rule = active.definition.policy, active.filter(Domains) or domains.build(active.definition)
     delay = np.where(np.isnan(found.crawl_delay), policy.default_delay_s, found.crawl_delay)
     signs = {
         "failing": rule.unreliable(found, at),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from crawlguide.core import urls as addresses
+from crawlguide.core.clock import instant
 from crawlguide.core.errors import CrawlGuideError, UrlError
 from crawlguide.core.messages import VERSION, Fetch, ReportMessage
 
@@ -76,7 +76,7 @@ class Holder:
         urls = [one.url for one in advice.assigned_urls]
         if urls:
             self._given.note(self, urls)
-            end = datetime.fromisoformat(advice.assigned_urls[0].lease_expires).timestamp()
+            end = instant(advice.assigned_urls[0].lease_expires)
             self._ends.update(dict.fromkeys(urls, end))
 
     def drop(self, url: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from msgspec import UNSET, Raw, UnsetType
@@ -14,6 +14,7 @@ from crawlguide.core.messages import Advice, AdviceMetadata, Assigned, Deferred,
 from crawlguide.policy.robots.copies import is_file
 
 if TYPE_CHECKING:
+    from crawlguide.core.protocols import Degrades
     from crawlguide.core.types import Ask
     from crawlguide.guide.ask.pipeline import Walked
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
@@ -26,9 +27,9 @@ Degraded = tuple[str | None, str | UnsetType]
 class AnswerParts:
     """What an ask is given, and the state the crawl is in."""
 
-    urls: list[Assigned] = field(default_factory=list)
     deferred: list[Deferred] = field(default_factory=list)
     dropped: dict[str, int] = field(default_factory=dict)
+    urls: list[Assigned] = field(default_factory=list)
     state: str = "running"
     retry_after_ms: int = 0
     degraded: Degraded = (None, UNSET)  # which part stood in for another, and why
@@ -66,31 +67,24 @@ def deferred(walked: Walked, ask: Ask) -> list[Deferred]:
 
 
 def degraded(active: ActiveCrawl, ask: Ask, walked: Walked) -> Degraded:
-    """Which parts stood in for others in this answer.
-
-    An old robots.txt spoke for some of the URLs that are given out, or none did and the crawler has to look; the
-    operator's rules do not hold as they lie on disk: older ones do, or none work; a predictor is passed over.
-    """
-    judging = active.strategy.whole.degraded()
-    robots = None
-    if active.robots is not None and len(walked.batch):
-        robots = active.robots.degraded(walked.batch, ask)
-    rules = active.operator.engine if active.operator is not None else None
-    words = (judging[0] if judging else None, robots, rules.trouble if rules is not None else None)
-    return "+".join(filter(None, words)) or None, judging[1] if judging else UNSET
+    """Which parts stood in for others in this answer: a predictor is passed over, or a filter lacks what it needs."""
+    predictors = active.strategy.guarded.degraded()
+    rules = [cast("Degrades", rule) for rule in active.filters if hasattr(rule, "degraded")]
+    words = (predictors[0] if predictors else None, *(rule.degraded(walked.batch, ask) for rule in rules))
+    return "+".join(filter(None, words)) or None, predictors[1] if predictors else UNSET
 
 
-def advice(active: ActiveCrawl, ask: Ask, given: AnswerParts, queries: int) -> Advice:
+def advice(active: ActiveCrawl, ask: Ask, parts: AnswerParts, queries: int) -> Advice:
     """The whole answer."""
     about = AdviceMetadata(
         request_id=ask.request_id,
-        crawl_state=given.state,
+        crawl_state=parts.state,
         num_queries_completed=queries,
-        last_model_version=active.strategy.whole.version,
-        strategy=active.kind,
+        last_model_version=active.strategy.guarded.version,
+        strategy=active.strategy.kind,
         filters_applied=active.filters_applied,
-        dropped=given.dropped,
-        degraded=given.degraded[0],
-        degraded_why=given.degraded[1],
+        dropped=parts.dropped,
+        degraded=parts.degraded[0],
+        degraded_why=parts.degraded[1],
     )
-    return Advice(given.urls, given.deferred, given.retry_after_ms, about)
+    return Advice(parts.urls, parts.deferred, parts.retry_after_ms, about)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from crawlguide.core import urls
+from crawlguide.core.clock import instant
 from crawlguide.core.errors import MalformedRequest, UrlError
+from crawlguide.core.messages import digest
 from crawlguide.core.types import Ask, Budget, Crawl, Seed
-from crawlguide.guide.messages import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,21 +27,12 @@ def external(features: Mapping[str, Mapping[str, float | str | None]]) -> dict[i
     found = {}
     for url, signals in features.items():
         numbers = {
-            name: _days(value) if isinstance(value, str) else NAN if value is None else float(value)
+            name: instant(value) / 86_400 if isinstance(value, str) else NAN if value is None else float(value)
             for name, value in signals.items()
         }
         for known in canonical([url]):
             found[urls.identity(known)] = {name: value for name, value in numbers.items() if math.isfinite(value)}
     return found
-
-
-def _days(text: str) -> float:
-    """Days since 1970; NaN where it is no instant."""
-    try:
-        when = datetime.fromisoformat(text)
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() / 86_400
-    except (ValueError, OverflowError):
-        return NAN
 
 
 def yields(context: Context, seeds: Sequence[Seed]) -> dict[int, tuple[float, float]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
 
 
-async def told_again(store: Store, active: ActiveCrawl, ask: Ask, advice: Advice) -> None:
+async def pace_again(store: Store, active: ActiveCrawl, ask: Ask, advice: Advice) -> None:
     """Of URLs that the crawler still holds; one that was told or given back is not fetched again."""
     starts = {urls.identity(one.url): ask.at + one.not_before_ms / 1_000 for one in advice.assigned_urls}
     ids = np.array(list(starts), np.uint64)

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from crawlguide import policy, strategies
 from crawlguide.core import plugs
-from crawlguide.core.definition import CLASSIC, Fixed, Goal
+from crawlguide.core.definition import CLASSIC, Definition, Fixed, Goal
 from crawlguide.core.errors import ConfigError, MalformedRequest
 from crawlguide.strategies import composed
 from crawlguide.strategies.composed.guard import GuardedPredictor, GuardedStrategy, GuardTerms
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from crawlguide.core.config import Config
-    from crawlguide.core.definition import Definition, Weights
+    from crawlguide.core.definition import Weights
     from crawlguide.core.protocols import Filter, Predictor, Strategy
     from crawlguide.core.tables import F64
     from crawlguide.core.types import Batch
+    from crawlguide.policy import Services
     from crawlguide.strategies.composed.guard import Member
 
 MOST_STAGES, DEEPEST, MOST_PARTS = 8, 4, 16
@@ -52,7 +53,7 @@ class StrategyDefaults:
 class Composer:
     """Builds one crawl's predictors; `first` is the strategy whose weights count where there are several."""
 
-    house: StrategyDefaults
+    defaults: StrategyDefaults
     goal: Goal
     crawl: str = ""
     missing: Callable[[str], Strategy] | None = None  # stands where nothing can be built; None: that is an error
@@ -93,21 +94,21 @@ class Composer:
         number = self.known[kind] = self.known.get(kind, 0) + 1
         if sum(self.known.values()) > MOST_PARTS:
             raise MalformedRequest(f"{where}: expected at most {MOST_PARTS} predictors in all", field=where)
-        strategy, house = self._built(kind, given, where), self.house
+        strategy, defaults = self._built(kind, given, where), self.defaults
         self.first = self.first or strategy
         name = kind if number == 1 else f"{kind}#{number}"
         # so that one of ours goes on with what it learned alone; the sheets of others could be called like ours
-        shared = alone or (number == 1 and "." not in kind and kind not in house.plugins)
-        budget = guarded.budget_ms or house.budget_ms
+        shared = alone or (number == 1 and "." not in kind and kind not in defaults.plugins)
+        budget = guarded.budget_ms or defaults.budget_ms
         section = "" if shared else ascii(name)[1:-1][:100]
         return GuardedPredictor(
-            strategy, GuardTerms(name, self.crawl, house.now, budget, guarded.budget_ms is not None, section)
+            strategy, GuardTerms(name, self.crawl, defaults.now, budget, guarded.budget_ms is not None, section)
         )
 
     def _built(self, kind: str, given: Mapping[str, Any], where: str) -> Strategy:
         try:
-            plug = plugs.module(strategies, kind, f"{where}.kind", self.house.plugins, plugs.kinds(composed))
-            built: Strategy = plug.build(plugs.options(plug, given, where), self.house.seed, self.goal)
+            plug = plugs.module(strategies, kind, f"{where}.kind", self.defaults.plugins, plugs.kinds(composed))
+            built: Strategy = plug.build(plugs.options(plug, given, where), self.defaults.seed, self.goal)
         except Exception as problem:
             known = isinstance(problem, MalformedRequest)
             said = str(problem) if known else f"{where}: {kind} cannot be built: {type(problem).__name__}: {problem}"
@@ -163,11 +164,11 @@ WARM_START = "strategy.warm_start"
 
 @dataclass(frozen=True)
 class Assembled:
-    """The strategy of a crawl as it was built, and `whole`: all of it as the corridor calls it, which never fails."""
+    """The strategy of a crawl as it was built, and `guarded`: all of it as the corridor calls it, which never fails."""
 
     table: Mapping[str, Any]  # what it was built from
     weights: Weights
-    whole: GuardedStrategy
+    guarded: GuardedStrategy
 
     @property
     def kind(self) -> str:
@@ -176,7 +177,7 @@ class Assembled:
     @property
     def predictor(self) -> Predictor:
         """The first of its predictors, without its guard."""
-        return self.whole.parts[0].predictor
+        return self.guarded.parts[0].predictor
 
 
 @dataclass(frozen=True)
@@ -190,32 +191,34 @@ class Missing:
         raise LookupError(self.why)
 
 
-def strategy(definition: Definition, house: StrategyDefaults, crawl: str = "", *, opening: bool = False) -> Assembled:
+def strategy(
+    definition: Definition, defaults: StrategyDefaults, crawl: str = "", *, opening: bool = False
+) -> Assembled:
     """Build the strategy that a definition names, ours, a trusted one or one made of several.
 
     What cannot be built is refused by name; but a crawl that was there before is opened without it.
     """
     missing = (lambda why: Composition(Top(), Missing(why), CLASSIC)) if opening else None
-    table = chosen(definition, house)
-    composer = Composer(house, definition.goal, crawl, missing)
-    whole = GuardedStrategy(composer.member(table, "strategy"), Top())
+    table = chosen(definition, defaults)
+    composer = Composer(defaults, definition.goal, crawl, missing)
+    guarded = GuardedStrategy(composer.member(table, "strategy"), Top())
     weights = composer.first.weights if composer.first else CLASSIC
-    return Assembled(table, weights, whole)
+    return Assembled(table, weights, guarded)
 
 
-def chosen(definition: Definition, house: StrategyDefaults) -> dict[str, Any]:
+def chosen(definition: Definition, defaults: StrategyDefaults) -> dict[str, Any]:
     """The strategy that a crawl names; of one that names none, the operator's."""
-    return cold(definition).strategy or default(house.predict)
+    return cold(definition).strategy or default(defaults.predict)
 
 
 def check_default(config: Config) -> None:
     """Raise `ConfigError` if the operator's `[[predict]]` tables cannot be built."""
     if not config.predict:
         return
-    house = StrategyDefaults(plugins=config.crawls.plugins, predict=config.predict)
+    defaults = StrategyDefaults(plugins=config.crawls.plugins, predict=config.predict)
     try:
-        table = default(house.predict)
-        Composer(house, Goal()).member(table, f"{PREDICT}[0]" if table == house.predict[0] else "")
+        table = default(defaults.predict)
+        Composer(defaults, Goal()).member(table, f"{PREDICT}[0]" if table == defaults.predict[0] else "")
     except MalformedRequest as wrong:
         raise ConfigError(wrong.message) from None
 
@@ -242,7 +245,19 @@ def compile_all() -> None:
         plugs.module(policy, kind, "guide.filters")
 
 
-def filters(names: Sequence[str], definition: Definition) -> tuple[Filter, ...]:
-    """Build the filters in the order that the operator configured; a dotted name is the operator's own module."""
+def filter_kinds(names: Sequence[str]) -> tuple[Filter, ...]:
+    """All filters of ours, and the operator's own among these, as a crawl has them that says nothing else."""
+    return filters([*plugs.kinds(policy), *(name for name in names if "." in name)], Definition())
+
+
+def filters(names: Sequence[str], definition: Definition, services: Services | None = None) -> tuple[Filter, ...]:
+    """Build the filters in the order that the operator configured; a dotted name is the operator's own module.
+
+    With what the guide lends them, some find that the crawl does not need them.
+    """
     own = [name for name in names if "." in name]
-    return tuple(plugs.module(policy, name, "guide.filters", own).build(definition) for name in names)
+    built = (plugs.module(policy, name, "guide.filters", own).build(definition) for name in names)
+    if services is None:
+        return tuple(built)
+    found = (rule.connected(services) if hasattr(rule, "connected") else rule for rule in built)
+    return tuple(rule for rule in found if rule is not None)

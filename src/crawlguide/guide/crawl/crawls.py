@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from crawlguide.core.config import Config
     from crawlguide.core.protocols import Store
     from crawlguide.guide.crawl.composition import StrategyDefaults
-    from crawlguide.policy.robots import Copies
-    from crawlguide.policy.rules.engine import Engine
+    from crawlguide.policy import Services
 
 RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between others, and how often in a row
 NAMES_COMPARED = 200  # with one that is not there
@@ -32,14 +31,19 @@ class Crawls:
     """Running crawls by name; one that nobody defined is created with defaults unless the operator says no."""
 
     def __init__(
-        self, store: Store, config: Config, house: StrategyDefaults, copies: Copies, rules: Engine | None = None
+        self,
+        store: Store,
+        config: Config,
+        defaults: StrategyDefaults,
+        services: Services,
+        known: dict[Crawl, ActiveCrawl],
     ) -> None:
         self._store = store
-        self._copies = copies
-        self._rules = rules
+        self._services = services
         self._config = config
-        self._house = house
-        self.known: dict[Crawl, ActiveCrawl] = {}  # those that were asked or told since this guide opened
+        self._defaults = defaults
+        self._kinds = composition.filter_kinds(config.guide.filters)
+        self.known = known  # those that were asked or told since this guide opened
         self._before: dict[Crawl, ActiveCrawl] = {}  # what was known before the store had to read all anew
         self._generation = 0  # of the store
         self._noted: dict[Crawl, str] = {}
@@ -67,7 +71,7 @@ class Crawls:
             await self._begin(crawl, Record(definition), at)
             await self._start(crawl, Record(definition))
             return True
-        built.record = Record(definition, old.record.paused, redefinition.states(old.record, definition))
+        built.record = Record(definition, old.record.paused, redefinition.states(old.record, definition, self._kinds))
         if redefinition.same_judge(old.definition, definition):  # what it has learned stays
             built.strategy, built.learner, built.explorer = old.strategy, old.learner, old.explorer
             if built.judge is not None and old.judge is not None:
@@ -80,9 +84,9 @@ class Crawls:
         await self._save(crawl, built.record, at)
         if old.definition != definition:
             await self._store.admit(crawl)  # hosts held back get a new hearing
-            await redefinition.give(self._store, crawl, old, built)
+            await redefinition.set_priorities(self._store, crawl, old, built)
             await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
-        happened("crawl_changed", "crawl {crawl} has a new definition", crawl=crawl.name, strategy=built.kind)
+        happened("crawl_changed", "crawl {crawl} has a new definition", crawl=crawl.name, strategy=built.strategy.kind)
         _warn(crawl, definition)
         return False
 
@@ -140,8 +144,8 @@ class Crawls:
         await self._store.expire(crawl, at)
         numbers = await self._store.stats(crawl)
         state = await self.state(crawl, found, at)
-        learned = found.strategy.whole.stats()
-        return CrawlStats(state=state, strategy=found.kind, learner=learned, **numbers)
+        learned = found.strategy.guarded.stats()
+        return CrawlStats(state=state, strategy=found.strategy.kind, learner=learned, **numbers)
 
     async def _unknown(self, crawl: Crawl) -> NotFound:
         names = [known.name for known in await self.names(crawl.tenant)]
@@ -168,14 +172,14 @@ class Crawls:
 
     def _built(self, crawl: Crawl, record: Record, opening: bool = False) -> ActiveCrawl:
         """One that was there before is opened without what cannot be built any more, as a plugin that is gone."""
-        strategy = composition.strategy(record.definition, self._house, crawl.name, opening=opening)
-        return activate(record, self._config.guide.filters, strategy, self._copies, self._rules)
+        strategy = composition.strategy(record.definition, self._defaults, crawl.name, opening=opening)
+        return activate(record, self._config.guide.filters, strategy, self._services)
 
     async def _begin(self, crawl: Crawl, record: Record, at: float) -> None:
         """Written at once: a store that has to read its folder anew in the middle of a request still knows it."""
         await self._save(crawl, record, at)
         await self._store.commit(durable=False)
-        kind = str(composition.chosen(record.definition, self._house).get("kind", "layered"))
+        kind = str(composition.chosen(record.definition, self._defaults).get("kind", "layered"))
         happened("crawl_created", "crawl {crawl} was created", crawl=crawl.name, strategy=kind)
         _warn(crawl, record.definition)
 
@@ -190,7 +194,7 @@ class Crawls:
             found = self.known.get(crawl)
             if found is None or not found.record.renew:
                 return
-            if await redefinition.step(self._store, crawl, found, most):
+            if await redefinition.step(self._store, crawl, found, self._kinds, most):
                 await self._save(crawl, found.record, at)
 
     async def renew_all(self, at: float) -> None:

@@ -29,8 +29,10 @@ async def remember(store: Store, crawl: Crawl, found: ActiveCrawl) -> None:
 
 async def newcomers(store: Store, crawl: Crawl, new: ActiveCrawl, old: ActiveCrawl) -> None:
     """The same for filters that a crawl did not have before it was defined anew: others go on as they are."""
-    known = {rule.name: type(rule) for rule in old.hearing}
-    fresh = [rule for rule in new.hearing if known.get(rule.name) is not type(rule) and isinstance(rule, Remembers)]
+    known = {rule.name: type(rule) for rule in old.learning_filters}
+    fresh = [
+        rule for rule in new.learning_filters if known.get(rule.name) is not type(rule) and isinstance(rule, Remembers)
+    ]
     if fresh:
         notebook = await store.notebook(crawl)
         for rule in fresh:
@@ -46,7 +48,9 @@ async def check(store: Store, crawl: Crawl, new: ActiveCrawl, old: ActiveCrawl |
     if name is None or (old is not None and warm_start(old.definition) == name):
         return
     if not _transferable(new):
-        raise MalformedRequest(f"{WARM_START}: strategy {new.kind!r} learns nothing for other crawls", field=WARM_START)
+        raise MalformedRequest(
+            f"{WARM_START}: strategy {new.strategy.kind!r} learns nothing for other crawls", field=WARM_START
+        )
     if name == crawl.name or await store.crawl_get(crawl._replace(name=name)) is None:
         raise MalformedRequest(f"{WARM_START}: expected another crawl, none is named {name[:80]!r}", field=WARM_START)
 
@@ -64,7 +68,14 @@ async def _begin_warm(store: Store, crawl: Crawl, found: ActiveCrawl, notebook: 
 
 def _parts(found: ActiveCrawl) -> list[Remembers]:
     """The strategy with all that is in it; some filters learn too."""
-    learners = (found.strategy.whole, found.judge, found.rewards, found.stated, found.looks, *found.hearing)
+    learners = (
+        found.strategy.guarded,
+        found.judge,
+        found.rewards,
+        found.sitemap_facts,
+        found.regathers,
+        *found.learning_filters,
+    )
     parts = {id(part): part for part in learners}
     return [part for part in parts.values() if isinstance(part, Remembers)]
 

@@ -5,7 +5,8 @@ The record of a crawl says which states are still to be gone through, so that a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,20 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from crawlguide.core.definition import Definition
-    from crawlguide.core.protocols import Store
+    from crawlguide.core.protocols import Filter, Store
     from crawlguide.core.tables import U64
-    from crawlguide.core.types import Crawl, UrlRecord
+    from crawlguide.core.types import Crawl
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl, Record
 
 DROPPED, QUEUED = "dropped", "queued"
-PASSING = ("scope", "banned", "traps", "risk", "robots", "rules")  # reasons that may cease to hold
+WRITTEN_DOWN = ("forbid", "either", "shut")  # refusals that the store remembers
 
 
-def states(old: Record, new: Definition) -> tuple[str, ...]:
-    """The states whose URLs the new definition may see with other eyes."""
+def states(old: Record, new: Definition, kinds: Sequence[Filter]) -> tuple[str, ...]:
+    """The states whose URLs the new definition, with filters of these kinds, may see with other eyes."""
     before = old.definition
     wanted = set(old.renew)
-    if _bounds(before) != _bounds(new):
+    read = {field for rule in kinds if rule.refusal in WRITTEN_DOWN for field in getattr(rule, "reads", ())}
+    if any(attrgetter(field)(before) != attrgetter(field)(new) for field in read):
         wanted.add(DROPPED)
     as_before = (before.rules, before.policy.domain_weights) == (new.rules, new.policy.domain_weights)
     if not as_before or not same_judge(before, new):
@@ -41,27 +43,22 @@ def same_judge(old: Definition, new: Definition) -> bool:
     return (old.strategy, old.goal) == (new.strategy, new.goal)
 
 
-def _bounds(definition: Definition) -> tuple[Any, ...]:
-    policy = definition.policy
-    seen = policy.traps, policy.trap_patterns, policy.risk_threshold
-    robots = policy.robots, policy.user_agent, policy.robots_exceptions
-    domains = policy.allow_domains, policy.deny_domains, policy.seed_hosts_only
-    files = policy.include_patterns, policy.exclude_patterns, policy.deny_extensions, policy.deny_content_types
-    return domains, files, definition.limits.max_depth, definition.rules.ban, seen, robots
-
-
-async def step(store: Store, crawl: Crawl, found: ActiveCrawl, most: int) -> bool:
+async def step(store: Store, crawl: Crawl, found: ActiveCrawl, kinds: Sequence[Filter], most: int) -> bool:
     """Judge up to `most` URLs anew; True if they were the last of their state."""
     state, *rest = found.record.renew
     records, found.renewed_to = await store.scan(crawl, state, None, most, found.renewed_to)
-    await (_revive if state == DROPPED else _rank)(store, crawl, found, records)
+    if state == DROPPED:  # what a filter refused that does so no longer waits again
+        reasons = {rule.name for rule in kinds if rule.refusal in WRITTEN_DOWN}
+        await _revive(store, crawl, found, [record.url for record in records if record.reason in reasons])
+    else:
+        await _rank(store, crawl, found, [record.url for record in records])
     if found.renewed_to is not None:
         return False
     found.record.renew = tuple(rest)
     return True
 
 
-async def give(store: Store, crawl: Crawl, old: ActiveCrawl, new: ActiveCrawl) -> None:
+async def set_priorities(store: Store, crawl: Crawl, old: ActiveCrawl, new: ActiveCrawl) -> None:
     """Priorities of single URLs hold at once."""
     before, now = old.weighing.urls, new.weighing.urls
     changed = {url: now.get(url, np.nan) for url in before.keys() | now.keys() if before.get(url) != now.get(url)}
@@ -72,17 +69,15 @@ async def give(store: Store, crawl: Crawl, old: ActiveCrawl, new: ActiveCrawl) -
         await store.rank(crawl, batch.id, priority_at_rest(new, batch))
 
 
-async def _revive(store: Store, crawl: Crawl, found: ActiveCrawl, records: Sequence[UrlRecord]) -> None:
-    """What was refused and is no longer waits again."""
-    refused = [record.url for record in records if record.reason in PASSING]
+async def _revive(store: Store, crawl: Crawl, found: ActiveCrawl, refused: Sequence[str]) -> None:
     inside = [url for url in refused if found.rules.reason(url, urls.queue(url)) is None]
     if inside:
         await store.revive(crawl, _ids(inside), found.rules.max_depth)
 
 
-async def _rank(store: Store, crawl: Crawl, found: ActiveCrawl, records: Sequence[UrlRecord]) -> None:
+async def _rank(store: Store, crawl: Crawl, found: ActiveCrawl, waiting: Sequence[str]) -> None:
     """What is banned is dropped, the rest gets its new rank. What left the scope is dropped when it would be given."""
-    bans, waiting = found.rules.bans, [record.url for record in records]
+    bans = found.rules.bans
     if bans is not None:
         await store.drop(crawl, _ids(url for url in waiting if bans(url, urls.queue(url))), "banned")
     batch = await store.look(crawl, _ids(waiting))

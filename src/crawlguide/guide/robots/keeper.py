@@ -20,6 +20,7 @@ from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.core.types import Crawl, Seed
 from crawlguide.guide.robots import sitemap_seeds
 from crawlguide.guide.tell.intake import seeded
+from crawlguide.policy.robots import Robots
 from crawlguide.policy.robots.copies import Copies, Copy, File, address, is_file, origin_of
 from crawlguide.policy.robots.reading import MAX_BYTES
 
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from crawlguide.core.clock import Clock
+    from crawlguide.core.definition import Policy
     from crawlguide.core.messages import Fetch
     from crawlguide.core.protocols import Store
     from crawlguide.core.types import Ask, Batch, Report
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
     from crawlguide.guide.robots.outgoing import Answer
-    from crawlguide.policy.robots import Robots
 
 HOUSE = Crawl("", "robots")  # the files of all crawls and tenants are kept as the state of a crawl that nobody sees
 FIRST_OF_ALL = 10.0  # the priority of a robots.txt: above every page
@@ -77,9 +78,10 @@ class Tried(NamedTuple):
 class Keeper:
     """Knows robots.txt files, or sees to it that they become known."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, active: Mapping[Crawl, ActiveCrawl]) -> None:
         self._store = store
         self._clock = clock
+        self._active = active  # the crawls that run here
         self.copies = Copies()
         self.changed: list[str] = []  # origins whose file says something new: what it forbade is judged anew
         self._wanted: dict[str, Want] = {}
@@ -89,28 +91,49 @@ class Keeper:
 
     # before URLs leave
 
-    async def ready(self, active: ActiveCrawl, ask: Ask, batch: Batch) -> bool:
-        """Bring the files of these URLs into memory. True: crawlers are now sent for some; look at the queues again."""
-        rule = active.robots
-        if rule is None or not await self._any(rule):
+    async def matter(self, rule: Robots) -> bool:
+        """Whether files matter at all: some are known, or somebody goes for them."""
+        self.copies.known |= not self.copies.known and await self._store.crawl_get(HOUSE) is not None
+        return rule.waits or self.copies.known
+
+    async def load_or_request(self, rule: Robots, ask: Ask, batch: Batch, urls: Sequence[str]) -> bool:
+        """Bring the files of these URLs into memory, and have those fetched that are missing or due.
+
+        Seeds that are sitemaps are leased to be read here. True: crawlers are now sent for some files, so that the
+        queues have to be looked at again.
+        """
+        active = self._active.get(ask.crawl)
+        if active is None:  # deleted meanwhile
             return False
-        origins = filter(rule.counts, dict.fromkeys(map(origin_of, rule.look(batch, ask).urls)))
-        wanted = [origin for origin in origins if await self._meets(active, ask, origin)]
-        if active.definition.policy.sitemaps and self.copies.fetched:
-            for one in await sitemap_seeds.taken(self._store, active, ask, batch, self.copies):
+        policy = active.definition.policy
+        origins = filter(rule.counts, dict.fromkeys(map(origin_of, urls)))
+        due = [origin for origin in origins if await self._load(policy, ask, origin)]
+        if policy.sitemaps and self.copies.fetched:
+            for one in await sitemap_seeds.taken(self._store, policy, ask, batch, self.copies):
                 self.sitemaps.put_nowait(Named(ask.crawl, origin_of(one.url), one.url, start=one.start))
-        if wanted and rule.mode == "crawler":
-            return await self._send_for(active, ask, wanted)
+        if due and rule.mode == "crawler":
+            return await self._send_for(active, ask, due)
         if self.copies.fetched:
-            for origin in wanted:
+            for origin in due:
                 self._want(origin, rule.agent, ask.crawl)
         return False
 
-    async def _meets(self, active: ActiveCrawl, ask: Ask, origin: str) -> bool:
+    async def copies_for_looking(self, rule: Robots, ask: Ask, urls: Sequence[str]) -> Copies:
+        """What is known of the files of these URLs, apart from what asks use: no file is fetched or paced for it."""
+        seen = Copies(fetched=self.copies.fetched, known=self.copies.known)
+        for origin in filter(rule.counts, dict.fromkeys(map(origin_of, urls))):
+            copy = self.copies.get(origin) or await self._stored(origin)
+            seen.put(origin, copy)
+            if copy.stands(ask.at):
+                file = self.copies.file(origin, rule.agent) or await _read(copy, rule.agent)
+                seen.compiled(origin, rule.agent, file)
+        return seen
+
+    async def _load(self, policy: Policy, ask: Ask, origin: str) -> bool:
         """Bring what an origin's file says into memory; True if the file is to be fetched."""
-        copy, policy = self.copies.get(origin) or await self._known(origin), active.definition.policy
+        copy = self.copies.get(origin) or await self._known(origin)
         if self.copies.file(origin, policy.user_agent) is None and copy.stands(ask.at):
-            await self._paced(active, origin, copy, copy)  # this crawl meets the file for the first time
+            await self._paced(policy, origin, copy, copy)  # this crawl meets the file for the first time
         if policy.sitemaps and self.copies.fetched:
             self._name_sitemaps(ask.crawl, origin, policy.user_agent)
         return copy.due() <= ask.at
@@ -122,11 +145,6 @@ class Keeper:
             self._met.add((crawl, origin))
             for url in file.sitemaps:
                 self.sitemaps.put_nowait(Named(crawl, origin, url))
-
-    async def _any(self, rule: Robots) -> bool:
-        """Whether files matter at all: some are known, or somebody goes for them."""
-        self.copies.known |= not self.copies.known and await self._store.crawl_get(HOUSE) is not None
-        return rule.waits or self.copies.known
 
     async def _send_for(self, active: ActiveCrawl, ask: Ask, origins: Sequence[str]) -> bool:
         """Queue the robots.txt of each origin, before everything else, unless it is on its way."""
@@ -148,24 +166,27 @@ class Keeper:
     async def _known(self, origin: str) -> Copy:
         copy = self.copies.get(origin)
         if copy is None:
-            await self._house()
-            kept = await self._store.state_get(HOUSE, origin)
-            copy = Copy() if kept is None else msgspec.msgpack.decode(kept[0], type=Copy)
+            copy = await self._stored(origin)
             self.copies.put(origin, copy)
         return copy
+
+    async def _stored(self, origin: str) -> Copy:
+        if await self._store.crawl_get(HOUSE) is None:
+            return Copy()
+        kept = await self._store.state_get(HOUSE, origin)
+        return Copy() if kept is None else msgspec.msgpack.decode(kept[0], type=Copy)
 
     async def _compiled(self, origin: str, copy: Copy, agent: str) -> File:
         file = self.copies.file(origin, agent)
         if file is None:
-            large = len(copy.body) > LARGE_BYTES
-            file = await asyncio.to_thread(File.read, copy.body, agent) if large else File.read(copy.body, agent)
+            file = await _read(copy, agent)
             if self.copies.get(origin) is copy:  # and no newer one came meanwhile
                 self.copies.compiled(origin, agent, file)
         return file
 
     # what became known
 
-    async def told(self, active: ActiveCrawl, report: Report, fetches: Sequence[Fetch]) -> None:
+    async def take_reported(self, active: ActiveCrawl, report: Report, fetches: Sequence[Fetch]) -> None:
         """Crawlers have fetched robots.txt files."""
         for item, url in zip(report.fetches.item.tolist(), report.fetches.url.tolist(), strict=True):
             fetch = fetches[item]
@@ -175,9 +196,9 @@ class Keeper:
                 want = Want(active.definition.policy.user_agent, {report.crawl})
                 body = (fetch.text or "").encode("utf-8", "replace")
                 tried = Tried(origin_of(url), status, body, report.at)
-                await self._settled(tried, {report.crawl: active}, want)
+                await self._settled(tried, want)
 
-    async def _settled(self, tried: Tried, known: Mapping[Crawl, ActiveCrawl], want: Want) -> float:
+    async def _settled(self, tried: Tried, want: Want) -> float:
         """One more try at a file is over: keep what came of it, and let those who waited go on.
 
         Returns for how long its host then rests.
@@ -185,7 +206,8 @@ class Keeper:
         origin, old = tried.origin, await self._known(tried.origin)
         copy = old.after(tried.status, tried.body, tried.at)
         self.copies.put(origin, copy)
-        await self._house()
+        if await self._store.crawl_get(HOUSE) is None:
+            await self._store.crawl_put(HOUSE, b"", self._clock.now())
         await self._store.state_put(HOUSE, origin, msgspec.msgpack.encode(copy), copy.version)
         if copy.failures:
             return 0.0
@@ -193,15 +215,14 @@ class Keeper:
             self.changed.append(origin)
         delays_s = [0.0]
         for crawl in want.crawls:
-            active = known.get(crawl)
-            if active is not None and active.robots is not None:
-                delays_s.append(await self._paced(active, origin, old, copy))
+            active = self._active.get(crawl)
+            if active is not None and active.filter(Robots) is not None:
+                delays_s.append(await self._paced(active.definition.policy, origin, old, copy))
                 await self._store.withhold(crawl, [urls.queue(address(origin))], np.array([-np.inf]))
         return max(delays_s)
 
-    async def _paced(self, active: ActiveCrawl, origin: str, old: Copy, new: Copy) -> float:
+    async def _paced(self, policy: Policy, origin: str, old: Copy, new: Copy) -> float:
         """A pause that a file asks for is its host's own delay from now on, unless the crawl waits longer anyway."""
-        policy = active.definition.policy
         pause_s = (await self._compiled(origin, new, policy.user_agent)).pause_s
         delay_s = max(pause_s or 0.0, policy.default_delay_s)
         if pause_s is not None or (old is not new and await self._paused(old, policy.user_agent)):
@@ -212,10 +233,6 @@ class Keeper:
         """Whether a copy asked for a pause."""
         said = b"delay" in copy.body.lower() or b"rate" in copy.body.lower()
         return said and (await asyncio.to_thread(File.read, copy.body, agent)).pause_s is not None
-
-    async def _house(self) -> None:
-        if await self._store.crawl_get(HOUSE) is None:
-            await self._store.crawl_put(HOUSE, b"", self._clock.now())
 
     # fetching them ourselves
 
@@ -230,16 +247,16 @@ class Keeper:
         """Whether no file is wanted that nobody went for."""
         return self._errands.empty()
 
-    async def run(self, outgoing: Fetcher, known: Mapping[Crawl, ActiveCrawl]) -> None:
+    async def run(self, outgoing: Fetcher) -> None:
         """Fetch what is wanted, for ever, many at once."""
         self.copies.fetched = True
-        await asyncio.gather(*(self._worker(outgoing, known) for _ in range(WORKERS)))
+        await asyncio.gather(*(self._worker(outgoing) for _ in range(WORKERS)))
 
-    async def _worker(self, outgoing: Fetcher, known: Mapping[Crawl, ActiveCrawl]) -> None:
+    async def _worker(self, outgoing: Fetcher) -> None:
         while True:
-            await self.errand(outgoing, known)
+            await self.errand(outgoing)
 
-    async def errand(self, outgoing: Fetcher, known: Mapping[Crawl, ActiveCrawl]) -> None:
+    async def errand(self, outgoing: Fetcher) -> None:
         """Fetch the file that was wanted first."""
         origin = await self._errands.get()
         began = self._clock.now()
@@ -250,7 +267,7 @@ class Keeper:
         try:
             if answer.address:
                 await self._store.located(urls.queue(address(origin)), answer.address)
-            delay_s = await self._settled(Tried(origin, answer.status, answer.body, began), known, want)
+            delay_s = await self._settled(Tried(origin, answer.status, answer.body, began), want)
             if first:  # the pages of the host come a delay after its robots.txt, which it was asked for no later
                 await self._store.control(urls.queue(address(origin)), block_until=came + delay_s)
             await self._store.commit(durable=False)
@@ -260,12 +277,12 @@ class Keeper:
 
     # what they forbade before
 
-    async def upkeep(self, known: Mapping[Crawl, ActiveCrawl]) -> None:
+    async def upkeep(self) -> None:
         """Files that changed: what the old one forbade and the new one permits waits again."""
         changed, self.changed = self.changed, []
         for origin in changed:
-            for crawl, active in list(known.items()):
-                if active.robots is not None:
+            for crawl, active in list(self._active.items()):
+                if active.filter(Robots) is not None:
                     await self._revive(crawl, active, origin)
 
     async def _revive(self, crawl: Crawl, active: ActiveCrawl, origin: str) -> None:
@@ -279,6 +296,12 @@ class Keeper:
             if cursor is None:
                 return
             await asyncio.sleep(0)  # others are served between the pages
+
+
+async def _read(copy: Copy, agent: str) -> File:
+    if len(copy.body) > LARGE_BYTES:
+        return await asyncio.to_thread(File.read, copy.body, agent)
+    return File.read(copy.body, agent)
 
 
 def _ids(found: Iterable[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

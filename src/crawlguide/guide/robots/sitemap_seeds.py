@@ -18,9 +18,9 @@ from crawlguide.policy.robots.copies import origin_of
 from crawlguide.policy.robots.forms import path_of_canonical
 
 if TYPE_CHECKING:
+    from crawlguide.core.definition import Policy
     from crawlguide.core.protocols import Store
     from crawlguide.core.types import Ask, Batch
-    from crawlguide.guide.crawl.active_crawl import ActiveCrawl
     from crawlguide.policy.robots import Copies
 
 READER = "sitemaps"  # as whom the server leases and tells
@@ -34,14 +34,14 @@ class Taken(NamedTuple):
     start: float
 
 
-async def taken(store: Store, active: ActiveCrawl, ask: Ask, batch: Batch, copies: Copies) -> list[Taken]:
+async def taken(store: Store, policy: Policy, ask: Ask, batch: Batch, copies: Copies) -> list[Taken]:
     """Of the rows of a batch those that are seeds, look like sitemaps and may be read now."""
-    agent, rows = active.definition.policy.user_agent, np.flatnonzero(batch.depth == 0)
+    agent, rows = policy.user_agent, np.flatnonzero(batch.depth == 0)
     seeds = zip(rows.tolist(), batch.url[rows].tolist(), strict=True)
     found = [row for row, url in seeds if is_sitemap(url) and _permitted(copies, url, agent)]
     if not found:
         return []
-    terms = lease_terms(active, replace(ask, crawler_id=READER, request_id=None))
+    terms = lease_terms(policy, replace(ask, crawler_id=READER, request_id=None))
     some = batch.take(np.array(found))
     grants = await store.reserve(ask.crawl, some, terms)
     given = zip(some.url.tolist(), grants.start.tolist(), (grants.outcome == LEASED).tolist(), strict=True)

@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.columns import distinct
+from crawlguide.core.columns import among, distinct, first_of_each, texts
 from crawlguide.core.messages import Ack, ItemResult
+from crawlguide.core.types import Lesson
 from crawlguide.guide.ask.valuation import priority_at_rest
-from crawlguide.guide.robots.locating import located
-from crawlguide.guide.tell.intake import reported, seeded
-from crawlguide.guide.tell.lessons import NOTHING, lesson, seed_lesson, taught
+from crawlguide.guide.tell.intake import FetchColumns, reported, seeded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.messages import Fetch
     from crawlguide.core.protocols import Store
-    from crawlguide.core.tables import U64
-    from crawlguide.core.types import Crawl, Recorded, Report, Seed
+    from crawlguide.core.tables import U64, Mask
+    from crawlguide.core.types import Crawl, Discovery, Links, Recorded, Report, Seed
+    from crawlguide.features.rewards import Rewards
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
     from crawlguide.guide.robots.keeper import Keeper
+    from crawlguide.strategies.composed.guard import GuardedStrategy
+
+MOST_RELEARNED = 2_000  # URLs that one tell pays for besides those that its links lead to
+NOTHING: U64 = np.zeros(0, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -36,31 +40,39 @@ class Telling:
         report = reported(fetches, crawl, crawler_id, at, active.rules)
         policy = active.definition.policy
         recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries)
-        await located(self.store, report, recorded, fetches)
+        await self._located(report, recorded, fetches)
         discovered = await self._discovered(active, report, recorded, fetches)
         if policy.recrawl:
             due = np.full(len(report.fetches), at + policy.recrawl_after_s)
             await self.store.schedule(crawl, report.fetches.target_id, due)
-        await self.robots.told(active, report, fetches)
+        await self.robots.take_reported(active, report, fetches)
         results = _results(report, recorded)
         accepted = sum(result.status == "ok" for result in results)
         return Ack(accepted, discovered, report.truncated, results)
 
     async def seed(self, active: ActiveCrawl, crawl: Crawl, seeds: Sequence[Seed], at: float) -> int:
-        """Add seeds; returns how many were new."""
+        """Add seeds; returns how many were new. To learners they are links that stand on no page."""
         links = seeded(seeds, active.rules)
         discovery = await self.store.discover(crawl, links, None, at)
         learned = NOTHING
         if active.learner is not None:
-            learned = taught(active.learner, seed_lesson(links, discovery, at))
-        await self.rank(active, crawl, np.concatenate([discovery.touched, learned]))
+            nobody, nothing = texts([]), FetchColumns().columns("")
+            learned = _taught(active.learner, Lesson(at, nothing, nobody, nobody, links, _fresh(links, discovery)))
+        await self._rank(active, crawl, np.concatenate([discovery.touched, learned]))
         return discovery.new
 
-    async def rank(self, active: ActiveCrawl, crawl: Crawl, ids: U64) -> None:
-        """Write the priority at rest of the URLs whose evidence changed."""
-        if len(ids):
-            batch = await self.store.look(crawl, distinct(ids))
-            await self.store.rank(crawl, batch.id, priority_at_rest(active, batch))
+    async def _located(self, report: Report, recorded: Recorded, messages: Sequence[Fetch]) -> None:
+        """Where crawlers found hosts, for politeness that counts by address.
+
+        Of fetches that were taken and led to no other host: the address says where that other one is.
+        """
+        fetches = report.fetches
+        for item, host, target, skipped in zip(
+            fetches.item.tolist(), fetches.host.tolist(), fetches.target_host.tolist(), recorded.skipped, strict=True
+        ):
+            address = messages[item].ip
+            if address and skipped is None and host == target:
+                await self.store.located(host, address)
 
     async def _discovered(
         self, active: ActiveCrawl, report: Report, recorded: Recorded, messages: Sequence[Fetch]
@@ -72,19 +84,61 @@ class Telling:
             links = links.take(used[links.parent])
         discovery = await self.store.discover(report.crawl, links, fetches, report.at)
         learned = NOTHING
-        if active.learner is not None or active.hearing:
-            heard = lesson(report, used, links, discovery, messages, active.rewards)
-            learned = taught(active.learner, heard) if active.learner is not None else NOTHING
-            for rule in active.hearing:
-                rule.learn(heard)
-        await self.rank(active, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
+        if active.learner is not None or active.learning_filters:
+            lesson = lesson_of(report, used, links, discovery, messages, active.rewards)
+            learned = _taught(active.learner, lesson) if active.learner is not None else NOTHING
+            for rule in active.learning_filters:
+                rule.learn(lesson)
+        await self._rank(active, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
         return discovery.new
+
+    async def _rank(self, active: ActiveCrawl, crawl: Crawl, ids: U64) -> None:
+        """Write the priority at rest of the URLs whose evidence changed."""
+        if len(ids):
+            batch = await self.store.look(crawl, distinct(ids))
+            await self.store.rank(crawl, batch.id, priority_at_rest(active, batch))
+
+
+def lesson_of(
+    report: Report,
+    used: Mask,
+    links: Links,
+    discovery: Discovery,
+    messages: Sequence[Fetch],
+    rewards: Rewards | None,
+) -> Lesson:
+    """The accepted fetches with what was found on them; `links` are theirs, by their place in the report."""
+    everything = bool(used.all())
+    fetches = report.fetches if everything else report.fetches.take(used)
+    worth, again = (fetches.relevance, used[used] & False) if rewards is None else rewards.hear(fetches)
+    accepted = [messages[item] for item in report.fetches.item[used].tolist()]
+    return Lesson(
+        at=report.at,
+        fetches=fetches,
+        title=texts([fetch.title or "" for fetch in accepted]),
+        text=texts([fetch.text or "" for fetch in accepted]),
+        links=links if everything else links.attach(parent=(np.cumsum(used) - 1)[links.parent]),
+        fresh=_fresh(links, discovery),
+        worth=worth,
+        again=again,
+    )
+
+
+def _fresh(links: Links, discovery: Discovery) -> Mask:
+    """Of several links to a new URL the first is the one that found it."""
+    return among(links.id, discovery.fresh) & first_of_each(links.id)
+
+
+def _taught(learner: GuardedStrategy, lesson: Lesson) -> U64:
+    """URLs to rank anew besides those that the lesson's links lead to."""
+    changed = learner.learn(lesson)
+    return NOTHING if changed is None else changed[:MOST_RELEARNED]
 
 
 def _results(report: Report, recorded: Recorded) -> list[ItemResult]:
     """The fate of every item, in the order in which they came."""
-    told = zip(report.fetches.item.tolist(), recorded.skipped, strict=True)
-    skips = {**report.skips, **{item: reason for item, reason in told if reason is not None}}
+    skipped = zip(report.fetches.item.tolist(), recorded.skipped, strict=True)
+    skips = {**report.skips, **{item: reason for item, reason in skipped if reason is not None}}
     return [
         ItemResult(url, "skip", skips[number]) if number in skips else ItemResult(url, "ok")
         for number, url in enumerate(report.urls)

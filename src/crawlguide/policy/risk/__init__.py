@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -57,6 +57,9 @@ def score(urls: Sequence[str]) -> F32:
 
 @dataclass
 class Risk:
+    label: ClassVar = "looks malicious"
+    reads: ClassVar = ("policy.risk_threshold",)
+
     threshold: float
     model: Model
     known: ValueCache = field(default_factory=ValueCache, compare=False)  # risks, by URL
@@ -74,7 +77,8 @@ class Risk:
         if count:
             new = unknown[:count]
             risk = self.model.probabilities(batch.url[new].tolist()).astype(np.float64)
-            self.known.put(batch.id[new], risk)
+            if not ask.looking:
+                self.known.put(batch.id[new], risk)
             keep[new] = risk < self.threshold
         return keep
 

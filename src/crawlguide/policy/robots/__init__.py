@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.definition import Definition
+    from crawlguide.core.messages import Fetch
     from crawlguide.core.tables import F64, U64, Mask, Rows
     from crawlguide.core.types import Ask, Batch
+    from crawlguide.policy import Services
 
 NEVER_PASSED = -1.0
 SOON_S = 1.0  # a file that is on its way is looked for again after so long
@@ -31,18 +33,42 @@ def allowed(body: bytes, agent: str, url: str) -> bool:
     return matching.compiled(said.rules).permits([forms.path(url)])[0]
 
 
-class Look(NamedTuple):
+class RobotsFiles(Protocol):
+    """Who has the robots.txt files, and sees to it that missing ones come: the guide's keeper."""
+
+    @property
+    def copies(self) -> Copies: ...
+
+    async def matter(self, rule: Robots) -> bool:
+        """Whether files matter at all: some are known, or somebody goes for them."""
+        ...
+
+    async def load_or_request(self, rule: Robots, ask: Ask, batch: Batch, urls: Sequence[str]) -> bool:
+        """Bring the files of these URLs into memory; missing ones are fetched, or crawlers are sent for them.
+
+        True: something came into the queues that goes before this batch.
+        """
+        ...
+
+    async def copies_for_looking(self, rule: Robots, ask: Ask, urls: Sequence[str]) -> Copies:
+        """What is known of the files of these URLs, apart from what asks use."""
+        ...
+
+
+class Unsettled(NamedTuple):
     """The rows of a batch that are to be judged, with their texts, which are read once."""
 
     batch: Batch
-    at: float
-    rest: Rows
+    rows: Rows
     urls: list[str]
 
 
 @dataclass(frozen=True)
 class Robots:
-    """What may be fetched, by the copies in memory. Whoever asks has seen to it that they are there and compiled."""
+    """What may be fetched, by the copies in memory. `prepared` sees to it that they are there and compiled."""
+
+    label: ClassVar = "robots.txt forbids it, or is not known"
+    reads: ClassVar = ("policy.robots", "policy.user_agent", "policy.robots_exceptions")
 
     mode: str
     agent: str
@@ -51,9 +77,30 @@ class Robots:
     passed: ValueCache = field(
         default_factory=ValueCache, compare=False
     )  # stamps that queues had when URLs were permitted
-    latest: list[Look] = field(default_factory=list, compare=False)  # at most one
+    hold_back_s: float = 0.0  # hosts whose file is not known do not stand in the way; one that comes lets them in
+    files: RobotsFiles | None = field(default=None, compare=False)
+    unsettled: Unsettled | None = field(default=None, compare=False)  # of the batch this one was prepared for
     name: str = "robots"
     refusal: str = "either"
+
+    def connected(self, services: Services) -> Robots | None:
+        """All crawls share the files that are known; one that ignores them has no such filter."""
+        if self.mode == "ignore":
+            return None
+        files = services.robots
+        return self if files is None else replace(self, files=files, copies=files.copies)
+
+    async def prepared(self, batch: Batch, ask: Ask) -> Robots | None:
+        """The same filter for this batch, with the files it needs; None: gather again, something goes before it."""
+        if self.files is None or not await self.files.matter(self):
+            return self
+        if ask.looking:
+            seen = await self.files.copies_for_looking(self, ask, batch.url.tolist())
+            return replace(self, copies=seen, passed=ValueCache())
+        found = self._unsettled(batch, ask)
+        if await self.files.load_or_request(self, ask, batch, found.urls):
+            return None
+        return replace(self, unsettled=found)
 
     @property
     def waits(self) -> bool:
@@ -68,12 +115,12 @@ class Robots:
         keep: Mask = self.wait(batch, ask) == 0.0
         return keep
 
-    def look(self, batch: Batch, ask: Ask) -> Look:
-        """What there is to judge in a batch. Whoever comes next with the same batch is given the same."""
-        if not self.latest or self.latest[0].batch is not batch or self.latest[0].at != ask.at:
-            rest = np.flatnonzero(~self.settled(batch, ask))
-            self.latest[:] = [Look(batch, ask.at, rest, batch.url[rest].tolist() if len(rest) else [])]
-        return self.latest[0]
+    def _unsettled(self, batch: Batch, ask: Ask) -> Unsettled:
+        """What there is to judge in a batch."""
+        if self.unsettled is not None and self.unsettled.batch is batch:
+            return self.unsettled
+        rows = np.flatnonzero(~self.settled(batch, ask))
+        return Unsettled(batch, rows, batch.url[rows].tolist() if len(rows) else [])
 
     def settled(self, batch: Batch, ask: Ask) -> Mask:
         """What was permitted before, by files that have not changed since and are not due. Reads no text."""
@@ -88,9 +135,9 @@ class Robots:
 
     def wait(self, batch: Batch, ask: Ask) -> F64:
         """0 for what may be fetched, NaN for what never may, else how long to wait until more is known."""
-        look, waits = self.look(batch, ask), np.zeros(len(batch))
-        if len(look.rest):
-            waits[look.rest] = self._judged(look.urls, batch.id[look.rest], ask.at)
+        found, waits = self._unsettled(batch, ask), np.zeros(len(batch))
+        if len(found.rows):
+            waits[found.rows] = self._judged(found.urls, batch.id[found.rows], ask.at)
         return waits
 
     def _judged(self, found: Sequence[str], ids: U64, at: float) -> list[float]:
@@ -134,13 +181,19 @@ class Robots:
             self._remember(ids[passed], [queues[row] for row in passed])
         return why
 
-    def follows(self, url: str) -> bool:
-        """Whether links on the page at a canonical URL may be followed, by robots.txt."""
+    def follows(self, fetch: Fetch, url: str) -> bool:
+        """Whether the links of a page may be followed: neither it nor the robots.txt of its origin says no."""
+        if not _meta(fetch).isdisjoint(("nofollow", "none")):
+            return False
         file = self.copies.file(origin_of(url), self.agent)
         return file is None or file.nofollow.permits([forms.path_of_canonical(url)])[0]
 
-    def keeps(self, url: str) -> bool:
-        """Whether the page at a canonical URL may be kept, by robots.txt."""
+    def keeps(self, fetch: Fetch, url: str) -> bool:
+        """Whether a page may be kept; if not it is worth nothing, unless the crawler itself says what it was worth."""
+        if fetch.relevance is not None:
+            return True
+        if not _meta(fetch).isdisjoint(("noindex", "none")):
+            return False
         file = self.copies.file(origin_of(url), self.agent)
         return file is None or file.noindex.permits([forms.path_of_canonical(url)])[0]
 
@@ -173,7 +226,13 @@ class Robots:
 def build(definition: Definition) -> Robots:
     policy = definition.policy
     exceptions = named(policy.robots_exceptions, "policy.robots_exceptions")
-    return Robots(policy.robots, policy.user_agent, exceptions=Scope(exceptions) if exceptions else None)
+    found = Scope(exceptions) if exceptions else None
+    return Robots(policy.robots, policy.user_agent, exceptions=found, hold_back_s=policy.horizon_s)
+
+
+def _meta(fetch: Fetch) -> set[str]:
+    """What a page says to robots: "noindex, nofollow" in its head, or in the headers of its answer."""
+    return {word.strip().lower() for text in fetch.robots_meta or () for word in text.split(",")}
 
 
 __all__ = ["Copies", "File", "Robots", "allowed", "build"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -11,9 +11,12 @@ import numpy as np
 from crawlguide.core import urls as addresses
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crawlguide.core.definition import Definition
     from crawlguide.core.tables import Mask
     from crawlguide.core.types import Ask, Batch
+    from crawlguide.policy import Services
     from crawlguide.policy.rules.engine import Engine
 
 
@@ -21,24 +24,30 @@ if TYPE_CHECKING:
 class Rules:
     """`engine` is None where the operator has no rules.
 
-    `prepare` asks the engine about a batch, `keep` and `shut` say what it answered. Rows without a verdict are passed
-    over; rows that are denied are dropped.
+    `prepared` asks the engine about a batch, and `keep` and `shut` of what it returns say what was answered. Rows
+    without a verdict are passed over; rows that are denied are dropped.
     """
 
+    label: ClassVar = "denied by the operator's rules"
+
     engine: Engine | None = None
-    verdicts: dict[int, str | None] = field(default_factory=dict, compare=False)  # of the batch that was prepared last
+    verdicts: Mapping[int, str | None] = field(default_factory=dict, compare=False)  # of one batch, by URL
     name: str = "rules"
     refusal: str = "shut"
 
-    async def prepare(self, batch: Batch, ask: Ask) -> None:
-        """Ask about all rows in one call."""
+    def connected(self, services: Services) -> Rules | None:
+        """None: where the operator has no rules, no crawl has this filter."""
+        return None if services.rules is None else Rules(services.rules)
+
+    async def prepared(self, batch: Batch, ask: Ask) -> Rules:
+        """The same filter with the verdicts on these rows, all asked for in one call."""
         if self.engine is None or not len(batch):
-            return
+            return self
         urls = batch.url.tolist()
         denied = await self.engine.denied(msgspec.json.encode(question(batch, urls, ask)), len(urls))
-        self.verdicts.clear()
-        if denied is not None:
-            self.verdicts.update({row: denied.get(url) for row, url in zip(batch.id.tolist(), urls, strict=True)})
+        if denied is None:
+            return replace(self, verdicts={})
+        return replace(self, verdicts={row: denied.get(url) for row, url in zip(batch.id.tolist(), urls, strict=True)})
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         if self.engine is None:
@@ -48,6 +57,10 @@ class Rules:
     def shut(self, batch: Batch) -> Mask:
         """Rows that the rules deny, as opposed to those about which they said nothing."""
         return np.array([self.verdicts.get(row) is not None for row in batch.id.tolist()], np.bool_)
+
+    def degraded(self, batch: Batch, ask: Ask) -> str | None:
+        """The rules do not hold as they lie on disk: older ones do, or none work."""
+        return None if self.engine is None else self.engine.trouble
 
     def why(self, batch: Batch, ask: Ask) -> str:
         if self.engine is None:

@@ -6,9 +6,10 @@ budget for each URL template: rows over the budget wait, and are dropped once th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -111,6 +112,11 @@ class TrapMemory:
             self.probes.clear()
         self.probes.update(ids)
 
+    def copied(self) -> TrapMemory:
+        """For whoever only looks: what an ask reads and writes, apart from it."""
+        forms, numbers = deepcopy((self.forms, self.numbers))
+        return replace(self, novelty=self.novelty.copied(), forms=forms, numbers=numbers, probes=set(self.probes))
+
     def year(self) -> int | None:
         return datetime.fromtimestamp(self.at, UTC).year if self.at > FIRST_CREDIBLE else None
 
@@ -129,6 +135,9 @@ def judge_urls(suspicion, normal_form, whole, is_variant, certain, keys, owners,
 
 @dataclass
 class Traps:
+    label: ClassVar = "looks like a trap"
+    reads: ClassVar = ("policy.traps", "policy.trap_patterns")
+
     patterns: Patterns
     memory: TrapMemory = field(default_factory=TrapMemory)
     kept: bool = False  # whether the memory is written into a notebook
@@ -136,6 +145,8 @@ class Traps:
     refusal: str = "shut"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
+        if ask.looking:  # in a copy: no account is opened and no probe counted for it
+            return replace(self, memory=self.memory.copied()).keep(batch, replace(ask, looking=False))
         self.memory.at = max(self.memory.at, ask.at)
         keep, probes = self.memory.novelty.chosen(self._numbers(batch), batch.manual_priority)
         if probes:
@@ -182,7 +193,7 @@ class Traps:
             self.memory, self.kept = before.memory, before.kept
 
     def why(self, batch: Batch, ask: Ask) -> str:
-        memory, url, queue = self.memory, batch.url.tolist()[0], batch.hosts.name.tolist()[0]
+        memory, url, queue = self.memory.copied(), batch.url.tolist()[0], batch.hosts.name.tolist()[0]
         form, found, verdicts = suspicion(url, memory.year()), memory.scan([url]), np.zeros(1, np.int8)
         if form.probability >= CERTAIN:
             return form.why

@@ -66,6 +66,13 @@ class TemplateBudgets:
         self.sheet.fit(1)
         self._last = np.array([rebuild_index(self.sheet.rows[: self.sheet.used], self._slots)])  # number in use
 
+    def copied(self) -> TemplateBudgets:
+        """The same accounts in memory alone: a change there changes nothing here."""
+        sheet = Sheet(ACCOUNT)
+        sheet.fit(self.sheet.used)
+        sheet.rows[: sheet.used] = self.sheet.rows[: sheet.used]
+        return TemplateBudgets(sheet)
+
     @property
     def used(self) -> F64:
         return self.sheet.rows["used"]
