@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.kernels import fixed_bytes, i64s, kernel, matrix_i64, nothing, part, u8s
-from crawlguide.core.url_bytes import LINE_END, find_byte, is_digit, lower
+from crawlguide.core.url_bytes import LINE_END, find_byte, host_start, is_digit, lower
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +40,7 @@ def _domain_size(authority: str) -> int:
 @part
 def host_bounds(text, start, end):  # type: ignore[no-untyped-def]
     """Where the host begins and ends within scheme://authority, and whether a port follows it."""
-    first = find_byte(text, start, end, 47) + 2
-    for place in range(first, end):
-        if text[place] == 64:  # @
-            first = place + 1
+    first = host_start(text, start, end)
     last = end
     while last > first and is_digit(text[last - 1]):
         last -= 1
