@@ -28,7 +28,7 @@ from crawlguide.guide.crawl.composition import filters
 from crawlguide.guide.tell.intake import Rules, reported, seeded
 from crawlguide.policy.risk import Risk
 from crawlguide.policy.robots import Robots
-from crawlguide.policy.robots.copies import Copies, Copy, File
+from crawlguide.policy.robots.cache import Copies, Copy, File
 from crawlguide.policy.traps import Traps
 from crawlguide.store import memory
 

@@ -18,10 +18,10 @@ from crawlguide.core.messages import Fetch
 from crawlguide.core.types import Lesson
 from crawlguide.guide.tell.intake import Rules, reported
 from crawlguide.policy import risk
-from crawlguide.policy.risk import kernels
-from crawlguide.policy.risk.forms import formed
+from crawlguide.policy.risk import features
 from crawlguide.policy.risk.model import SHIPPED, Model, load
 from crawlguide.policy.risk.outcomes import Outcomes
+from crawlguide.policy.risk.url_text import url_texts
 from crawlguide.testing import ManualClock
 from tests.support import CRAWL, NOW, asked, batch, fetched, question, state_of, tell
 
@@ -98,10 +98,10 @@ def test_a_score_does_not_depend_on_the_others() -> None:
 
 
 def test_no_url_has_more_features_than_there_is_room_for() -> None:
-    text, seams = formed([f"https://{'a' * 60}.{'b' * 60}.{'c' * 60}.example.org/{'d' * 300}?{'e' * 3_000}"])
+    text, seams = url_texts([f"https://{'a' * 60}.{'b' * 60}.{'c' * 60}.example.org/{'d' * 300}?{'e' * 3_000}"])
     index, value, ends = np.empty(10_000, np.int32), np.empty(10_000, np.float32), np.empty(1, np.int64)
-    kernels.extract(text, seams, index, value, ends)  # type: ignore[no-untyped-call]
-    assert ends[0] <= kernels.MOST
+    features.extract(text, seams, index, value, ends)  # type: ignore[no-untyped-call]
+    assert ends[0] <= features.MOST_FEATURES
 
 
 def test_the_model_is_small() -> None:
@@ -188,7 +188,7 @@ def corrected(*told: Any) -> float:
     """By how much the log odds of a link from a.org to dead.example move after these fetches."""
     known = Outcomes()
     ids = np.array([urls.identity("https://dead.example/1"), urls.identity("https://dead.example/2")], np.uint64)
-    known.found(ids, ["www.a.org", "b.org"])
+    known.record_sources(ids, ["www.a.org", "b.org"])
     report = reported(told, CRAWL, "c-1", NOW, RULES)
     known.learn(lesson(report))
     return float(known.shift(["x.dead.example"], ["a.org"])[0])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlguide.policy.robots import allowed, copies, forms, matching, reading
+from crawlguide.policy.robots import allowed, cache, matcher, normal_form, parser
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 LETTERS = st.text(st.sampled_from("ab/*$?%4é<"), max_size=12)
@@ -53,8 +53,8 @@ def test_real_files_are_read_as_googles_parser_reads_them() -> None:
         asked[case["site"], case["user_agent"]].append((case["url"], case["allowed"]))
     agree = too_much = total = 0
     for (site, agent), cases in asked.items():
-        matcher = matching.compiled(reading.read(bodies[site], agent)[0].rules)
-        verdicts = matcher.permits([forms.path(url) for url, _ in cases])
+        compiled = matcher.compiled(parser.parse(bodies[site], agent)[0].rules)
+        verdicts = compiled.permits([normal_form.path(url) for url, _ in cases])
         for verdict, (_, wanted) in zip(verdicts, cases, strict=True):
             total, agree = total + 1, agree + (verdict == wanted)
             too_much += verdict and not wanted
@@ -66,17 +66,19 @@ def test_real_files_are_read_as_googles_parser_reads_them() -> None:
 def test_the_compiled_rules_decide_as_the_rfc_describes_it(rules: list[tuple[bool, str]], tails: list[str]) -> None:
     rules = [(allow, "/" + text) for allow, text in rules if "index.htm" not in text]
     paths = ["/" + tail.replace("\n", "") for tail in tails]
-    verdicts = matching.compiled(rules).by_letter.permits(forms.targets(paths), len(paths)).tolist()
-    texts = forms.targets(paths).split(b"\n")
-    assert verdicts == [plainly([(allow, forms.pattern(text)) for allow, text in rules], text) for text in texts]
+    verdicts = matcher.compiled(rules).literal.permits(normal_form.literal_paths(paths), len(paths)).tolist()
+    texts = normal_form.literal_paths(paths).split(b"\n")
+    assert verdicts == [
+        plainly([(allow, normal_form.literal_pattern(text)) for allow, text in rules], text) for text in texts
+    ]
 
 
 @given(st.lists(st.tuples(st.booleans(), LETTERS), min_size=1, max_size=8), LETTERS)
 def test_the_short_way_for_plain_paths_leads_to_the_same_verdict(rules: list[tuple[bool, str]], tail: str) -> None:
-    matcher = matching.compiled([(allow, "/" + text) for allow, text in rules])
-    text = forms.targets(["/" + tail])
-    both = matcher.by_letter.permits(text, 1) & matcher.by_meaning.permits(forms.meant_targets(text), 1)
-    assert matcher.permits(["/" + tail]) == both.tolist()
+    compiled = matcher.compiled([(allow, "/" + text) for allow, text in rules])
+    text = normal_form.literal_paths(["/" + tail])
+    both = compiled.literal.permits(text, 1) & compiled.decoded.permits(normal_form.decoded_paths(text), 1)
+    assert compiled.permits(["/" + tail]) == both.tolist()
 
 
 def plainly(rules: list[tuple[bool, bytes]], path: bytes) -> bool:
@@ -115,8 +117,8 @@ def test_a_crawler_that_calls_itself_compatible_goes_by_its_own_name() -> None:
 def test_only_the_first_500_kib_count_and_half_a_line_says_nothing() -> None:
     filler = b"#" + b"x" * 998 + b"\n"
     body = file("Disallow: /a", "") + filler * 511
-    body += b"#" * (reading.MAX_BYTES - len(body) - 12) + b"\nDisallow: /bbbbbb\n"
-    assert len(body) > reading.MAX_BYTES
+    body += b"#" * (parser.MAX_BYTES - len(body) - 12) + b"\nDisallow: /bbbbbb\n"
+    assert len(body) > parser.MAX_BYTES
     assert not allowed(body, "x", "https://example.org/a")
     assert allowed(body, "x", "https://example.org/bbbbbb")
     assert allowed(body, "x", "https://example.org/b")
@@ -156,27 +158,27 @@ def test_the_file_itself_may_be_fetched() -> None:
 
 def test_pauses_are_read_in_every_unit() -> None:
     def pause(*rules: str) -> float | None:
-        return reading.read(file(*rules), "x")[0].pause_s
+        return parser.parse(file(*rules), "x")[0].pause_s
 
     assert pause("Crawl-delay: 2.5") == 2.5
     assert pause("Request-rate: 1/5m") == 300.0
     assert pause("Request-rate: 4/10s 0600-0845", "Crawl-delay: 1") == 2.5
-    assert pause("Crawl-delay: 1e12") == reading.MAX_DELAY_S
+    assert pause("Crawl-delay: 1e12") == parser.MAX_DELAY_S
     assert [pause("Crawl-delay: nan"), pause("Crawl-delay: -1"), pause("Request-rate: 0/5"), pause()] == [None] * 4
 
 
 def test_sitemaps_are_said_to_everyone_and_other_paths_to_the_group() -> None:
     body = b"Sitemap: https://example.org/a.xml\nUser-agent: x\nNoindex: /n\nNofollow: /f\nsitemap: /b.xml # here"
-    said, sitemaps = reading.read(body, "x")
+    said, sitemaps = parser.parse(body, "x")
     assert sitemaps == ["https://example.org/a.xml", "/b.xml"]
     assert (said.noindex, said.nofollow) == (["/n"], ["/f"])
 
 
 def test_a_rule_is_told_as_it_was_written() -> None:
-    matcher = matching.compiled([(False, "/private/*"), (True, "/private/café")])
-    assert matcher.why("/private/x") == "Disallow: /private/*"
-    assert matcher.why("/private/caf%C3%A9") == "Allow: /private/café"
-    assert matcher.why("/x") == "no rule matches"
+    compiled = matcher.compiled([(False, "/private/*"), (True, "/private/café")])
+    assert compiled.why("/private/x") == "Disallow: /private/*"
+    assert compiled.why("/private/caf%C3%A9") == "Allow: /private/café"
+    assert compiled.why("/x") == "no rule matches"
 
 
 BOMBS = {
@@ -205,28 +207,28 @@ def test_whatever_the_bytes_there_is_a_verdict(body: bytes, agent: str, url: str
 
 
 def test_only_so_many_copies_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copies, "MOST_COPIES", 3)
-    monkeypatch.setattr(copies, "MOST_BYTES", 100)
-    known, names = copies.Copies(), [f"https://{name}.org" for name in "abcde"]
+    monkeypatch.setattr(cache, "MOST_COPIES", 3)
+    monkeypatch.setattr(cache, "MOST_BYTES", 100)
+    known, names = cache.Copies(), [f"https://{name}.org" for name in "abcde"]
     for name in names[:3]:
-        known.put(name, copies.Copy(b"x" * 10))
-        known.compiled(name, "bot", copies.File.read(b"", "bot"))
+        known.put(name, cache.Copy(b"x" * 10))
+        known.compiled(name, "bot", cache.File.read(b"", "bot"))
     known.get(names[0])
-    known.put(names[3], copies.Copy(b"x" * 10))  # what was used least goes
+    known.put(names[3], cache.Copy(b"x" * 10))  # what was used least goes
     assert [known.get(name) is not None for name in names] == [True, False, True, True, False]
     assert known.file(names[1], "bot") is None
-    known.put(names[4], copies.Copy(b"x" * 95))
+    known.put(names[4], cache.Copy(b"x" * 95))
     assert [known.get(name) is not None for name in names] == [False, False, False, False, True]
     assert list(known.stands) == ["e.org"]
 
 
 def test_what_was_compiled_of_the_same_text_stays() -> None:
-    known, name = copies.Copies(), "https://a.org"
-    known.put(name, copies.Copy(b"one"))
-    known.compiled(name, "bot", copies.File.read(b"one", "bot"))
-    known.put(name, copies.Copy(b"one", failures=1))
+    known, name = cache.Copies(), "https://a.org"
+    known.put(name, cache.Copy(b"one"))
+    known.compiled(name, "bot", cache.File.read(b"one", "bot"))
+    known.put(name, cache.Copy(b"one", failures=1))
     assert known.file(name, "bot") is not None
-    known.put(name, copies.Copy(b"two"))
+    known.put(name, cache.Copy(b"two"))
     assert known.file(name, "bot") is None
 
 
@@ -239,6 +241,6 @@ def test_what_was_compiled_of_the_same_text_stays() -> None:
     ],
 )
 def test_an_origin_is_scheme_host_and_port(url: str, origin: str) -> None:
-    assert copies.origin_of(url) == origin
-    assert copies.is_file(copies.address(origin))
-    assert not copies.is_file(url)
+    assert cache.origin_of(url) == origin
+    assert cache.is_file(cache.address(origin))
+    assert not cache.is_file(url)

@@ -216,7 +216,7 @@ def test_rules_that_stop_answering_are_started_anew(bundle: Path, loop: asyncio.
 
 
 def worker_of(text: str, *data: str) -> Worker:
-    return Worker(source.Source({"rules.rego": text}, list(data)))
+    return Worker(source.Bundle({"rules.rego": text}, list(data)))
 
 
 def denied_by(text: str, *data: str) -> list[str]:
@@ -313,7 +313,7 @@ def test_the_input_is_what_the_page_about_rules_says() -> None:
 def test_rules_see_every_field_however_they_name_it(tmp_path: Path, rule: str) -> None:
     (tmp_path / "a.rego").write_text(HEAD + rule)
     (tmp_path / "b.json").write_text('{"fields": ["depth"]}')
-    worker = Worker(source.read(tmp_path))
+    worker = Worker(source.read_bundle(tmp_path))
     rows = [{"url": f"{A}{depth}", "depth": 3 if depth else 0, "path": "/"} for depth in (0, 1)]
     assert list(worker.ask(json.dumps({"urls": rows}).encode(), 2.0)) == [f"{A}1"]
     worker.close()
@@ -330,10 +330,10 @@ def test_a_folder_is_read_with_its_data(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "list.json").write_text("{}")
     (tmp_path / "notes.txt").write_text("not read")
-    found = source.read(tmp_path)
+    found = source.read_bundle(tmp_path)
     assert (list(found.modules), found.data) == ([str(tmp_path / "a.rego")], ["{}"])
 
 
 def test_a_folder_without_rules_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"expected a \.rego file or a folder with one"):
-        source.read(tmp_path)
+        source.read_bundle(tmp_path)

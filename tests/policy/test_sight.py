@@ -10,7 +10,7 @@ from crawlguide.core.definition import Definition
 from crawlguide.core.protocols import Sees
 from crawlguide.policy import risk
 from crawlguide.policy.robots import Robots
-from crawlguide.policy.robots.copies import Copies, Copy, File
+from crawlguide.policy.robots.cache import Copies, Copy, File
 from tests.support import NOW, batch, question
 
 PLAIN, BAD = "https://a.org/story", "http://paypal.com.secure-login.tk/webscr/login.php"

@@ -1,4 +1,4 @@
-"""Time comes in by the door: seconds since 1970, never running backwards."""
+"""Clocks, which are passed as arguments: seconds since 1970, never running backwards."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Clock(Protocol):
 class SystemClock:
     """now = max(last persisted instant, wall clock at the start) + monotonic time since.
 
-    A wall clock that is set back while we run, or was ahead before a restart, therefore never makes a host's
-    next fetch or a lease's end move.
+    So a wall clock that is set back, or was ahead before a restart, never moves the time of a host's next fetch or of
+    the end of a lease.
     """
 
     def __init__(self, last_persisted: float = 0.0) -> None:
@@ -28,7 +28,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that only moves when told to: for tests, the lab and simulations."""
+    """A clock that moves only by `advance`: for tests, the lab and simulations."""
 
     def __init__(self, at: float = 1_700_000_000.0) -> None:
         self._now = at

@@ -1,7 +1,7 @@
-"""Named places at which a test may let the process die, as if somebody had pulled it from under its feet.
+"""Fault points: named places at which a test may kill the process.
 
-CRAWLGUIDE_FAULTPOINT=after_write:3 ends the process at the third passing of `after_write`. Unset, a point costs a
-comparison.
+CRAWLGUIDE_FAULTPOINT=after_write:3 ends the process when it passes `after_write` for the third time. Unset, a point
+costs a comparison.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ VARIABLE = "CRAWLGUIDE_FAULTPOINT"
 KILLED = 137
 POINTS = (
     "before_write",  # changed in memory, nothing written
-    "after_write",  # in the operating system's hands, not on the disk
-    "after_sync",  # on the disk, not acknowledged
+    "after_write",  # written, not synced to the disk
+    "after_sync",  # synced, not acknowledged
     "during_snapshot",
-    "before_snapshot_end",  # all pieces written, the log still begins at the old place
-    "after_snapshot_end",  # the log begins anew, its old part not yet deleted
+    "before_snapshot_end",  # all pieces written, the log not yet cut
+    "after_snapshot_end",  # the log cut, its old part not yet deleted
 )
 _name, _, _count = os.environ.get(VARIABLE, "").partition(":")
 _left = int(_count or 1)

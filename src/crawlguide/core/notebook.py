@@ -1,7 +1,7 @@
-"""What a strategy has learned, as records: a notebook for each crawl, a sheet for each kind of thing.
+"""Where strategies and filters keep what they learn: a notebook for each crawl, with sheets of records.
 
-A strategy only writes into its sheets and says which rows it changed; the store that lent the notebook keeps them, and
-writes them with all else that a commit writes. So what is learned is never ahead of what is known, and never behind.
+A strategy writes into its sheets and marks the rows it changed; the store that owns the notebook saves them in the same
+commit as everything else. So what was learned is never ahead of the frontier on disk, and never behind it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ STEP = 1 << 16  # records by which a large sheet grows
 
 
 class Sheet:
-    """Records of one kind. `rows` is another array after it grew: do not hold on to it."""
+    """A growing array of records. `rows` is another array after it grew: do not hold on to it."""
 
     def __init__(self, kind: np.dtype[Any]) -> None:
         self.rows: Records = np.zeros(0, kind)
-        self.used = 0  # records in use; behind them lies room
+        self.used = 0  # records in use; the rest is spare capacity
 
     def fit(self, count: int) -> None:
         """Have at least so many records in use; new ones are all zeros."""
@@ -37,7 +37,7 @@ class Sheet:
         self.used = max(self.used, count)
 
     def _grow(self, count: int) -> None:
-        """In place where nobody looks at the records just now, so that no request pays for copying all of them."""
+        """In place if nobody holds a view of the records, so that no request pays for copying all of them."""
         room = len(self.rows)
         try:
             self.rows.resize(max(count, min(2 * room, room + STEP), 64))  # new records are zeros
@@ -47,13 +47,13 @@ class Sheet:
             self.rows = longer
 
     def changed(self, rows: I64) -> None:
-        """These records are not as they were; told before the next commit, in any order, some perhaps twice."""
+        """Mark records as dirty, before the next commit; in any order, some perhaps twice."""
         if not within(rows, self.used):
             raise IndexError(f"records 0 to {self.used - 1} are in use, told that {rows.min()} to {rows.max()} changed")
 
 
 class Notebook:
-    """The sheets of one crawl in memory alone."""
+    """The sheets of one crawl, in memory alone."""
 
     def __init__(self) -> None:
         self._sheets: dict[str, Sheet] = {}
@@ -83,12 +83,12 @@ class Notebook:
         return True
 
     def in_use(self) -> dict[str, Sheet]:
-        """The sheets on which something is written, by name."""
+        """The sheets with records, by name."""
         return {name: sheet for name, sheet in sorted(self._sheets.items()) if sheet.used}
 
     @property
     def nbytes(self) -> int:
-        """What all sheets take in memory."""
+        """The memory that all sheets take."""
         return sum(sheet.rows.nbytes for sheet in self._sheets.values())
 
     def _blank(self, name: str, kind: np.dtype[Any]) -> Sheet:  # noqa: ARG002 - a store that keeps it needs the name
@@ -96,7 +96,7 @@ class Notebook:
 
 
 class Section(Notebook):
-    """A part of a notebook that one of several strategies has for itself: its sheets stand under its own name."""
+    """The part of a notebook that belongs to one of several strategies: its sheets are named after it."""
 
     def __init__(self, notebook: Notebook, name: str) -> None:
         super().__init__()
@@ -113,16 +113,16 @@ class Section(Notebook):
 
 @runtime_checkable
 class Remembers(Protocol):
-    """A predictor or sampler that keeps what it learns in a notebook."""
+    """A predictor, sampler or filter that keeps what it learns in a notebook."""
 
     def remember(self, notebook: Notebook) -> None:
-        """Called once, before anything else: go on from what lies in the notebook, and write into it from now on."""
+        """Called once, before anything else: go on from what is in the notebook, and write into it from now on."""
         ...
 
 
 @runtime_checkable
 class Transfers(Remembers, Protocol):
-    """One that can begin with what another crawl has learned."""
+    """One that can start with what another crawl has learned."""
 
     @property
     def transferable(self) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class Transfers(Remembers, Protocol):
 
 
 def _check(name: str, kind: np.dtype[Any]) -> None:
-    """A sheet has to find room on a disk, and to be read there by another version of numpy."""
+    """A sheet has to be stored on a disk, and read by other versions of numpy."""
     section, _, own = name.rpartition("/")
     if not (0 < len(own) <= LONGEST_NAME and name.isascii() and name.isprintable()) or len(section) > LONGEST_SECTION:
         raise ValueError(f"sheet {own!r}: expected a name of 1 to {LONGEST_NAME} printable ASCII characters")

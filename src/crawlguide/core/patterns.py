@@ -1,4 +1,4 @@
-"""Patterns that people write, searched in URLs. RE2: linear in the text, whatever the pattern; no look-around."""
+"""Regular expressions that users write, searched in URLs. RE2: linear in the text, whatever the pattern."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from crawlguide.core.errors import MalformedRequest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MOST_BYTES = 64 * 1024 * 1024  # of memory for one pattern, or for all of them together
+MOST_BYTES = 64 * 1024 * 1024  # of memory for one compiled pattern, or for all of them together
 
 
 class Patterns:
-    """Several patterns at once. A text in which none is found costs one search, however many there are."""
+    """Several patterns at once. A text without a match costs one search, however many patterns there are."""
 
     def __init__(self, texts: Sequence[str], field: str) -> None:
         self.texts = tuple(texts)
@@ -23,7 +23,7 @@ class Patterns:
         self._any = _compiled("|".join(map(_alone, texts)), field, "all of them together") if texts else None
 
     def found(self, text: str) -> list[int]:
-        """The numbers of the patterns that are found somewhere in the text."""
+        """The numbers of the patterns that match somewhere in the text."""
         if self._any is None or not self._any.search(text):
             return []
         return [number for number, pattern in enumerate(self._each) if pattern.search(text)]
@@ -33,12 +33,12 @@ class Patterns:
 
 
 def check(text: str, field: str) -> None:
-    """Raise for what is no pattern."""
+    """Raise `MalformedRequest` for what is no pattern."""
     _compiled(_alone(text), field, text)
 
 
 def _alone(text: str) -> str:
-    """A pattern that stays one beside others."""
+    """A pattern that can be joined with others by "|"."""
     return f"(?:{text})"
 
 

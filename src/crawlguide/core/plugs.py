@@ -1,4 +1,4 @@
-"""The file name is the plug's name: kind "best-first" is `best_first.py`; a dotted kind is that module."""
+"""Plugins are found by file name: kind "best-first" is `best_first.py`; a dotted kind is that module."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def module(
     package: ModuleType, kind: str, field: str, trusted: Collection[str] = (), besides: Collection[str] = ()
 ) -> ModuleType:
-    """The module behind a kind, or an error that names the kinds there are, `besides` among them.
+    """The module of a kind, or an error that names the kinds there are, `besides` among them.
 
     A dotted kind is imported only if the operator trusts it: whoever may define a crawl may not run any code.
     """
@@ -43,7 +43,7 @@ def kinds(package: ModuleType) -> list[str]:
 
 
 def options(plug: ModuleType, given: Mapping[str, Any], field: str) -> Any:
-    """The plug's own `Options`, refusing unknown keys by name."""
+    """The plugin's own `Options`; unknown keys are refused by name."""
     known = plug.Options.__struct_fields__
     for name in given:
         if name not in known:
@@ -56,7 +56,7 @@ def options(plug: ModuleType, given: Mapping[str, Any], field: str) -> Any:
 
 
 def option(kind: Any, given: Any, field: str) -> Any:
-    """One option of a type that describes itself; an error says what is expected, and what came."""
+    """One option of an annotated type; an error says what was expected, and what came."""
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as wrong:

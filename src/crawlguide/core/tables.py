@@ -1,4 +1,4 @@
-"""Frozen sets of columns: the shape in which everything walks through the house."""
+"""Frozen tables of numpy columns: the form in which candidates, hosts and fetches pass through all stages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def column_names(table: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Table:
-    """A frozen set of equally long columns. Columns of numbers may lie together in a block, `facts`, one row each."""
+    """A frozen set of equally long columns. Columns of numbers may lie together in one matrix, `facts`, a row each."""
 
     def take(self, rows: Rows | Mask) -> Self:
         """The given rows of every column."""
@@ -55,7 +55,7 @@ class Table:
 
 
 class Fact:
-    """A column that lies in its table's block of numbers, at the place at which it is declared."""
+    """A column that is a row of its table's matrix `facts`."""
 
     def __init__(self, place: int, meaning: str) -> None:
         self.place, self.__doc__ = place, meaning
@@ -66,7 +66,7 @@ class Fact:
 
 
 def count_facts(table: type[Table]) -> int:
-    """How many rows a table's block of numbers has."""
+    """How many rows a table's matrix `facts` has."""
     return sum(isinstance(value, Fact) for value in vars(table).values())
 
 
@@ -77,7 +77,7 @@ class Readable(Protocol):
 
 
 class Lookup:
-    """A column of texts that is read when somebody asks for it, and only the rows that are left by then.
+    """A lazy column of texts: only the rows that are left when somebody reads it are looked up.
 
     Of two hundred candidates thirty reach the answer; the texts of the others are never touched.
     """

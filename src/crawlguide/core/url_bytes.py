@@ -38,6 +38,16 @@ def find_byte(text, start, end, byte):  # type: ignore[no-untyped-def]
 
 
 @part
+def host_start(text, start, end):  # type: ignore[no-untyped-def]
+    """Where the host begins in scheme://authority: after a user name, if there is one."""
+    first = find_byte(text, start, end, 47) + 2
+    for place in range(first, end):
+        if text[place] == 64:  # @
+            first = place + 1
+    return first
+
+
+@part
 def hash_byte(code, byte):  # type: ignore[no-untyped-def]
     """A hash that goes on by one byte; the first one goes on from HASH_START."""
     return (code ^ np.uint64(byte)) * HASH_FACTOR

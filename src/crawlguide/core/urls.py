@@ -1,7 +1,7 @@
-"""One canonical form for every URL (WHATWG, through ada), and what is read off it.
+"""The canonical form of URLs (WHATWG, through ada), and what is derived from it.
 
-The canonical form is the only one that is stored, compared, matched and sent out. Its parts are cut out of it by
-position: after ada has written it, `scheme://authority/path?query` has one shape, so nothing parses it again.
+The canonical form is the only one that is stored, compared, matched and sent out. Its parts are cut out by position:
+`scheme://authority/path?query` as ada writes it always has one shape, so nothing parses it again.
 """
 
 from __future__ import annotations
@@ -18,27 +18,24 @@ from crawlguide.core.errors import UrlError
 
 MAX_LENGTH = 8_192
 
-# What WHATWG strips or removes (blanks at the ends, tabs and line ends anywhere) never reaches the canonical form.
-# Any other control character, or half of a surrogate pair, could only be there to confuse a log or another parser.
+# WHATWG strips blanks at the ends, and removes tabs and line ends anywhere. Any other control character, or half of a
+# surrogate pair, could only be there to confuse a log or another parser.
 _REMOVED = re.compile(r"[\t\n\r]")
 _SUSPECT = re.compile(r"[\x00-\x1f\ud800-\udfff]")
 _ENDS = "".join(map(chr, range(0x21)))
 _SUFFIXES = PublicSuffixList()
 _BELOW = (1 << 56) - 1
 
-
-# A path in its one form: no segment begins with a dot, nothing is to be escaped. A host in its one form: lower-case
+# A path that is canonical already: no segment begins with a dot, nothing is to be escaped. A host that is: lower-case
 # labels, the last of letters alone (so no number, no address), none of which is punycode.
 _PATH = r"(?:/(?!\.)[A-Za-z0-9_.~!$&()*+,;=:@-]*)+(?:\?[A-Za-z0-9_.~!$&()*+,;=:@/?%-]*)?"
 _PLAIN_PATH = re.compile(r"(?!//)" + _PATH)
 _PLAIN = re.compile(r"https?://((?:(?!xn--)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?!xn--)[a-z]{2,})" + _PATH)
-
-
 _BARE = re.compile(r"[\w-]+(\.[\w-]+)+([/?]|$)")  # an address as people type it, without https://
 
 
 class Parts(NamedTuple):
-    """A canonical URL, cut at its seams."""
+    """The parts of a canonical URL."""
 
     scheme: str
     host: str
@@ -48,7 +45,7 @@ class Parts(NamedTuple):
 
 
 def canonical(url: str, base: str | None = None) -> str:
-    """The one form of `url`, fragment dropped; relative to `base` if given. Raises `UrlError` with the reason."""
+    """The canonical form of `url`, fragment dropped; relative to `base` if given. Raises `UrlError` with the reason."""
     _check(url)
     try:
         href: str = ada_url.join_url(base, url) if base is not None else ada_url.normalize_url(url)
@@ -64,10 +61,10 @@ def canonical(url: str, base: str | None = None) -> str:
 
 
 def located(url: str, base: str, base_queue: str) -> tuple[str, str]:
-    """The one form of a link on the page `base`, and its politeness queue.
+    """The canonical form of a link on the page `base`, and its politeness queue.
 
-    Most links on the web are in their one form already, or a plain path on the same host; those are recognised
-    without a parser. A test holds that ada says the same of whatever is.
+    Most links on the web are canonical already, or a plain path on the same host; those are recognised without a
+    parser. A test holds that ada gives the same result for all of them.
     """
     if _PLAIN_PATH.fullmatch(url) and len(url) < MAX_LENGTH // 2:
         return base[: base.index("/", 8)] + url, base_queue
@@ -81,8 +78,8 @@ def located(url: str, base: str, base_queue: str) -> tuple[str, str]:
 def identity(url: str, its_queue: str | None = None) -> int:
     """The 64-bit id of a canonical URL: its domain's partition in the top byte, xxh3-64 of the URL below.
 
-    So an id alone says where its row lives, in a store that is spread over many machines. Whoever has cut out the
-    URL's queue already may pass it.
+    So an id alone says where its row is in a store that is spread over many machines. A caller that knows the queue of
+    the URL may pass it.
     """
     return partition(its_queue or queue(url)) << 56 | xxhash.xxh3_64_intdigest(url.encode()) & _BELOW
 
@@ -94,7 +91,7 @@ def partition(queue: str) -> int:
 
 
 def parts(url: str) -> Parts:
-    """Cut a canonical URL at its seams."""
+    """Split a canonical URL into its parts."""
     scheme, _, rest = url.partition("://")
     authority, slash, tail = rest.partition("/")
     path, _, query = (slash + tail).partition("?")
@@ -159,7 +156,7 @@ def _check(url: str) -> None:
 
 
 def _check_controls(url: str) -> None:
-    """Tabs, line ends and blanks at the ends are removed by ada; the fragment is dropped. The rest must be clean."""
+    """What is left after ada removed tabs, line ends and blanks at the ends, and without fragment, must be clean."""
     kept = _REMOVED.sub("", url.strip(_ENDS)).partition("#")[0]
     if found := _SUSPECT.search(kept):
         raise UrlError(f"control character {found.group()!r} in {_shown(url)}")

@@ -1,4 +1,4 @@
-"""Nothing that people have banned while the crawl ran: URLs, whole hosts, and URLs in which a pattern is found."""
+"""Nothing that people have banned by hand: URLs, whole hosts, and URLs that match a pattern."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def build(definition: Definition) -> Banned:
 
 
 def address(url: str, field: str) -> str:
-    """The canonical form of a URL that somebody names in a rule."""
+    """The canonical form of a URL in a rule."""
     try:
         return urls.canonical(url)
     except UrlError as wrong:

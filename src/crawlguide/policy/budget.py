@@ -1,6 +1,6 @@
-"""Never more URLs, bytes or time than the crawler said it can take; one huge file does not starve the rest.
+"""Never more URLs, bytes or time than the crawler's budget allows; one huge file does not starve the rest.
 
-What is over the budget is withheld and not lost: it waits for a crawler that can take it.
+What does not fit stays in the frontier, for a crawler with a larger budget.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Budget:
         np.copyto(batch.estimated_bytes, np.ceil(expected), where=~np.isnan(expected))
 
     def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
-        """Nothing is dropped for its weight; extensions are noted while the texts are at hand."""
+        """Nothing is dropped for its size; extensions are cached while the texts are at hand."""
         self.sizes.see(urls, ids)
         return [None] * len(urls)
 

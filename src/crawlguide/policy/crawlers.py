@@ -1,4 +1,4 @@
-"""Only what this crawler may fetch: some crawlers have a scope of their own, within that of the crawl."""
+"""Only what this crawler may fetch: a crawler may have a scope of its own, within that of the crawl."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Crawlers:
         return f"policy.crawlers keeps it from {', '.join(may_not[:5])}" if may_not else "every crawler may fetch it"
 
     def _key(self, crawler_id: str) -> str | None:
-        """The entry of that very name, else of the longest beginning of it that ends in `*`."""
+        """The entry of that name, else the longest entry that is a prefix of it followed by `*`."""
         if not self.entries or crawler_id in self.entries:
             return crawler_id if self.entries else None
         beginnings = (crawler_id[:length] + MANY for length in range(len(crawler_id), -1, -1))

@@ -1,4 +1,4 @@
-"""A rule that the crawl does not want: it keeps everything, and says why."""
+"""A filter that the crawl's definition has turned off: it keeps everything, and says why."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Diversity:
         keep = np.ones(len(batch), np.bool_)
         if self.max_per_host:
             keep = rank_within(batch.host) < self.max_per_host
-        if self.max_per_domain:  # what a host may not give takes no place of its domain
+        if self.max_per_domain:  # rows over the bound of their host do not count for their domain
             rows = np.flatnonzero(keep)
             keep[rows] = rank_within(batch.hosts.domain[batch.host[rows]].astype(np.int64)) < self.max_per_domain
         return keep

@@ -1,4 +1,4 @@
-"""Not more pages of a domain than wanted, and nothing of hosts that keep failing."""
+"""No more pages of a domain than its bound, and nothing of hosts that keep failing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Domains:
-    """A limit is a number, or `auto`: then what the crawl has met says it."""
+    """A limit is a number, or `auto`: then it is learned from the crawl's own fetches (`profile.py`)."""
 
     label: ClassVar = "host full or failing"
     max_pages: int | Auto
@@ -42,19 +42,19 @@ class Domains:
             return np.ones(len(batch), np.bool_)
         hosts = batch.hosts
         keep: Mask = ~(self.full(hosts) | self.unreliable(hosts, ask.at))[batch.host]
-        if self.max_pages:  # what this answer gives out counts too
+        if self.max_pages:  # rows of this answer count too
             place = rank_within(hosts.domain[batch.host].astype(np.int64))
             keep &= hosts.domain_pages[batch.host] + place < self.most(hosts)[batch.host]
         return keep
 
     def until(self, hosts: Hosts, ask: Ask) -> F64:
-        """An unreliable host stays out until its next probe, a full domain for a while: what is on its way counts as
-        fetched and may still fail. NaN: not at all.
+        """Until when each host is withheld, NaN: not at all. An unreliable host waits for its next probe; one of a full
+        domain waits for a while, since leased pages count as fetched and may still fail.
 
-        Where every domain is full and the bound was learned it gives way, so that the next look finds something.
+        Where every domain is full and the bound is learned, the bound is raised, so that the next ask finds something.
         """
         if self.max_pages == AUTO and self.full(hosts).all():
-            self.profile.give_way()
+            self.profile.raise_page_bound()
         probe = np.where(self.unreliable(hosts, ask.at), hosts.last_fetch + self.probe_after_s, np.nan)
         return np.where(self.full(hosts), ask.at + self.full_for_s, probe)
 
@@ -93,7 +93,7 @@ class Domains:
         return np.full(len(hosts.name), float(self.max_pages))
 
     def unreliable(self, hosts: Hosts, at: float) -> Mask:
-        """Most fetches fail, there were enough of them to say so, and the last was not long ago: probe now and then.
+        """Hosts of which most fetches fail, after enough fetches to say so, unless it is time for a probe.
 
         Missing pages do not count: they say nothing about the host.
         """

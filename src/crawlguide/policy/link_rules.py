@@ -1,4 +1,4 @@
-"""Which URLs a crawl wants by what they look like: patterns that must or must not be found, and kinds of files."""
+"""Which links a crawl follows by their URL: patterns that must or must not match, and kinds of files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LinkRules:
         return bool(self.include or self.exclude or self.extensions)
 
     def why_not(self, url: str) -> str | None:
-        """Why nobody wants a canonical URL; None: it is wanted."""
+        """Why a canonical URL is not wanted; None: it is."""
         if (found := self.exclude.found(url)) and self.exclude:
             return f"policy.exclude_patterns holds {self.exclude.texts[found[0]]!r}"
         if self.include and not self.include.found(url):
@@ -39,7 +39,7 @@ class LinkRules:
 
 
 def link_rules(policy: Policy) -> LinkRules:
-    """Content types that nobody wants are known by the extensions they usually have."""
+    """Unwanted content types are recognised by their usual extensions."""
     extensions = {one.lower().lstrip(".") for one in policy.deny_extensions}
     types = [one.lower() for one in policy.deny_content_types]
     known = {ending[1:] for ending, kind in mimetypes.types_map.items() if types and _among(kind, types)}
@@ -58,7 +58,7 @@ def extension(url: str) -> str:
 
 
 def follows(policy: Policy, fetch: Fetch) -> bool:
-    """Whether the links of a page may be followed: it speaks a language that is wanted, and is no unwanted file."""
+    """Whether the links of a page may be followed: its language and its content type are wanted."""
     spoken = {one.lower().partition("-")[0] for one in policy.languages}
     if spoken and fetch.language and fetch.language.lower().replace("_", "-").partition("-")[0] not in spoken:
         return False
@@ -67,5 +67,5 @@ def follows(policy: Policy, fetch: Fetch) -> bool:
 
 
 def _among(kind: str, types: Collection[str]) -> bool:
-    """image/png is one of image/*."""
+    """Whether a content type is one of these: image/png is one of image/*."""
     return any(fnmatchcase(kind, one) for one in types)

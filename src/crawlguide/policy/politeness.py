@@ -1,4 +1,4 @@
-"""Only what a host may be asked for soon: each further URL of a host waits one delay longer."""
+"""Only URLs whose host may be fetched from soon: each further URL of a host waits one delay longer."""
 
 from __future__ import annotations
 
@@ -66,16 +66,16 @@ def line_up(  # type: ignore[no-untyped-def]
     host, next_fetch, last_fetch, crawl_delay, leases, limit, median_ms, at, default, factor, horizon, strict, wait
 ):  # fmt: skip
     """Row k of a host waits for the host's first slot and k delays more; where there is no room, beyond the horizon."""
-    given = np.zeros(len(leases))
+    taken = np.zeros(len(leases))
     for row in range(len(host)):
         mine = host[row]
         delay = paced(default if np.isnan(crawl_delay[mine]) else crawl_delay[mine], factor, median_ms[mine])
         first = max(next_fetch[mine], last_fetch[mine] + delay) - at
-        wait[row] = max(first, 0.0) + given[mine] * delay
-        held = leases[mine] + given[mine]
+        wait[row] = max(first, 0.0) + taken[mine] * delay
+        held = leases[mine] + taken[mine]
         if (strict and held >= 1) or (limit[mine] > 0 and held >= limit[mine]):
             wait[row] = max(wait[row], 1.0 + horizon)
-        given[mine] += 1
+        taken[mine] += 1
 
 
 def build(definition: Definition) -> Politeness:

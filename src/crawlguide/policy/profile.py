@@ -1,6 +1,6 @@
-"""What a crawl takes for slow, for failing and for enough of a domain, where its definition says `auto`.
+"""Learned limits: what counts as slow, as failing and as enough of a domain, where a definition says `auto`.
 
-Each is learned from what the crawl has met, within bounds:
+Each is learned from the crawl's own fetches, within bounds:
 
     slow_domain_ms        3 · the median of its newest fetches                   1 000 … 30 000
     unreliable_threshold  half of the way from its own rate of failures to 1     0.3 … 0.95
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SLOW, SLOWEST, FASTEST, USUAL_MS = 3.0, 30_000.0, 1_000.0, 5_000.0
 LEAST_SURE, MOST_SURE = 0.3, 0.95
 FEWEST, MOST = 100.0, 10_000.0
-BEFORE, FAILED_BEFORE = 20.0, 12.0  # fetches that count before there are any: so 0.8 is where it begins
+PRIOR, PRIOR_FAILURES = 20.0, 12.0  # fetches that count before the first: so the threshold begins at 0.8
 TIMED = 101
 NOT_THE_HOSTS = ("", "released", "too_large")
 RECORD = np.dtype(
@@ -40,7 +40,7 @@ RECORD = np.dtype(
 
 
 class Profile:
-    """One record of a crawl, in a sheet that is kept."""
+    """One record per crawl, in a sheet of its notebook."""
 
     def __init__(self, sheet: Sheet | None = None) -> None:
         self.sheet = Sheet(RECORD) if sheet is None else sheet
@@ -48,24 +48,24 @@ class Profile:
 
     def learn(self, lesson: Lesson) -> None:
         fetches, mine = lesson.fetches, self.sheet.rows[0]
-        told = fetches.status >= 0  # late feedback is no fetch
+        fetched = fetches.status >= 0  # late feedback is no fetch
         failed = (fetches.status == 429) | (fetches.status >= 500)
         failed |= np.array([error not in NOT_THE_HOSTS for error in fetches.error], np.bool_)
-        judged = told & ~np.isnan(fetches.relevance)
-        mine["fetches"] += np.count_nonzero(told)
-        mine["failures"] += np.count_nonzero(failed & told)
+        judged = fetched & ~np.isnan(fetches.relevance)
+        mine["fetches"] += np.count_nonzero(fetched)
+        mine["failures"] += np.count_nonzero(failed & fetched)
         mine["judged"] += np.count_nonzero(judged)
         mine["relevance"] += fetches.relevance[judged].sum()
-        for took_ms in fetches.elapsed_ms[told & ~np.isnan(fetches.elapsed_ms)].tolist():
+        for took_ms in fetches.elapsed_ms[fetched & ~np.isnan(fetches.elapsed_ms)].tolist():
             mine["recent_ms"][mine["timed"] % TIMED] = took_ms
             mine["timed"] += 1
         self.sheet.changed(np.array([0]))
 
     @property
     def slow_ms(self) -> float:
-        """From here on a fetch takes long."""
+        """From this duration on a fetch is slow."""
         mine = self.sheet.rows[0]
-        if mine["timed"] < BEFORE:
+        if mine["timed"] < PRIOR:
             return USUAL_MS
         return float(np.clip(SLOW * np.median(mine["recent_ms"][: mine["timed"]]), FASTEST, SLOWEST))
 
@@ -73,7 +73,7 @@ class Profile:
     def unreliable(self) -> float:
         """The rate of failures above which it is the host that fails, and not the whole crawl."""
         mine = self.sheet.rows[0]
-        rate = (mine["failures"] + FAILED_BEFORE) / (mine["fetches"] + BEFORE)
+        rate = (mine["failures"] + PRIOR_FAILURES) / (mine["fetches"] + PRIOR)
         return float(np.clip((1.0 + rate) / 2.0, LEAST_SURE, MOST_SURE))
 
     def most_pages(self, hosts: Hosts) -> F64:
@@ -83,8 +83,8 @@ class Profile:
         pays = (hosts.judged > 0) & (hosts.relevance_sum > mean * hosts.judged)
         return np.where(pays, MOST, max(mine["most_pages"], FEWEST))
 
-    def give_way(self) -> None:
-        """Nothing was left because of that: twice as much from now on, up to its bound."""
+    def raise_page_bound(self) -> None:
+        """Every domain is full: from now on each may give twice as many pages, up to the bound of that."""
         mine = self.sheet.rows[0]
         mine["most_pages"] = min(2.0 * max(float(mine["most_pages"]), FEWEST), MOST)
         self.sheet.changed(np.array([0]))

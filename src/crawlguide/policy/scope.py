@@ -1,4 +1,4 @@
-"""Only what the crawl may visit: domains (allow and deny lists cover sub-domains, deny wins), URLs, not too deep."""
+"""Only what the crawl may visit: domains (allow and deny lists cover sub-domains, deny wins), wanted URLs, depth."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Scope:
         return keep
 
     def _wanted(self, batch: Batch) -> Mask:
-        """Seeds are: somebody vouches for them. Texts are read only of rows that nobody has judged."""
-        found, unknown = self.judged.get(batch.id)
-        if len(unknown):
-            texts = batch.url[unknown].tolist()
-            found[unknown] = [self.wanted.why_not(url) is None for url in texts]
-            self.judged.put(batch.id[unknown], found[unknown])
+        """Seeds always are: somebody vouches for them. Texts are read only for rows that are not in the cache."""
+        found, misses = self.judged.get(batch.id)
+        if len(misses):
+            texts = batch.url[misses].tolist()
+            found[misses] = [self.wanted.why_not(url) is None for url in texts]
+            self.judged.put(batch.id[misses], found[misses])
         keep: Mask = (found > 0) | (batch.depth == 0)
         return keep
 
@@ -123,7 +123,7 @@ def build(definition: Definition) -> Scope:
 
 
 def named(domains: Iterable[str], field: str) -> frozenset[str]:
-    """Hosts as they stand in canonical URLs, however people write them."""
+    """Domains in the form they have in canonical URLs, however people write them."""
     return frozenset(host_named(domain, f"{field}[{number}]") for number, domain in enumerate(domains))
 
 

@@ -17,50 +17,50 @@ MOST = 1_000_000
 
 
 class SeedHosts:
-    """Names of politeness queues, kept as hashes; they only become more."""
+    """A growing set of politeness queues, kept as hashes."""
 
     def __init__(self) -> None:
-        self._sheet, self._known = Sheet(KIND), set[int]()
-        self._kept = False  # in a notebook
+        self._sheet, self._hashes = Sheet(KIND), set[int]()
+        self._kept = False  # whether the sheet is one of a notebook
 
     def __contains__(self, queue: str) -> bool:
-        return _code(queue) in self._known
+        return _hash(queue) in self._hashes
 
     def add(self, queue: str) -> None:
-        if queue not in self and len(self._known) < MOST:
-            self._write(_code(queue))
+        if queue not in self and len(self._hashes) < MOST:
+            self._write(_hash(queue))
 
     def moved(self, fetches: Fetches) -> None:
-        """Where a home redirects to is one as well."""
+        """A host to which a seed host redirects is one as well."""
         for host, target in zip(fetches.host.tolist(), fetches.target_host.tolist(), strict=True):
             if host != target and host in self:
                 self.add(target)
 
     def keep_in(self, sheet: Sheet) -> None:
-        """Go on with what lies in a sheet, and write there from now on."""
-        old, self._sheet, self._kept = self._known, sheet, True
-        self._known = set(sheet.rows[: sheet.used].tolist())
+        """Go on with what is in a sheet, and write there from now on."""
+        old, self._sheet, self._kept = self._hashes, sheet, True
+        self._hashes = set(sheet.rows[: sheet.used].tolist())
         self.join(old)
 
     def take(self, other: SeedHosts) -> None:
-        """All that another knows; whoever writes nowhere yet goes on where the other wrote."""
+        """Take over all hosts of another set; one that has no stored sheet yet goes on with that of the other."""
         if self._kept:
-            self.join(other._known)
+            self.join(other._hashes)
             return
-        mine, self._sheet, self._known, self._kept = self._known, other._sheet, other._known, other._kept
+        mine, self._sheet, self._hashes, self._kept = self._hashes, other._sheet, other._hashes, other._kept
         self.join(mine)
 
-    def join(self, codes: set[int]) -> None:
-        for code in codes - self._known:
-            self._write(code)
+    def join(self, hashes: set[int]) -> None:
+        for one in hashes - self._hashes:
+            self._write(one)
 
-    def _write(self, code: int) -> None:
-        place = self._sheet.used
-        self._sheet.fit(place + 1)
-        self._sheet.rows[place] = code
-        self._sheet.changed(np.array([place]))
-        self._known.add(code)
+    def _write(self, one: int) -> None:
+        row = self._sheet.used
+        self._sheet.fit(row + 1)
+        self._sheet.rows[row] = one
+        self._sheet.changed(np.array([row]))
+        self._hashes.add(one)
 
 
-def _code(queue: str) -> int:
+def _hash(queue: str) -> int:
     return int(xxhash.xxh3_64_intdigest(queue.encode()))

@@ -1,4 +1,4 @@
-"""How many bytes a file may have, by its extension: what such files usually have, corrected by what the crawl met."""
+"""Expected size of files by their extension: the usual size, corrected by the sizes that the crawl has seen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Batch, Lesson
 
 KILO, MEGA = 1e3, 1e6
-USUAL = {  # bytes; a page has what pages of its host have
+USUAL = {  # bytes; pages are expected to be like other pages of their host
     **dict.fromkeys(("iso", "img", "vmdk", "qcow2", "ova"), 700 * MEGA),
     **dict.fromkeys(("mp4", "mkv", "avi", "mov", "webm", "wmv", "m4v"), 50 * MEGA),
     **dict.fromkeys(("exe", "msi", "dmg", "pkg", "apk", "ipa", "rpm", "deb", "whl", "jar", "bin"), 20 * MEGA),
@@ -28,14 +28,14 @@ USUAL = {  # bytes; a page has what pages of its host have
     **dict.fromkeys(("doc", "docx", "xls", "xlsx", "odt", "png", "jpg", "jpeg", "gif", "webp"), 200 * KILO),
 }
 PAGES = ("html", "htm", "xhtml", "shtml", "php", "asp", "aspx", "jsp", "cgi")
-TRUST = 3.0  # files that what is usual counts for
-TOO_LARGE = 16 * MEGA  # at least so much has a file that was too large for its crawler
-MOST = 1_000  # extensions remembered
+TRUST = 3.0  # files that the usual size counts for
+TOO_LARGE = 16 * MEGA  # the least size of a file that was too large for its crawler
+MOST = 1_000  # extensions
 EXTENSION = np.dtype([("name", f"S{LONGEST_EXTENSION}"), ("sum", np.float64), ("count", np.float64)])
 
 
 class Sizes:
-    """Extensions by number; 0: nothing is known of it, and what the host is known for holds."""
+    """Extensions have numbers; 0 stands for those without an expected size, for which the mean of the host counts."""
 
     def __init__(self, sheet: Sheet | None = None) -> None:
         self._numbers = dict.fromkeys(("", *PAGES), 0)
@@ -43,22 +43,22 @@ class Sizes:
         for ending, size in USUAL.items():
             self._add(ending, TRUST * log(size), TRUST)
         self._expected[1:] = list(USUAL.values())  # to the byte
-        self._known = ValueCache()  # numbers, by URL
-        self.sheet = Sheet(EXTENSION) if sheet is None else sheet  # what was met, by extension
+        self._known = ValueCache()  # numbers of extensions, by URL
+        self.sheet = Sheet(EXTENSION) if sheet is None else sheet  # sizes seen, by extension
         self._rows: dict[str, int] = {}
         for row, (name, total, count) in enumerate(self.sheet.rows[: self.sheet.used].tolist()):
             self._rows[name.decode()] = row
-            self._met(name.decode(), total, count)
+            self._add_sizes(name.decode(), total, count)
 
     def see(self, urls: Sequence[str], ids: U64) -> None:
-        """URLs were found: no ask has to read them."""
+        """Cache the extensions of new URLs, so that no ask has to read their texts."""
         self._known.put(ids, self._numbered(urls))
 
     def _numbered(self, urls: Sequence[str]) -> F64:
         return np.array([self._numbers.get(extension(url), 0) for url in urls], np.float64)
 
     def expected(self, batch: Batch, *, remember: bool = True) -> F64:
-        """The bytes of each row as far as its extension says; NaN: it says nothing."""
+        """The expected bytes of each row by its extension; NaN: unknown."""
         numbers, unknown = self._known.get(batch.id)
         if len(unknown):
             numbers[unknown] = self._numbered(batch.url[unknown].tolist())
@@ -67,22 +67,18 @@ class Sizes:
         return self._expected[numbers.astype(np.int64)]
 
     def learn(self, lesson: Lesson) -> None:
-        """Files were fetched, or were too large to be."""
-        told = zip(
-            lesson.fetches.target_url.tolist(),
-            lesson.fetches.bytes.tolist(),
-            lesson.fetches.error.tolist(),
-            strict=True,
-        )
-        for url, size, error in told:
+        """Learn from files that were fetched, or were too large to be."""
+        fetches = lesson.fetches
+        files = zip(fetches.target_url.tolist(), fetches.bytes.tolist(), fetches.error.tolist(), strict=True)
+        for url, size, error in files:
             ending = extension(url)
             if ending and error == "too_large":
-                self._hear(ending, max(TOO_LARGE, size))
+                self._record(ending, max(TOO_LARGE, size))
             elif ending and not error and size > 0:
-                self._hear(ending, size)
+                self._record(ending, size)
 
-    def _hear(self, ending: str, size: float) -> None:
-        if self._met(ending, log(size), 1.0):
+    def _record(self, ending: str, size: float) -> None:
+        if self._add_sizes(ending, log(size), 1.0):
             row = self._rows.setdefault(ending, self.sheet.used)
             self.sheet.fit(row + 1)
             self.sheet.rows["name"][row] = ending.encode()
@@ -90,8 +86,8 @@ class Sizes:
             self.sheet.rows["count"][row] += 1.0
             self.sheet.changed(np.array([row]))
 
-    def _met(self, ending: str, total: float, count: float) -> bool:
-        """Files of so many bytes, as a sum of logarithms; False: nothing is remembered of that extension."""
+    def _add_sizes(self, ending: str, total: float, count: float) -> bool:
+        """Add sizes, as a sum of logarithms; False: this extension is not counted."""
         number = self._numbers.get(ending)
         if number == 0 or (number is None and len(self._numbers) >= MOST):
             return False

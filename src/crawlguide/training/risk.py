@@ -15,9 +15,9 @@ import numpy as np
 from crawlguide.core import urls as addresses
 from crawlguide.core.errors import ConfigError, UrlError
 from crawlguide.core.kernels import f32s, f64s, i32s, i64s, kernel, nothing, one_f64
-from crawlguide.policy.risk import kernels
-from crawlguide.policy.risk.forms import formed
+from crawlguide.policy.risk import features
 from crawlguide.policy.risk.model import SHIPPED, Model
+from crawlguide.policy.risk.url_text import url_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -185,13 +185,13 @@ def fitted(examples: Examples, seed: int) -> Model:
 
 
 def _fit(known: Examples, hide_host: bool, chance: np.random.Generator) -> tables.F64:
-    text, seams = formed(known.url.tolist())
+    text, seams = url_texts(known.url.tolist())
     if hide_host:
         seams[:, :2] = seams[:, 2:3]
-    room = len(known) * (kernels.MOST // 4) + 3 * len(text)
+    room = len(known) * (features.MOST_FEATURES // 4) + 3 * len(text)
     index, value, ends = np.empty(room, np.int32), np.empty(room, np.float32), np.empty(len(known), np.int64)
-    kernels.extract(text, seams, index, value, ends)  # type: ignore[no-untyped-call]
-    found, steps = np.zeros(kernels.FEATURES), np.full(kernels.FEATURES, 1e-4)
+    features.extract(text, seams, index, value, ends)  # type: ignore[no-untyped-call]
+    found, steps = np.zeros(features.FEATURES), np.full(features.FEATURES, 1e-4)
     for _ in range(PASSES):
         order = chance.permutation(len(known))
         descend(index, value, ends, known.label, weights(known), order, RATE, found, steps)  # type: ignore[no-untyped-call]
@@ -288,10 +288,10 @@ OPSET, FORMAT = 17, 8
 
 def inputs(urls: Sequence[str]) -> tuple[I64, F32]:
     """The features of canonical URLs and how much each counts."""
-    text, seams = formed(urls)
-    room = len(urls) * kernels.MOST
+    text, seams = url_texts(urls)
+    room = len(urls) * features.MOST_FEATURES
     index, value, ends = np.empty(room, np.int32), np.empty(room, np.float32), np.empty(len(urls), np.int64)
-    kernels.extract(text, seams, index, value, ends)  # type: ignore[no-untyped-call]
+    features.extract(text, seams, index, value, ends)  # type: ignore[no-untyped-call]
     starts = np.concatenate([[0], ends[:-1]])
     width = int((ends - starts).max(initial=1))
     feature, amount = np.zeros((len(urls), width), np.int64), np.zeros((len(urls), width), np.float32)

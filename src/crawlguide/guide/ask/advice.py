@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from crawlguide import scoring
 from crawlguide.core.clock import iso
 from crawlguide.core.messages import Advice, AdviceMetadata, Assigned, Deferred, Terms
-from crawlguide.policy.robots.copies import is_file
+from crawlguide.policy.robots.cache import is_file
 
 if TYPE_CHECKING:
     from crawlguide.core.protocols import Degrades

@@ -21,8 +21,8 @@ from crawlguide.core.types import Crawl, Seed
 from crawlguide.guide.robots import sitemap_seeds
 from crawlguide.guide.tell.intake import seeded
 from crawlguide.policy.robots import Robots
-from crawlguide.policy.robots.copies import Copies, Copy, File, address, is_file, origin_of
-from crawlguide.policy.robots.reading import MAX_BYTES
+from crawlguide.policy.robots.cache import Copies, Copy, File, address, is_file, origin_of
+from crawlguide.policy.robots.parser import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -14,8 +14,8 @@ import numpy as np
 from crawlguide.core import urls
 from crawlguide.core.types import LEASED
 from crawlguide.guide.ask.pipeline import lease_terms
-from crawlguide.policy.robots.copies import origin_of
-from crawlguide.policy.robots.forms import path_of_canonical
+from crawlguide.policy.robots.cache import origin_of
+from crawlguide.policy.robots.normal_form import path_of_canonical
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Policy

@@ -13,7 +13,7 @@ from crawlguide.core.columns import texts
 from crawlguide.core.errors import UrlError
 from crawlguide.core.messages import MAX_METADATA_BYTES, MAX_OUTLINKS
 from crawlguide.core.types import Fetches, Links, Report, Seed
-from crawlguide.policy.robots.copies import is_file
+from crawlguide.policy.robots.cache import is_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,9 @@
-"""What is known of the risk of a batch's rows: one pass, no texts."""
+"""Nothing that is likely malicious, by what its URL looks like: a model that comes with the package.
+
+Only links that enter a domain are judged: links within a domain, seeds and hosts that gave pages before are not. What
+is refused is dropped when it is found. URLs that came in other ways (an import, a changed definition) are judged before
+they would be assigned; risks are cached, so that an ask reads the texts of hardly any URL.
+"""
 
 from __future__ import annotations
 
@@ -22,32 +27,6 @@ if TYPE_CHECKING:
     from crawlguide.core.notebook import Notebook
     from crawlguide.core.tables import F32, F64, U64, Mask
     from crawlguide.core.types import Ask, Batch, Lesson
-
-
-@kernel(one_i64(i64s, f64s, f64s, f64s, u64s, u64s, f64s, one_f64, bools, i64s))
-def recall(host, pages, depth, given, ids, known, risks, threshold, keep, unknown):  # type: ignore[no-untyped-def]
-    """Returns how many rows have to be read. Not judged are those on a host that gave pages, seeds, and those for
-    which a person has set a priority.
-    """
-    count, last = 0, np.uint64(len(known) - 1)
-    for row in range(len(host)):
-        place = ids[row] & last
-        keep[row] = pages[host[row]] > 0 or depth[row] == 0 or not np.isnan(given[row])
-        if keep[row]:
-            continue
-        if known[place] == ids[row]:
-            keep[row] = risks[place] < threshold
-        else:
-            unknown[count] = row
-            count += 1
-    return count
-
-
-# Nothing that is likely malicious: judged by what a URL looks like when it is found, with a model that comes along.
-#
-# Judged is who enters a domain: links within one, seeds and hosts that gave pages before are not. What is refused is
-# dropped at once. What came by other ways (an import, a definition that changed) is judged before it would leave;
-# judgements are remembered, so that an ask reads hardly a URL for it.
 
 
 def score(urls: Sequence[str]) -> F32:
@@ -88,19 +67,19 @@ class Risk:
         away = [
             row for row, (to, page) in enumerate(zip(queues, pages, strict=True)) if to != page and _leaves(to, page)
         ]
-        risk = np.zeros(len(urls))  # of links within a domain
+        risk = np.zeros(len(urls))  # 0 for links within a domain
         if away:
             there, here = [queues[row] for row in away], [pages[row] for row in away]
             odds = self.model.odds([urls[row] for row in away]) + self.outcomes.shift(there, here)
             risk[away] = 1.0 / (1.0 + np.exp(-odds))
-            self.outcomes.found(ids[away], here)
-        self._remember(ids, risk)
+            self.outcomes.record_sources(ids[away], here)
+        self._cache(ids, risk)
         if not away:
             return reasons
         risk = risk[away]
         bad = np.flatnonzero(risk >= self.threshold).tolist()
         for number in bad:
-            reasons[away[number]] = self._words(float(risk[number]))
+            reasons[away[number]] = self._described(float(risk[number]))
         if bad:
             first, sure = urls[away[bad[0]]], round(float(risk[bad[0]]), 2)
             happened("high_risk", "high risk: possibly malicious ({risk}): {url}", url=first, risk=sure, urls=len(bad))
@@ -114,29 +93,48 @@ class Risk:
         self.outcomes, self.kept = Outcomes(*(notebook.sheet(name, kind) for name, kind in SHEETS.items())), True
 
     def inherit(self, before: Risk) -> None:
-        """Go on with what another filter of the crawl has met, unless it lies in a notebook that is read anew."""
+        """Go on with what another filter of the crawl has learned, unless it lies in a notebook that is read anew."""
         if not self.kept or self.outcomes.domains.sheet is before.outcomes.domains.sheet:
             self.outcomes, self.kept = before.outcomes, before.kept
 
-    def _remember(self, ids: U64, risk: F64) -> None:
-        """Whoever was found within its domain once stays what it is, whoever else finds it."""
-        before, new = self.known.get(ids)
-        before[new] = np.inf
+    def _cache(self, ids: U64, risk: F64) -> None:
+        """Of several risks of a URL the lowest counts: once it was found within its domain it is harmless."""
+        before, misses = self.known.get(ids)
+        before[misses] = np.inf
         self.known.put(ids, np.minimum(before, risk))
 
     def why(self, batch: Batch, ask: Ask) -> str:
         if not self.keep(batch, ask)[0]:
-            (risk,), unknown = self.known.get(batch.id)
-            return self._words(float(self.model.probabilities(batch.url.tolist())[0] if len(unknown) else risk))
+            (risk,), misses = self.known.get(batch.id)
+            return self._described(float(self.model.probabilities(batch.url.tolist())[0] if len(misses) else risk))
         return "it is a seed, on a host that is known, or does not look malicious"
 
-    def _words(self, risk: float) -> str:
+    def _described(self, risk: float) -> str:
         return f"it is malicious with a probability of {risk:.2f}, policy.risk_threshold is {self.threshold:g}"
 
 
 def _leaves(to: str, page: str) -> bool:
     """Whether a link leads to another registrable domain than that of its page."""
     return not page or addresses.domain_of(to) != addresses.domain_of(page)
+
+
+@kernel(one_i64(i64s, f64s, f64s, f64s, u64s, u64s, f64s, one_f64, bools, i64s))
+def recall(host, pages, depth, manual_priority, ids, slot_ids, slot_risks, threshold, keep, misses):  # type: ignore[no-untyped-def]
+    """Decide rows by their cached risks; returns how many are misses. Rows on a host that gave pages, seeds, and rows
+    with a manual priority are kept without a look.
+    """
+    count, last = 0, np.uint64(len(slot_ids) - 1)
+    for row in range(len(host)):
+        slot = ids[row] & last
+        keep[row] = pages[host[row]] > 0 or depth[row] == 0 or not np.isnan(manual_priority[row])
+        if keep[row]:
+            continue
+        if slot_ids[slot] == ids[row]:
+            keep[row] = slot_risks[slot] < threshold
+        else:
+            misses[count] = row
+            count += 1
+    return count
 
 
 def build(definition: Definition) -> Risk | Disabled:

@@ -1,4 +1,4 @@
-"""The model that comes with the package: weights of hashed features, and how their sum becomes a probability."""
+"""The risk model that comes with the package: a calibrated linear model over hashed features of URLs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlguide.core.errors import ConfigError
-from crawlguide.policy.risk import kernels
-from crawlguide.policy.risk.forms import formed
+from crawlguide.policy.risk import features
+from crawlguide.policy.risk.url_text import url_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ class Model:
 
     def sums(self, urls: Sequence[str]) -> F64:
         found = np.empty(len(urls))
-        kernels.judge(*formed(urls), self.weights, self.scale, self.bias, found)
+        features.sum_weights(*url_texts(urls), self.weights, self.scale, self.bias, found)
         return found
 
     def save(self, path: Path) -> None:
@@ -58,9 +58,9 @@ def load(path: Path) -> Model:
             weights, numbers = stored["weights"], stored["numbers"].tolist()
     except (OSError, EOFError, ValueError, KeyError, BadZipFile) as problem:
         raise ConfigError(f"{path}: expected a model of risk, got something else: {problem}") from None
-    if weights.dtype != np.int8 or weights.shape != (kernels.FEATURES,) or len(numbers) != 4:
+    if weights.dtype != np.int8 or weights.shape != (features.FEATURES,) or len(numbers) != 4:
         raise ConfigError(
-            f"{path}: expected {kernels.FEATURES} weights of one byte, got {weights.dtype}{weights.shape}"
+            f"{path}: expected {features.FEATURES} weights of one byte, got {weights.dtype}{weights.shape}"
         )
     return Model(weights, *numbers)
 

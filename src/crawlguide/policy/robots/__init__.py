@@ -10,8 +10,9 @@ import numpy as np
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.value_cache import ValueCache
-from crawlguide.policy.robots import forms, matching, reading
-from crawlguide.policy.robots.copies import Copies, File, address, is_file, origin_of
+from crawlguide.policy.robots import matcher, parser
+from crawlguide.policy.robots import normal_form as forms
+from crawlguide.policy.robots.cache import Copies, File, address, is_file, origin_of
 from crawlguide.policy.scope import Scope, named
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ SOON_S = 1.0  # a file that is on its way is looked for again after so long
 
 def allowed(body: bytes, agent: str, url: str) -> bool:
     """May this agent fetch this URL, by the bytes of this robots.txt?"""
-    said, _ = reading.read(body, agent)
-    return matching.compiled(said.rules).permits([forms.path(url)])[0]
+    group, _ = parser.parse(body, agent)
+    return matcher.compiled(group.rules).permits([forms.path(url)])[0]
 
 
 class RobotsFiles(Protocol):
@@ -171,7 +172,7 @@ class Robots:
         for origin, rows in self._by_origin(urls).items():
             file = self.copies.file(origin, self.agent)
             if file is not None:
-                plain = not file.matcher.by_letter.texts  # it forbids nothing
+                plain = not file.matcher.literal.texts  # it forbids nothing
                 permitted = plain or file.matcher.permits([forms.path_of_canonical(urls[row]) for row in rows])
                 free = rows if permitted is True else [row for row, may in zip(rows, permitted, strict=True) if may]
                 passed += free

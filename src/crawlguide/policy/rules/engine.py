@@ -1,4 +1,9 @@
-"""A bundle as it lies on disk: one `.rego` file, or a folder with `.rego` files and `.json` files of data."""
+"""The operator's rules in service: the newest bundle that works, evaluated in a process of its own, within its time.
+
+A bundle is one `.rego` file, or a folder with `.rego` files and `.json` files of data. A new bundle is tried beside the
+one in service and replaces it only if it loads and answers. Where no bundle works there are no verdicts: what is not
+known to be permitted stays where it is.
+"""
 
 from __future__ import annotations
 
@@ -16,55 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from pathlib import Path
 
-MOST_BYTES = 4 * 1024 * 1024
-
-
-class Source(msgspec.Struct, frozen=True):
-    modules: dict[str, str]
-    data: list[str]
-
-
-def files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    return sorted(file for file in path.rglob("*") if file.suffix in {".rego", ".json"} and file.is_file())
-
-
-def stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Changes when a file does."""
-    found = []
-    for file in files(path):
-        state = file.stat()
-        found.append((str(file), state.st_mtime_ns, state.st_size))
-    return tuple(found)
-
-
-def read(path: Path) -> Source:
-    """Raises `ConfigError` for what cannot be read."""
-    found = files(path)
-    if not any(file.suffix == ".rego" for file in found):
-        raise ConfigError(f"guide.rules: expected a .rego file or a folder with one, got {path}")
-    if sum(file.stat().st_size for file in found) > MOST_BYTES:
-        raise ConfigError(f"guide.rules: expected at most {MOST_BYTES} bytes of rules and data in {path}")
-    try:
-        texts = {str(file): file.read_text() for file in found}
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ConfigError(f"guide.rules: {path} cannot be read: {problem}") from None
-    modules = {name: text for name, text in texts.items() if name.endswith(".rego")}
-    return Source(modules, [text for name, text in texts.items() if name.endswith(".json")])
-
-
-# The rules that hold: the newest bundle that works, evaluated in a process of its own and within its time.
-#
-# A new bundle is tried beside the one in service and takes its place only if it loads and answers. Where no bundle
-# works,
-# nobody gets a verdict: what is not known to be permitted stays where it is.
-
-LOOK_EVERY_S = 1.0
-USUAL = 200  # URLs for which the limit holds; more of them have more time
+MOST_BYTES = 4 * 1024 * 1024  # of a bundle
+CHECK_EVERY_S = 1.0  # for changed files
+USUAL_URLS = 200  # the time limit is for so many; more URLs have more time
 TRIAL = b'{"at":0,"crawl":"trial","crawler_id":"trial","urls":[{"url":"https://example.org/","host":"example.org",\
 "domain":"example.org","path":"/","query":"","depth":0,"score":0,"value":0,"parents":0,"host_pages":0,"host_failures":0}]}'
 KEPT, MISSING = "rules_kept", "rules_unavailable"
+
+
+class Bundle(msgspec.Struct, frozen=True):
+    """The texts of a bundle, as the worker receives them."""
+
+    modules: dict[str, str]
+    data: list[str]
 
 
 class Engine:
@@ -78,15 +47,15 @@ class Engine:
         self._path, self._limit_s = path, limit_s
         self._worker: Worker | None = None
         self._stamp: object = None
-        self._good: Source | None = None
-        self._looked = float("-inf")
-        self._turn = asyncio.Lock()
-        self._refused = False  # what lies on disk does not work
+        self._in_service: Bundle | None = None
+        self._checked = float("-inf")
+        self._lock = asyncio.Lock()
+        self._refused = False  # the bundle on disk does not work
         self._background: asyncio.Task[None] | None = None
 
     @property
     def trouble(self) -> str | None:
-        """What an answer says in `degraded`."""
+        """What answers say in `degraded`."""
         if self._stamp is not None and self._worker is None:
             return MISSING
         return KEPT if self._refused else None
@@ -94,34 +63,34 @@ class Engine:
     async def denied(self, question: bytes, urls: int) -> dict[str, str] | None:
         """URLs that the rules deny, with their reasons; None where there is no verdict."""
         await self._refresh()
-        async with self._turn:
+        async with self._lock:
             if self._worker is None:
                 return None
             try:
-                within_s = self._limit_s * max(1.0, urls / USUAL)
+                within_s = self._limit_s * max(1.0, urls / USUAL_URLS)
                 return await asyncio.to_thread(self._worker.ask, question, within_s)
             except RulesFailed as failed:
                 self._worker = None
-                _said(self._path, failed.message, "they are started anew")
-                self._later(self._again())
+                _log_failure(self._path, failed.message, "they are started anew")
+                self._in_background(self._restart())
                 return None
 
     async def reload(self) -> None:
-        """Try what lies on disk now, if it is not what was tried last."""
+        """Try the bundle on disk, if it is not the one that was tried last."""
         try:
-            found = stamp(self._path)
+            found = bundle_stamp(self._path)
             if found == self._stamp:
                 return
             self._stamp = found
-            bundle = read(self._path)
-            worker = await asyncio.to_thread(_tried, bundle, self._limit_s)
+            bundle = read_bundle(self._path)
+            worker = await asyncio.to_thread(_started, bundle, self._limit_s)
         except (RulesFailed, ConfigError, OSError) as failed:
             self._refused = True
             what = "nothing is given out" if self._worker is None else "the ones before stay in service"
-            _said(self._path, getattr(failed, "message", str(failed)), what)
+            _log_failure(self._path, getattr(failed, "message", str(failed)), what)
             return
-        async with self._turn:
-            old, self._worker, self._good, self._refused = self._worker, worker, bundle, False
+        async with self._lock:
+            old, self._worker, self._in_service, self._refused = self._worker, worker, bundle, False
         if old is not None:
             old.close()
         happened("rules_loaded", "rules of {path} are in service", path=str(self._path))
@@ -134,44 +103,74 @@ class Engine:
             self._worker = None
 
     async def _refresh(self) -> None:
-        """Look at the files now and then; only the first bundle is waited for."""
+        """Check the files now and then; only the first bundle is waited for."""
         now = asyncio.get_running_loop().time()
         if self._stamp is None:
-            self._looked = now
+            self._checked = now
             await self.reload()
-        elif now >= self._looked + LOOK_EVERY_S:
-            self._looked = now
-            self._later(self.reload())
+        elif now >= self._checked + CHECK_EVERY_S:
+            self._checked = now
+            self._in_background(self.reload())
         if self._worker is None:
-            self._later(self._again())
+            self._in_background(self._restart())
 
-    def _later(self, step: Coroutine[Any, Any, None]) -> None:
-        """In the background, unless something is going on there."""
+    def _in_background(self, step: Coroutine[Any, Any, None]) -> None:
+        """Run a step in the background, unless another is still running there."""
         if self._background is None or self._background.done():
             self._background = asyncio.create_task(step)
         else:
             step.close()
 
-    async def _again(self) -> None:
-        """Start the bundle that was in service once more."""
-        if self._good is None or self._worker is not None:
+    async def _restart(self) -> None:
+        """Start a worker again with the bundle that was in service."""
+        if self._in_service is None or self._worker is not None:
             return
         try:
-            worker = await asyncio.to_thread(_tried, self._good, self._limit_s)
+            worker = await asyncio.to_thread(_started, self._in_service, self._limit_s)
         except RulesFailed as failed:
-            _said(self._path, failed.message, "nothing is given out")
+            _log_failure(self._path, failed.message, "nothing is given out")
             return
-        async with self._turn:
+        async with self._lock:
             self._worker = worker
 
 
-def _tried(bundle: Source, limit_s: float) -> Worker:
-    """A worker that has shown that it answers."""
+def _started(bundle: Bundle, limit_s: float) -> Worker:
+    """A worker with this bundle that has answered a first question."""
     worker = Worker(bundle)
     worker.ask(TRIAL, limit_s)
     return worker
 
 
-def _said(path: Path, why: str, what: str) -> None:
-    first = " ".join(why.split())[:500]
-    happened("rules_failed", "rules of {path}: {what}: {why}", ERROR, path=str(path), what=what, why=first)
+def _log_failure(path: Path, why: str, consequence: str) -> None:
+    short = " ".join(why.split())[:500]
+    happened("rules_failed", "rules of {path}: {what}: {why}", ERROR, path=str(path), what=consequence, why=short)
+
+
+def bundle_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return sorted(file for file in path.rglob("*") if file.suffix in {".rego", ".json"} and file.is_file())
+
+
+def bundle_stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Changes when one of the files does."""
+    found = []
+    for file in bundle_files(path):
+        state = file.stat()
+        found.append((str(file), state.st_mtime_ns, state.st_size))
+    return tuple(found)
+
+
+def read_bundle(path: Path) -> Bundle:
+    """Raises `ConfigError` for what cannot be read."""
+    found = bundle_files(path)
+    if not any(file.suffix == ".rego" for file in found):
+        raise ConfigError(f"guide.rules: expected a .rego file or a folder with one, got {path}")
+    if sum(file.stat().st_size for file in found) > MOST_BYTES:
+        raise ConfigError(f"guide.rules: expected at most {MOST_BYTES} bytes of rules and data in {path}")
+    try:
+        texts = {str(file): file.read_text() for file in found}
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"guide.rules: {path} cannot be read: {problem}") from None
+    modules = {name: text for name, text in texts.items() if name.endswith(".rego")}
+    return Bundle(modules, [text for name, text in texts.items() if name.endswith(".json")])

@@ -1,4 +1,4 @@
-"""A worker with rules in it, talked to in lines and within time; it is killed when it does not keep to it."""
+"""A worker process that evaluates rules: a line of JSON in, a line out; it is killed when it exceeds its time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from crawlguide.core.errors import CrawlGuideError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crawlguide.policy.rules.engine import Source
+    from crawlguide.policy.rules.engine import Bundle
 
 WORKER = Path(__file__).with_name("worker.py")
 START_S = 10.0
-AT_MOST = 10  # times the limit, when processors are busy with something else
+PATIENCE = 10  # times the limit by the clock, where others keep the processors busy
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 PIECE = 65_536
 
@@ -33,19 +33,19 @@ class RulesFailed(CrawlGuideError):
 class Worker:
     """Blocking: call it in a thread. After a failure it is dead."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, bundle: Bundle) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own file
             [sys.executable, "-I", str(WORKER)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={}, cwd="/",
         )  # fmt: skip
         self._in, self._out = (pipe.fileno() for pipe in (self._process.stdin, self._process.stdout) if pipe)
         os.set_blocking(self._in, False)
-        self.ask(msgspec.json.encode(source), START_S)
+        self.ask(msgspec.json.encode(bundle), START_S)
 
     def ask(self, question: bytes, within_s: float) -> dict[str, str]:
-        """What is denied, with the reasons that the rules give; raises `RulesFailed`.
+        """The URLs that are denied, with the reasons that the rules give; raises `RulesFailed`.
 
-        The limit is on what the rules use of a processor; where others keep it busy they may take some times as long.
+        The limit is on processor time; by the clock it may take `PATIENCE` times as long.
         """
         limit = Limit(self._process.pid, within_s)
         try:
@@ -65,11 +65,11 @@ class Worker:
                 pipe.close()
 
     def _denied(self, answer: bytes) -> dict[str, str]:
-        said: Mapping[str, Any] = msgspec.json.decode(answer) if answer else {"error": "the process ended"}
-        if "error" in said:
+        reply: Mapping[str, Any] = msgspec.json.decode(answer) if answer else {"error": "the process ended"}
+        if "error" in reply:
             self.close()
-            raise RulesFailed(str(said["error"]))
-        denied: dict[str, str] = said["deny"]
+            raise RulesFailed(str(reply["error"]))
+        denied: dict[str, str] = reply["deny"]
         return denied
 
     def _send(self, message: bytes, limit: Limit) -> None:
@@ -91,23 +91,23 @@ class Worker:
 
 
 class Limit:
-    """Of the time that a process may use from now on."""
+    """A limit on the processor time that a process may use from now on."""
 
     def __init__(self, pid: int, limit_s: float) -> None:
         self._pid, self._limit_s = pid, limit_s
         self._used, self._began = used_s(pid), time.monotonic()
 
     def rest(self) -> float:
-        """How long to wait before looking again; raises `TimeoutError` when it is over."""
+        """How long to wait before checking again; raises `TimeoutError` when the limit is reached."""
         passed = time.monotonic() - self._began
         rest = self._limit_s - (used_s(self._pid) - self._used if passed >= self._limit_s else passed)
-        if rest <= 0 or passed >= AT_MOST * self._limit_s:
+        if rest <= 0 or passed >= PATIENCE * self._limit_s:
             raise TimeoutError
         return max(rest, TICK_S)
 
 
 def used_s(pid: int) -> float:
-    """Seconds of a processor that a process has used; all there are for one that is gone."""
+    """Seconds of processor time that a process has used; infinite for one that is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

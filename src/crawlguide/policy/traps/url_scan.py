@@ -21,6 +21,7 @@ from crawlguide.core.url_bytes import (
     hash_exact,
     hash_pair,
     hash_skeleton,
+    host_start,
     is_digit,
     is_letter,
 )
@@ -213,10 +214,7 @@ def hash_slug(text, start, end):  # type: ignore[no-untyped-def]
 @part
 def hash_queue(text, start, end):  # type: ignore[no-untyped-def]
     """The hash of the politeness queue of scheme://authority (see `urls.queue`)."""
-    first = find_byte(text, start, end, 47) + 2
-    for place in range(first, end):
-        if text[place] == 64:  # @
-            first = place + 1
+    first = host_start(text, start, end)
     last = end
     while last > first and text[last - 1] == 46:  # example.org. is example.org
         last -= 1

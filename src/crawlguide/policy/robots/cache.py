@@ -1,7 +1,7 @@
-"""Copies of robots.txt files: what stands for a host, how long, and when it is asked for again (RFC 9309, 2.3 and 2.4).
+"""A cache of robots.txt files: how long each is valid, and when it is fetched again (RFC 9309, 2.3 and 2.4).
 
-A file that is not there permits everything. One that cannot be had forbids everything; then an old copy stands in for
-a while. So a copy is one of three: it stands, it stands in, or nothing is known and the host's URLs wait.
+A file that does not exist permits everything. One that cannot be fetched forbids everything; but an older copy stays
+valid for a while. So a copy is either valid, or nothing is known and the URLs of its origin wait.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ import msgspec
 import numpy as np
 
 from crawlguide.core import urls
-from crawlguide.policy.robots import matching, reading
+from crawlguide.policy.robots import matcher, parser
 from crawlguide.store.columns import grown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crawlguide.core.tables import F64, I64
-    from crawlguide.policy.robots.matching import Matcher
+    from crawlguide.policy.robots.matcher import Matcher
 
 HOUR = 3_600.0
-DUE_AFTER_S = 12 * HOUR  # a new copy is fetched while the old one still stands
-STANDS_FOR_S = 24 * HOUR
-STANDS_IN_FOR_S = 48 * HOUR  # where no newer one can be had
+DUE_AFTER_S = 12 * HOUR  # a new copy is fetched while the old one is still valid
+VALID_FOR_S = 24 * HOUR
+STALE_FOR_S = 48 * HOUR  # valid where no newer one can be fetched
 FIRST_RETRY_S, LAST_RETRY_S = 5.0, HOUR
 MOST_COPIES, MOST_BYTES = 50_000, 64 * 1024 * 1024
 NEVER = float("-inf")
 
 
 class Copy(msgspec.Struct, frozen=True):
-    """The robots.txt of one origin as it was when it could be read; what could not be is `failures` since then."""
+    """The robots.txt of one origin as it was last fetched, and how many attempts have failed since."""
 
     body: bytes = b""
     read: float = NEVER
@@ -43,8 +43,8 @@ class Copy(msgspec.Struct, frozen=True):
     version: int = 0
 
     def stands(self, at: float) -> bool:
-        """Whether it says what may be fetched now."""
-        return at - self.read <= (STANDS_IN_FOR_S if self.failures else STANDS_FOR_S)
+        """Whether it is valid at this time."""
+        return at - self.read <= (STALE_FOR_S if self.failures else VALID_FOR_S)
 
     def due(self) -> float:
         """When it should be fetched again."""
@@ -53,12 +53,12 @@ class Copy(msgspec.Struct, frozen=True):
         return self.tried + min(FIRST_RETRY_S * 2.0 ** (self.failures - 1), LAST_RETRY_S)
 
     def after(self, status: int | None, body: bytes, at: float) -> Copy:
-        """The copy after one more try: without a status, or with one that blames the host, the file was not read."""
-        unread = status is None or status == 429 or status >= 500 or 300 <= status < 400
-        if unread:
+        """The copy after one more attempt: without a status, or with one of a host in trouble, it failed."""
+        failed = status is None or status == 429 or status >= 500 or 300 <= status < 400
+        if failed:
             return msgspec.structs.replace(self, tried=at, failures=self.failures + 1, version=self.version + 1)
-        said = body[: reading.MAX_BYTES + 1] if status is not None and 200 <= status < 300 else b""
-        return Copy(said, at, at, 0, self.version + 1)
+        content = body[: parser.MAX_BYTES + 1] if status is not None and 200 <= status < 300 else b""
+        return Copy(content, at, at, 0, self.version + 1)
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,16 @@ class File:
 
     @classmethod
     def read(cls, body: bytes, agent: str) -> File:
-        said, sitemaps = reading.read(body, agent)
-        nofollow, noindex = (matching.compiled((False, text) for text in one) for one in (said.nofollow, said.noindex))
-        return cls(matching.compiled(said.rules), said.pause_s, nofollow, noindex, tuple(sitemaps))
+        group, sitemaps = parser.parse(body, agent)
+        nofollow, noindex = (matcher.compiled((False, text) for text in one) for one in (group.nofollow, group.noindex))
+        return cls(matcher.compiled(group.rules), group.pause_s, nofollow, noindex, tuple(sitemaps))
 
 
-class Stands:
-    """How the files of politeness queues stand, as columns; row 0 is that of queues of which none is in memory.
+class QueueStamps:
+    """For each politeness queue the stamp and the due time of its files, as columns; row 0: no file is in the cache.
 
-    A queue's stamp is another one after every change; until its due nothing has to be done about its files.
+    The stamp changes whenever a file does, so what was permitted under the same stamp is permitted still. Until the due
+    time no file has to be fetched again.
     """
 
     def __init__(self) -> None:
@@ -93,7 +94,7 @@ class Stands:
         return np.fromiter(map(self._rows.get, queues, repeat(0)), np.int64, len(queues))
 
     def of(self, queues: Sequence[str]) -> tuple[F64, F64]:
-        """Stamp and due of each queue."""
+        """Stamp and due time of each queue."""
         rows = self.rows(queues)
         return self._stamps[rows], self._dues[rows]
 
@@ -114,28 +115,28 @@ class Stands:
 
 @dataclass
 class Copies:
-    """Copies in memory, by origin (`https://example.org:8443`), and what they say to each agent, compiled once.
+    """Copies in memory, by origin (`https://example.org:8443`), and their rules for each agent, compiled once.
 
-    What was not used for longest goes first; the store has it all.
+    Bounded: the least recently used is evicted first; the store has all of them.
     """
 
-    fetched: bool = False  # somebody here fetches what is missing
-    known: bool = False  # whether there are any, here or in the store
-    stands: Stands = field(default_factory=Stands)
+    fetched: bool = False  # the guide itself fetches missing files
+    known: bool = False  # whether there is any file, here or in the store
+    stands: QueueStamps = field(default_factory=QueueStamps)
     _copies: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
     _files: dict[str, dict[str, File]] = field(default_factory=dict)
     _bytes: int = 0
     _stamp: int = 0
 
     def get(self, origin: str) -> Copy | None:
-        """None: it is not in memory, which says nothing."""
+        """None: it is not in the cache; the store may have it."""
         copy = self._copies.get(origin)
         if copy is not None:
             self._copies.move_to_end(origin)
         return copy
 
     def put(self, origin: str, copy: Copy) -> None:
-        self._forget(origin, keep_files=copy.body)
+        self._evict(origin, new_body=copy.body)
         self._copies[origin] = copy
         self._bytes += len(copy.body)
         self._stamp += 1
@@ -143,32 +144,32 @@ class Copies:
         self.stands.put(queue, self._stamp, self._due(queue))
         self.known |= copy.version > 0
         while len(self._copies) > MOST_COPIES or self._bytes > MOST_BYTES:
-            self._forget(next(iter(self._copies)))
+            self._evict(next(iter(self._copies)))
 
     def file(self, origin: str, agent: str) -> File | None:
-        """What is compiled; None: nothing is."""
+        """The compiled rules for an agent; None: they are not compiled."""
         return self._files.get(origin, {}).get(agent)
 
     def compiled(self, origin: str, agent: str, file: File) -> None:
         self._files.setdefault(origin, {})[agent] = file
 
-    def _forget(self, origin: str, keep_files: bytes | None = None) -> None:
-        """What was compiled of the same text stays good."""
+    def _evict(self, origin: str, new_body: bytes | None = None) -> None:
+        """Evict; what was compiled from the same body stays."""
         old = self._copies.pop(origin, None)
         if old is not None:
             self._bytes -= len(old.body)
             self.stands.forget(urls.queue(address(origin)))
-        if old is None or old.body != keep_files:
+        if old is None or old.body != new_body:
             self._files.pop(origin, None)
 
     def _due(self, queue: str) -> float:
-        """A queue may have two files, for http and https. Where an old copy stands in, all is looked at anew."""
+        """A queue may have two files, for http and https. After a failure the queue is always due."""
         copies = filter(None, (self._copies.get(f"{scheme}://{queue}") for scheme in ("http", "https")))
         return min((copy.due() if not copy.failures else NEVER for copy in copies), default=NEVER)
 
 
 def origin_of(url: str) -> str:
-    """The origin of a canonical URL: whose robots.txt counts. Who asks does not matter."""
+    """The origin of a canonical URL, whose robots.txt applies; without the user name in it."""
     origin = url[: url.index("/", 8)]
     if "@" not in origin:
         return origin
@@ -177,10 +178,10 @@ def origin_of(url: str) -> str:
 
 
 def address(origin: str) -> str:
-    """Where the robots.txt of an origin is."""
-    return origin + matching.ITSELF
+    """The URL of an origin's robots.txt."""
+    return origin + matcher.ITSELF
 
 
 def is_file(url: str) -> bool:
-    """Is this canonical URL that of a robots.txt?"""
-    return url.endswith(matching.ITSELF) and url.index("/", 8) == len(url) - len(matching.ITSELF)
+    """Whether this canonical URL is that of a robots.txt."""
+    return url.endswith(matcher.ITSELF) and url.index("/", 8) == len(url) - len(matcher.ITSELF)

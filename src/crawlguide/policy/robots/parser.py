@@ -1,7 +1,7 @@
-"""Bytes of a robots.txt to what it says to one agent (RFC 9309, read as leniently as the large crawlers read it).
+"""Parser of robots.txt: from its bytes to the rules for one agent (RFC 9309, as leniently as the large crawlers).
 
-Lines are read by hand, since what goes wrong in practice goes wrong there: marks of an encoding, odd line ends,
-misspelt words, words nobody knows between two agents. No line is an error; what cannot be used says nothing.
+Lines are parsed by hand, since in practice the trouble is there: byte order marks, odd line ends, misspelt fields,
+unknown fields between two agents. No line is an error; what cannot be used is ignored.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 MAX_BYTES = 512_000  # of a file that are read; RFC 9309 asks for at least 500 KiB
 MAX_LINE_BYTES = 8 * 2_083 - 1  # as Google cuts them: eight times the longest URL that was common once
 MAX_DELAY_S = 86_400.0
-EVERYONE = "*"
+ANY_AGENT = "*"
 
-_WORDS = {
+_FIELDS = {
     **dict.fromkeys(("user-agent", "useragent", "user agent"), "agent"),
     **dict.fromkeys(("disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"), "disallow"),
     "allow": "allow",
@@ -28,8 +28,8 @@ _WORDS = {
     "noindex": "noindex",
     "nofollow": "nofollow",
 }
-_MARK, _WIDE_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
-_ENDS = re.compile(rb"\r\n|\n|\r")
+_BYTE_ORDER_MARK, _UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
+_LINE_ENDS = re.compile(rb"\r\n|\n|\r")
 _RATE = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _PRODUCT, _WIDE_PRODUCT = re.compile(r"[A-Za-z_-]+"), re.compile(r"[\w-]+")
@@ -38,47 +38,46 @@ _BLANK = " \t\v\f\x00"
 
 
 @dataclass
-class Said:
-    """What one agent, or all, may and may not do, in the order of the file. Patterns are as they were written."""
+class Group:
+    """The rules of a file for one agent, or for any, in their order. Patterns are as they were written."""
 
     rules: list[tuple[bool, str]] = field(default_factory=list)  # (allowed, pattern)
     noindex: list[str] = field(default_factory=list)
     nofollow: list[str] = field(default_factory=list)
-    delay_s: float | None = None  # between two fetches
-    rate_s: float | None = None  # the same, said as a rate
+    delay_s: float | None = None  # Crawl-delay
+    rate_s: float | None = None  # Request-rate, as a delay
 
     @property
     def pause_s(self) -> float | None:
-        """The longest pause that is asked for; None: none is."""
-        known = [pause for pause in (self.delay_s, self.rate_s) if pause is not None]
-        return max(known) if known else None
+        """The longest pause between two fetches that is asked for; None: none is."""
+        return max((pause for pause in (self.delay_s, self.rate_s) if pause is not None), default=None)
 
 
-def read(body: bytes, agent: str) -> tuple[Said, list[str]]:
-    """What the file says to this agent, else what it says to everyone; and its sitemaps, which are said to all."""
-    own, everyone, sitemaps = Said(), Said(), list[str]()
+def parse(body: bytes, agent: str) -> tuple[Group, list[str]]:
+    """The rules for this agent, else those for any agent; and the sitemaps, which are for all."""
+    own, general, sitemaps = Group(), Group(), list[str]()
     name, found = agent_name(agent), False
-    mine = of_all = listing = False  # is the group said to me, to everyone; are its agents still being listed
+    mine = of_all = listing = False  # is the group for this agent, for any; are its agents still being listed
     for word, value in _lines(body):
         if word == "agent":
             if not listing:
                 mine = of_all = False
             listing = True
-            of_all |= is_everyone(value)
+            of_all |= is_any_agent(value)
             mine |= name in names(value)
             found |= mine
         elif word == "sitemap":
             sitemaps.append(value)
         else:
             listing &= word not in ("allow", "disallow")
-            for said, wanted in ((own, mine), (everyone, of_all)):
-                if wanted:
-                    _hear(said, word, value)
-    return (own if found else everyone), sitemaps
+            for group, applies in ((own, mine), (general, of_all)):
+                if applies:
+                    _add(group, word, value)
+    return (own if found else general), sitemaps
 
 
 def agent_name(agent: str) -> str:
-    """How a crawler that calls itself `agent` is named in robots.txt: without a version or what is said after it.
+    """How a crawler with this user agent is named in robots.txt: without a version and what follows it.
 
     "Mozilla/5.0 (compatible; examplebot/1.0)" is an examplebot.
     """
@@ -86,27 +85,27 @@ def agent_name(agent: str) -> str:
     return (compatible[1] if compatible else agent.partition("/")[0].strip()).lower()
 
 
-def is_everyone(value: str) -> bool:
-    """A `user-agent` line that means all: a star, whatever may follow after a blank."""
-    return value[:1] == EVERYONE and (len(value) == 1 or value[1] in _BLANK)
+def is_any_agent(value: str) -> bool:
+    """Whether a `user-agent` line means any agent: a star, whatever may follow after a blank."""
+    return value[:1] == ANY_AGENT and (len(value) == 1 or value[1] in _BLANK)
 
 
 def names(value: str) -> set[str]:
-    """The product that a `user-agent` line names: letters, by the RFC; with the digits and umlauts some have, too."""
-    by_the_letter, as_it_is = _PRODUCT.match(value), _WIDE_PRODUCT.match(value)
-    return {found.group().lower() for found in (by_the_letter, as_it_is) if found}
+    """The product that a `user-agent` line names: letters, by the RFC; also with the digits and umlauts some have."""
+    by_the_rfc, as_written = _PRODUCT.match(value), _WIDE_PRODUCT.match(value)
+    return {found.group().lower() for found in (by_the_rfc, as_written) if found}
 
 
-def _hear(said: Said, word: str, value: str) -> None:
+def _add(group: Group, word: str, value: str) -> None:
     if word in ("allow", "disallow"):
         if value:  # "Disallow:" alone forbids nothing
-            said.rules.append((word == "allow", value))
+            group.rules.append((word == "allow", value))
     elif word == "delay":
-        said.delay_s = _delay(value) if said.delay_s is None else said.delay_s
+        group.delay_s = _delay(value) if group.delay_s is None else group.delay_s
     elif word == "rate":
-        said.rate_s = _rate(value) if said.rate_s is None else said.rate_s
+        group.rate_s = _rate(value) if group.rate_s is None else group.rate_s
     elif value:
-        (said.noindex if word == "noindex" else said.nofollow).append(value)
+        (group.noindex if word == "noindex" else group.nofollow).append(value)
 
 
 def _delay(value: str) -> float | None:
@@ -126,11 +125,11 @@ def _rate(value: str) -> float | None:
 
 
 def _lines(body: bytes) -> Iterator[tuple[str, str]]:
-    """The lines whose first word is known, as that word in its one form and what follows it."""
-    for line in _ENDS.split(_whole(body)):
+    """The lines with a known field, as its name in `_FIELDS` and its value."""
+    for line in _LINE_ENDS.split(_content(body)):
         text = line[:MAX_LINE_BYTES].partition(b"#")[0].decode("utf-8", "replace").strip(_BLANK)
         word, colon, value = text.partition(":")
-        known = _WORDS.get(word.strip(_BLANK).lower())
+        known = _FIELDS.get(word.strip(_BLANK).lower())
         if colon and known:
             yield known, value.strip(_BLANK)
         elif not colon and text:
@@ -140,15 +139,15 @@ def _lines(body: bytes) -> Iterator[tuple[str, str]]:
 def _without_colon(text: str) -> Iterator[tuple[str, str]]:
     """ "Disallow /private": the colon was forgotten, and there is exactly one word more."""
     words = text.split()
-    if len(words) == 2 and (known := _WORDS.get(words[0].lower())):
+    if len(words) == 2 and (known := _FIELDS.get(words[0].lower())):
         yield known, words[1]
 
 
-def _whole(body: bytes) -> bytes:
-    """Without the mark of UTF-8, even half of one, and without a last line that was cut off."""
-    if body.startswith(_WIDE_MARKS):
+def _content(body: bytes) -> bytes:
+    """Without the byte order mark, even half of one, and without a last line that was cut off."""
+    if body.startswith(_UTF16_MARKS):
         body = body[:MAX_BYTES].decode("utf-16", "replace").encode()
-    start = next((size for size in (3, 2, 1) if body.startswith(_MARK[:size])), 0)
+    start = next((size for size in (3, 2, 1) if body.startswith(_BYTE_ORDER_MARK[:size])), 0)
     if len(body) <= MAX_BYTES:
         return body[start:]
     cut = body[start:MAX_BYTES]

@@ -1,28 +1,29 @@
-"""What a URL looks like, as a few hundred hashed features; the same code in training and in service.
+"""Hashed features of URLs, a few hundred each; the same code in training and in service.
 
-A URL comes as the bytes of `host/path?query` in lower case, without scheme and `www.`: neither scheme nor length is
-a feature. Pieces of 3 to 5 letters of the host, the path and the query each make a vector of length one, so that a long
-part says no more than a short one. Digits count as one letter. Beside them stand flags about the host.
+A URL comes as `host/path?query` (see `url_text.py`): neither scheme nor length is a feature. The n-grams of 3 to 5
+bytes of the sub-domain, the registrable domain, the path and the query each make a vector of length one, so that a long
+part counts no more than a short one. All digits are alike. Beside them are flags about the host.
 """
 
 import numpy as np
 
 from crawlguide.core.kernels import f32s, f64s, fixed_bytes, i8s, i32s, i64s, kernel, matrix_i64, nothing, one_f64, part
+from crawlguide.core.url_bytes import is_digit
 
 BITS = 18
 FEATURES = 1 << BITS
-MOST = 1_100  # features of one URL
-HOST, PATH, QUERY = 64, 100, 60  # letters that are looked at
+MOST_FEATURES = 1_100  # of one URL
+HOST, PATH, QUERY = 64, 100, 60  # bytes that are looked at
 SHORTEST, LONGEST = 3, 5
 MASK = FEATURES - 1
-ABOUT_HOST = 8  # flags, the first ones
-FLAG = 0.5  # what a flag weighs beside a part of the text
+HOST_FLAGS = 8  # the first flags, which are about the host alone
+FLAG = 0.5  # the value of a flag, beside vectors of length one
 
 
 @part
-def letter(byte):  # type: ignore[no-untyped-def]
-    """Digits are one letter."""
-    return 48 if 48 <= byte <= 57 else byte
+def without_digits(byte):  # type: ignore[no-untyped-def]
+    """All digits are alike."""
+    return 48 if is_digit(byte) else byte
 
 
 @part
@@ -38,23 +39,23 @@ def flag_of(kind, value):  # type: ignore[no-untyped-def]
 
 
 @part
-def pieces(text, start, end, most, salt, index, value, count):  # type: ignore[no-untyped-def]
-    """The pieces of a part of the text, with its two ends marked; a vector of length one.
+def add_ngrams(text, start, end, most, salt, index, value, count):  # type: ignore[no-untyped-def]
+    """The n-grams of a part of the text, with its two ends marked, as a vector of length one.
 
-    A piece of four letters is one of three with one more: all sizes are made in one go, and stand one after the other.
+    An n-gram of four bytes is one of three and one more: all sizes are hashed in one go, and written one after another.
     """
     end = min(end, start + most)
     if end <= start:
         return count
     seeds = (seed(salt, 3), seed(salt, 4), seed(salt, 5))
-    whole = end - start  # pieces of the shortest size; of each next size there is one less
+    whole = end - start  # n-grams of the shortest size; of each next size there is one less
     for at in range(whole):
         code, place = 0, count + at
         for size in range(1, LONGEST + 1):
             if at + size > whole + 2:
                 break
             near = start + at + size - 2
-            code = (code * 263 + (letter(text[near]) if start <= near < end else 1)) & 0xFFFFFFFF
+            code = (code * 263 + (without_digits(text[near]) if start <= near < end else 1)) & 0xFFFFFFFF
             if size >= SHORTEST:
                 index[place] = mixed((code + seeds[size - SHORTEST]) & 0xFFFFFFFF) & MASK
                 place += whole - (size - SHORTEST)
@@ -65,7 +66,7 @@ def pieces(text, start, end, most, salt, index, value, count):  # type: ignore[n
 
 @part
 def seed(salt, size):  # type: ignore[no-untyped-def]
-    """Where a piece of that size in that part of a URL begins to count."""
+    """The start of the hash of an n-gram of that size in that part of a URL."""
     code = salt * 8 + size
     for _ in range(size):
         code = (code * 263) & 0xFFFFFFFF
@@ -78,15 +79,15 @@ def bucket(number):  # type: ignore[no-untyped-def]
 
 
 @part
-def flags(text, bounds, index, value, count):  # type: ignore[no-untyped-def]
-    """About the host: how it is put together, not how long it is; about the rest: only what is rare in good URLs."""
+def add_flags(text, bounds, index, value, count):  # type: ignore[no-untyped-def]
+    """About the host: its structure, not its length; about the rest: only what is rare in harmless URLs."""
     start, registrable, host, path, end, address, port = bounds
     dots = hyphens = digits = 0
     longest = since = 0
     for place in range(start, host):
         byte = text[place]
         hyphens += byte == 45
-        digits += 48 <= byte <= 57
+        digits += is_digit(byte)
         dots += byte == 46 and place < registrable
         since = 0 if byte == 46 else since + 1
         longest = max(longest, since)
@@ -97,9 +98,9 @@ def flags(text, bounds, index, value, count):  # type: ignore[no-untyped-def]
         bucket(dots), bucket(hyphens), bucket(digits // 2), bucket(longest // 8), address, port, suffix,
         contains(text, start, host, 120, 110, 45, 45), int(path <= host + 1), contains(text, host, end, 64, 0, 0, 0),
         contains(text, host, path, 47, 126, 0, 0), contains(text, host + 1, path, 47, 47, 0, 0),
-        in_path(text, host, path),
+        host_in_path(text, host, path),
     )  # fmt: skip
-    for kind in range(0 if host > start else ABOUT_HOST, len(found)):  # a host that is hidden says nothing
+    for kind in range(0 if host > start else HOST_FLAGS, len(found)):  # without a host there is nothing to say about it
         index[count], value[count] = flag_of(kind, found[kind]), FLAG
         count += 1
     return count
@@ -107,7 +108,7 @@ def flags(text, bounds, index, value, count):  # type: ignore[no-untyped-def]
 
 @part
 def contains(text, start, end, a, b, c, d):  # type: ignore[no-untyped-def]
-    """Do these bytes (0: fewer of them) stand somewhere in a part of the text?"""
+    """Whether these bytes (0: fewer of them) occur in a part of the text."""
     for place in range(start, end):
         if text[place] != a:
             continue
@@ -119,8 +120,8 @@ def contains(text, start, end, a, b, c, d):  # type: ignore[no-untyped-def]
 
 
 @part
-def in_path(text, host, path):  # type: ignore[no-untyped-def]
-    """Does a segment of the path look like a host of its own (www.montepio.pt)? 0: no, 1: two dots between letters."""
+def host_in_path(text, host, path):  # type: ignore[no-untyped-def]
+    """1 if a segment of the path looks like a host (www.example.org), with two dots; else 0."""
     dots = 0
     for place in range(host, path):
         if text[place] == 47:
@@ -133,14 +134,14 @@ def in_path(text, host, path):  # type: ignore[no-untyped-def]
 
 
 @part
-def extracted(text, bounds, index, value):  # type: ignore[no-untyped-def]
-    """All features of one URL; returns how many."""
+def features_of(text, bounds, index, value):  # type: ignore[no-untyped-def]
+    """Write all features of one URL; returns how many."""
     start, registrable, host, path, end = bounds[:5]
-    count = pieces(text, start, registrable, HOST, 1, index, value, 0)
-    count = pieces(text, registrable, host, HOST, 2, index, value, count)
-    count = pieces(text, host + 1, path, PATH, 3, index, value, count)
-    count = pieces(text, path + 1, end, QUERY, 4, index, value, count)
-    return flags(text, (start, registrable, host, path, end, bounds[5], bounds[6]), index, value, count)
+    count = add_ngrams(text, start, registrable, HOST, 1, index, value, 0)
+    count = add_ngrams(text, registrable, host, HOST, 2, index, value, count)
+    count = add_ngrams(text, host + 1, path, PATH, 3, index, value, count)
+    count = add_ngrams(text, path + 1, end, QUERY, 4, index, value, count)
+    return add_flags(text, (start, registrable, host, path, end, bounds[5], bounds[6]), index, value, count)
 
 
 @kernel(nothing(fixed_bytes, matrix_i64, i32s, f32s, i64s))
@@ -148,16 +149,16 @@ def extract(text, bounds, index, value, ends):  # type: ignore[no-untyped-def]
     """The features of many URLs, one after the other; `ends` receives where those of each end."""
     filled = 0
     for row in range(len(bounds)):
-        filled += extracted(text, bounds[row], index[filled:], value[filled:])
+        filled += features_of(text, bounds[row], index[filled:], value[filled:])
         ends[row] = filled
 
 
 @kernel(nothing(fixed_bytes, matrix_i64, i8s, one_f64, one_f64, f64s))
-def judge(text, bounds, weights, scale, bias, out):  # type: ignore[no-untyped-def]
+def sum_weights(text, bounds, weights, scale, bias, out):  # type: ignore[no-untyped-def]
     """The sum of the weights of each URL's features: log odds before calibration."""
-    index, value = np.empty(MOST, np.int32), np.empty(MOST, np.float32)
+    index, value = np.empty(MOST_FEATURES, np.int32), np.empty(MOST_FEATURES, np.float32)
     for row in range(len(bounds)):
-        count = extracted(text, bounds[row], index, value)
+        count = features_of(text, bounds[row], index, value)
         total = 0.0
         for place in range(count):
             total += weights[index[place]] * value[place]

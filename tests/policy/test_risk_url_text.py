@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.errors import UrlError
-from crawlguide.policy.risk.forms import MOST_LETTERS, formed
+from crawlguide.policy.risk.url_text import MOST_BYTES, url_texts
 
 RISK = Path(__file__).parents[3] / "shared" / "data" / "risk" / "urls.parquet"
 HOSTS = """
@@ -26,7 +26,7 @@ urls = st.builds(lambda scheme, host, rest: f"{scheme}://{host}/{rest}", st.samp
 def plain(url: str) -> tuple[bytes, tuple[int, ...]]:
     """host/path?query, and its seams."""
     queue = addresses.queue(url)
-    rest = url[url.index("/", 8) : MOST_LETTERS].lower()
+    rest = url[url.index("/", 8) : MOST_BYTES].lower()
     host, domain = addresses.host_of(queue), addresses.domain_of(queue)
     is_address = host.startswith("[") or host.replace(".", "").isdigit()
     host = host.removeprefix("www.") if len(host) > len(domain) else host
@@ -48,7 +48,7 @@ def canonical(given: Sequence[str]) -> list[str]:
 
 
 def check(known: Sequence[str]) -> None:
-    text, seams = formed(known)
+    text, seams = url_texts(known)
     for url, row in zip(known, seams.tolist(), strict=True):
         start, end = row[0], row[4]
         relative = tuple(place - start for place in row[:5]) + tuple(row[5:])
