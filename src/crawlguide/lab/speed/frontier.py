@@ -45,11 +45,11 @@ def waiting_links(first: int, count: int, hosts: int, rng: np.random.Generator) 
     """URLs numbered from `first` on, with random priorities."""
     numbers = rng.integers(0, hosts, count).tolist()
     names = [f"h{number:05d}.example" for number in numbers]
-    found = [f"https://{name}/docs/section-{n % 97}/page-{n:08d}.html" for n, name in enumerate(names, first)]
+    urls = [f"https://{name}/docs/section-{n % 97}/page-{n:08d}.html" for n, name in enumerate(names, first)]
     return Links(
         parent=np.full(count, -1),
-        url=texts(found),
-        id=np.array([addresses.identity(url) for url in found], np.uint64),
+        url=texts(urls),
+        id=np.array([addresses.identity(url) for url in urls], np.uint64),
         host=texts(names),
         anchor=texts([""] * count),
         position=np.zeros(count, np.int32),
