@@ -34,9 +34,9 @@ from crawlguide.core.messages import AskMessage, SeedMessage, SeedsMessage
 from crawlguide.gateway import wire
 from crawlguide.gateway.library import open_guide
 from crawlguide.gateway.websocket import frames
-from crawlguide.lab.speed import outside
-from crawlguide.lab.speed.frontier import CRAWL, FILLED_AT_ONCE, POLICY, question, waiting
-from crawlguide.lab.speed.run import Server, serving
+from crawlguide.lab.speed import over_http
+from crawlguide.lab.speed.frontier import CRAWL, FILLED_AT_ONCE, POLICY, ask_body, waiting_links
+from crawlguide.lab.speed.server import Server, serving
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -97,7 +97,7 @@ def masked(body: bytes) -> bytes:
 
 def asked_for(kind: Kind) -> dict[str, Any]:
     urls, again = kind
-    return question(f"again-{urls}" if again else f"q{next(NAMES)}") | {"budget": {"max_urls": urls}}
+    return ask_body(f"again-{urls}" if again else f"q{next(NAMES)}") | {"budget": {"max_urls": urls}}
 
 
 def server_ns(server: Server) -> int:
@@ -143,7 +143,7 @@ async def measured(guide: LocalGuide, server: Server, options: argparse.Namespac
     idle = [await Line.to(server.port) for _ in range(options.idle)]
     weight = (server.memory_bytes() - empty) / max(1, options.idle)
     lines = [await Line.to(server.port) for _ in range(options.busy)]
-    plain = [await outside.Line.to(server.port) for _ in range(options.busy)]
+    plain = [await over_http.Connection.to(server.port) for _ in range(options.busy)]
     print(f"{options.idle} idle sockets: {weight / 1024:.1f} KiB each; {await resting(server):.2%} of a core at rest")
     for kind in KINDS:
         rounds = [await one_round(guide, server, (lines, plain), kind, WARM_UP)]
@@ -158,7 +158,7 @@ async def measured(guide: LocalGuide, server: Server, options: argparse.Namespac
 
 
 async def one_round(
-    guide: LocalGuide, server: Server, lines: tuple[list[Line], list[outside.Line]], kind: Kind, asks: int
+    guide: LocalGuide, server: Server, lines: tuple[list[Line], list[over_http.Connection]], kind: Kind, asks: int
 ) -> tuple[float, ...]:
     """µs for an ask in each way, one after the other, so that all have the same weather."""
     sockets = [partial(line.ask, kind) for line in lines[0]]
@@ -171,7 +171,7 @@ async def one_round(
     )
 
 
-async def posted(line: outside.Line, kind: Kind) -> None:
+async def posted(line: over_http.Connection, kind: Kind) -> None:
     await line.post("/v1/next", asked_for(kind))
 
 
@@ -200,7 +200,7 @@ def filling() -> Iterator[SeedsMessage]:
     """Seeds with the hosts and priorities of the frontier that is measured elsewhere."""
     chance = np.random.default_rng(0)
     for first in range(0, URLS, FILLED_AT_ONCE):
-        found = waiting(first, FILLED_AT_ONCE, HOSTS, chance)
+        found = waiting_links(first, FILLED_AT_ONCE, HOSTS, chance)
         pairs = zip(found.url.tolist(), found.manual_priority.tolist(), strict=True)
         yield SeedsMessage([SeedMessage(url, priority) for url, priority in pairs])
 

@@ -88,12 +88,12 @@ def interval(differences: F64, rng: np.random.Generator) -> tuple[float, float]:
     tasks, repeats = differences.shape
     packed = np.take_along_axis(differences, np.argsort(np.isnan(differences), axis=1, kind="stable"), axis=1)
     count = (~np.isnan(differences)).sum(axis=1)
-    drawn = rng.integers(tasks, size=(RESAMPLES, tasks))
-    of_task = count[drawn][:, :, None]
+    sampled = rng.integers(tasks, size=(RESAMPLES, tasks))
+    of_task = count[sampled][:, :, None]
     places = (rng.random((RESAMPLES, tasks, repeats)) * of_task).astype(np.int64)
     used = np.arange(repeats) < of_task  # a task with fewer repeats draws fewer
-    values = np.where(used, packed[drawn[:, :, None], places], 0.0)
-    means = (values.sum(axis=2) / count[drawn]).mean(axis=1)
+    values = np.where(used, packed[sampled[:, :, None], places], 0.0)
+    means = (values.sum(axis=2) / count[sampled]).mean(axis=1)
     outside = (1 - CONFIDENCE) / 2
     low, high = np.quantile(means, [outside, 1 - outside])
     return float(low), float(high)

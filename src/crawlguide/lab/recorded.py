@@ -137,14 +137,14 @@ class RecordedWeb:
     def _duplicates(self) -> frozenset[int]:
         """Pages that show what a page before them shows."""
         seen: set[str] = set()
-        found: set[int] = set()
+        duplicates: set[int] = set()
         for row in range(len(self)):
             content = self._hash(row)
             if content in seen:
-                found.add(row)
+                duplicates.add(row)
             elif content is not None:
                 seen.add(content)
-        return frozenset(found)
+        return frozenset(duplicates)
 
     def _returning_links(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Where links that were recorded as outside ones lead back into the web, in another spelling maybe."""
@@ -153,12 +153,12 @@ class RecordedWeb:
     @cached_property
     def _returning(self) -> dict[int, NDArray[np.int64]]:
         known = {url: row for url in self._outside.to.unique().to_pylist() if (row := self._row(url)) is not None}
-        found: dict[int, list[int]] = {}
+        targets: dict[int, list[int]] = {}
         pages = np.searchsorted(self._outside.first, np.arange(len(self._outside.to)), side="right") - 1
         for page, url in zip(pages.tolist(), self._outside.to.to_pylist(), strict=True):
             if url in known:
-                found.setdefault(page, []).append(known[url])
-        return {page: np.array(rows, np.int64) for page, rows in found.items()}
+                targets.setdefault(page, []).append(known[url])
+        return {page: np.array(rows, np.int64) for page, rows in targets.items()}
 
     def _links(self, file: str, target: str) -> Links:
         """Both files of links are sorted by the page they lie on."""

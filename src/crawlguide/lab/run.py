@@ -68,36 +68,31 @@ def run(web: Web, task: Task, policy: str, repeat: int, settings: Settings) -> R
     seed = settings.seed + repeat
     budgeted = BudgetedWeb(web, task, seeds, settings.budget)
     if policy == policy_names.CEILING:
-        chances, cpu_s = ceiling(budgeted, min(reachable, settings.budget), settings.budget), 0.0
+        predicted, cpu_s = ceiling(budgeted, min(reachable, settings.budget), settings.budget), 0.0
     else:
-        with guide(policy, seed, settings) as (its, clock):
-            crawl = Crawlers(its, clock, budgeted, crawl_id(policy, task, repeat), settings)
+        with guide(policy, seed, settings) as (asked, clock):
+            crawl = Crawlers(asked, clock, budgeted, crawl_id(policy, task, repeat), settings)
             with crawl.defined(definition(web, task, policy, seeds, settings), seeds):
                 crawl.run()
-        chances, cpu_s = crawl.chances, crawl.cpu_s
+        predicted, cpu_s = crawl.predicted, crawl.cpu_s
     return Run(
         web=web.name, task=task.name, policy=policy, repeat=repeat, seed=seed, budget=settings.budget,
         batch=settings.batch, crawlers=settings.crawlers, seeds_from=kind, feedback=settings.feedback,
         reference=policy_names.is_reference(policy), relevant=budgeted.relevant, outcome="".join(budgeted.outcome),
-        host=budgeted.host, p=chances, targets=len(task.relevant), reachable=reachable,
+        host=budgeted.host, p=predicted, targets=len(task.relevant), reachable=reachable,
         seconds=round(time.perf_counter() - began, 3),
         cpu_us_per_fetch=round(1e6 * cpu_s / max(len(budgeted.relevant), 1), 1),
     )  # fmt: skip
 
 
-def crawl_id(policy: str, task: Task, repeat: int) -> str:
-    """A name that no other crawl of a guide has: not an interrupted run, nor one at the same time."""
-    return f"lab-{policy}-{task.name}-{repeat}"[:190].replace("/", "-") + f"-{token_hex(4)}"
-
-
 def seeds_of(web: Web, task: Task, wanted: str) -> tuple[str, tuple[str, ...]]:
     """The kind of start and its URLs; `auto` is the portal where the web has one, else far."""
     kinds = ("portal", "far", "near") if wanted == "auto" else (wanted,)
-    found = next((kind for kind in kinds if kind in task.seeds), None)
-    if found is None:
+    kind = next((kind for kind in kinds if kind in task.seeds), None)
+    if kind is None:
         kinds_here = ", ".join(task.seeds) or "none, as it has no seeds at all"
         raise ConfigError(f"--seeds-from: {task.name} on {web.name}: expected one of {kinds_here}; got {wanted!r}")
-    return found, task.seeds[found]
+    return kind, task.seeds[kind]
 
 
 def ceiling(budgeted: BudgetedWeb, most: int, budget: int) -> list[float | None]:
@@ -145,6 +140,11 @@ def guide(policy: str, seed: int, settings: Settings) -> Iterator[tuple[CrawlerG
         yield here, clock
 
 
+def crawl_id(policy: str, task: Task, repeat: int) -> str:
+    """A name that no other crawl of a guide has: not an interrupted run, nor one at the same time."""
+    return f"lab-{policy}-{task.name}-{repeat}"[:190].replace("/", "-") + f"-{token_hex(4)}"
+
+
 @dataclass
 class Assigned:
     """What a crawler was assigned: it fetches and tells when its turn comes again, so others choose without knowing."""
@@ -163,7 +163,7 @@ class Crawlers:
         self._settings = settings
         self._left = settings.budget
         self._starved = False
-        self.chances: list[float | None] = []
+        self.predicted: list[float | None] = []
         self.cpu_s = 0.0
 
     @contextmanager
@@ -203,7 +203,7 @@ class Crawlers:
         good = [one for one in advice.assigned_urls if one.score >= 0]
         self._starved = len(good) < len(advice.assigned_urls)  # below 0 lies what a policy has thrown away
         self._left -= len(good)
-        self.chances += [one.p for one in good]
+        self.predicted += [one.p for one in good]
         return [one.url for one in good]
 
     def _wait(self, seconds: float) -> None:

@@ -84,8 +84,8 @@ class Summary:
 
     def of(self, policy: str, figure: str) -> F64:
         """figure[task, repeat] of one policy."""
-        found: F64 = self.cube(figure)[self.everyone.index(policy)]
-        return found
+        values: F64 = self.cube(figure)[self.everyone.index(policy)]
+        return values
 
     def runs_of(self, policy: str) -> list[Run]:
         return [run for run in self.runs if run.policy == policy]

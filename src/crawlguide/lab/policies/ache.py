@@ -73,8 +73,8 @@ class Classifier(ParentEvidence):
             self.words = np.concatenate([self.words, np.full((more, WORDS), SIZE, np.int32)])
         links = lesson.links
         for row in np.flatnonzero(lesson.fresh).tolist():
-            found = hashed("a", links.anchor[row])[: WORDS // 2] + hashed("u", links.url[row])
-            self.words[number[row], : min(len(found), WORDS)] = found[:WORDS]
+            words = hashed("a", links.anchor[row])[: WORDS // 2] + hashed("u", links.url[row])
+            self.words[number[row], : min(len(words), WORDS)] = words[:WORDS]
 
     def _fitted(self) -> U64:
         self.due = len(self.followed) + max(EVERY, len(self.followed) // 8)

@@ -61,14 +61,14 @@ class Feedstock(Ranking):
         columns, before = self.columns, len(self.columns)
         fetched, number = columns.numbers(lesson.fetches.id), columns.numbers(lesson.links.id)
         columns["value"][before : len(columns)] = THROWN_AWAY
-        found = {page: (targets, rows) for page, targets, rows in links_by_page(lesson, number)}
-        if -1 in found:
-            self._queue(found[-1][0], 1.0, 0.0)
+        links = {page: (targets, rows) for page, targets, rows in links_by_page(lesson, number)}
+        if -1 in links:
+            self._queue(links[-1][0], 1.0, 0.0)
             self.hosts |= set(lesson.links.host)
         none = np.zeros(0, np.int64)
         for page, relevance in enumerate(relevances(lesson).tolist()):
             self._fetched(int(fetched[page]), relevance)
-            self._followed(lesson, page, relevance, *found.get(page, (none, none)))
+            self._followed(lesson, page, relevance, *links.get(page, (none, none)))
             self.agent.decay()
 
     def _fetched(self, number: int, relevance: float) -> None:
@@ -81,18 +81,18 @@ class Feedstock(Ranking):
             self.agent.update(*self.last, relevance, state)
 
     def _followed(self, lesson: Lesson, page: int, relevance: float, targets: I64, rows: I64) -> None:
-        """One group of the page's links is queued; what happens to the others is its fault."""
+        """One group of the page's links is queued; the others are thrown away."""
         columns, fetches = self.columns, lesson.fetches
         depth = columns["depth"][columns.numbers(fetches.id[page : page + 1])[0]]
-        home, found = urls.queue(fetches.url[page]), dict[str, list[int]]()
+        home, groups = urls.queue(fetches.url[page]), dict[str, list[int]]()
         if depth >= self.options.max_depth:
             return
         for number, row in zip(targets.tolist(), rows.tolist(), strict=True):
             if lesson.links.host[row] == home and not columns["done"][number]:
-                found.setdefault(urls.link_group(lesson.links.url[row], home), []).append(row)
-        if not found:
+                groups.setdefault(urls.link_group(lesson.links.url[row], home), []).append(row)
+        if not groups:
             return
-        groups = merged(found, self.options.max_action_groups)
+        groups = merged(groups, self.options.max_action_groups)
         state = self._state(depth, relevance)
         chosen = self.agent.choose(state, list(groups))
         self.last = state, chosen

@@ -85,14 +85,14 @@ class TresReconstruction(Picking):
         fetched, number = columns.numbers(lesson.fetches.id), columns.numbers(lesson.links.id)
         self._grow()
         self.round += 1
-        found = {page: (targets, rows) for page, targets, rows in links_by_page(lesson, number)}
+        links = {page: (targets, rows) for page, targets, rows in links_by_page(lesson, number)}
         none = np.zeros(0, np.int64)
         for page, reward in enumerate(relevance.tolist()):
             self._judge(int(fetched[page]), lesson, page, reward)
-        for page, (targets, rows) in found.items():
+        for page, (targets, rows) in links.items():
             self._discover(lesson, page, fetched, relevance, targets, rows)
         for page, reward in enumerate(relevance.tolist()):
-            self._experience(int(fetched[page]), reward, found.get(page, (none, none))[0])
+            self._experience(int(fetched[page]), reward, links.get(page, (none, none))[0])
 
     def _judge(self, number: int, lesson: Lesson, page: int, reward: float) -> None:
         self.columns["reward"][number] = reward
@@ -138,8 +138,8 @@ class TresReconstruction(Picking):
         if self.rng.random() < self._epsilon():
             chosen = int(self.rng.integers(len(awake)))
         else:
-            drawn = [leaf.waiting[place] for leaf, place in zip(awake, places, strict=True)]
-            chosen = int(self.replay.values(self.x[drawn]).argmax())
+            candidates = [leaf.waiting[place] for leaf, place in zip(awake, places, strict=True)]
+            chosen = int(self.replay.values(self.x[candidates]).argmax())
         return _removed(awake[chosen], places[chosen])
 
     def put_back(self, number: int) -> None:
@@ -196,9 +196,9 @@ class Tree:
         node.seen.append(number)
         if len(node.seen) >= MIN_SAMPLES and node.depth < MAX_DEPTH:
             seen = np.array(node.seen)
-            found = best_split(features[seen], rewards[seen])
-            if found is not None:
-                self._split(node, *found, features)
+            split = best_split(features[seen], rewards[seen])
+            if split is not None:
+                self._split(node, *split, features)
 
     def _split(self, node: Node, feature: int, threshold: float, features: F64) -> None:
         node.feature, node.threshold = feature, threshold
@@ -216,7 +216,7 @@ class Tree:
 def best_split(x: F64, reward: F64) -> tuple[int, float] | None:
     """The feature and value with the largest reduction of variance; None where nothing reduces it."""
     total, count = reward.sum(), len(reward)
-    best, found = 1e-12, None
+    best, split = 1e-12, None
     for feature in range(x.shape[1]):
         order = np.argsort(x[:, feature], kind="stable")
         value, sums = x[order, feature], np.cumsum(reward[order])
@@ -227,8 +227,8 @@ def best_split(x: F64, reward: F64) -> tuple[int, float] | None:
         gain = sums[ends] ** 2 / left + (total - sums[ends]) ** 2 / (count - left) - total**2 / count
         top = int(gain.argmax())
         if gain[top] > best:
-            best, found = float(gain[top]), (feature, float(value[ends[top]]))
-    return found
+            best, split = float(gain[top]), (feature, float(value[ends[top]]))
+    return split
 
 
 class Replay:

@@ -118,8 +118,7 @@ def _large(summary: Summary, every: Sequence[Series], at: F64, curves: dict[str,
     labels = _labels(frame, every, curves, gap=16)
     x_ticks = [Tick(frame.x(value), number(value)) for value in ticks(0, summary.budget, 5) if value <= summary.budget]
     y_ticks = _y_ticks(frame, 5)
-    drawn = _curves(frame, every, at, curves)
-    return Chart("mean over all tasks", frame, 960, 474, drawn, labels, x_ticks, y_ticks)
+    return Chart("mean over all tasks", frame, 960, 474, _curves(frame, every, at, curves), labels, x_ticks, y_ticks)
 
 
 def _small(summary: Summary, title: str, every: Sequence[Series], at: F64, curves: dict[str, F64]) -> Chart:

@@ -70,8 +70,8 @@ def _best(values: F64, better: I64, is_reference: Sequence[bool]) -> Mask:
     score = np.where(np.isfinite(values) & (better != NEITHER), values * better, -np.inf)
     score[np.array(is_reference, np.bool_)] = -np.inf
     highest, lowest = score.max(axis=0), np.where(np.isinf(score), np.inf, score).min(axis=0)
-    found: Mask = (score == highest) & (score > -np.inf) & (highest > lowest)
-    return found
+    best: Mask = (score == highest) & (score > -np.inf) & (highest > lowest)
+    return best
 
 
 def what_was_found(summary: Summary, every: Sequence[Series]) -> Table:

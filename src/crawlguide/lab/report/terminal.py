@@ -83,7 +83,7 @@ def _harvest(summary: Summary) -> Table:
 def _at_the_end(summary: Summary) -> Table:
     table = _columns(
         "At the end of the budget",
-        "÷: harvest divided by that of a reference, which is table what no crawler can know; 50 %: requests to half of"
+        "÷: harvest divided by that of a reference, which is shown what no crawler can know; 50 %: requests to half of"
         " all targets, median over runs",
         ["policy", *(f"÷ {shortened(visible(name), 14)}" for name in summary.references), "recall", "50 %"],
     )
@@ -104,13 +104,13 @@ def _comparison(summary: Summary) -> Table:
         ["against", "difference", "95 %", "tasks"],
     )
     table.add_column("worst task", no_wrap=True)
-    for found in against(summary, chosen):
-        style = "green" if found.low > 0 else "red" if found.high < 0 else ""
-        difference, interval = Text(signed(found.difference), style), Text(span(found.low, found.high))
-        tasks, worst = f"{found.wins}/{found.ties}/{found.losses}", Text(shortened(_worst(summary, found), 20))
-        table.add_row(Text(shortened(visible(found.other))), difference, interval, tasks, worst)
+    for one in against(summary, chosen):
+        style = "green" if one.low > 0 else "red" if one.high < 0 else ""
+        difference, interval = Text(signed(one.difference), style), Text(span(one.low, one.high))
+        tasks, worst = f"{one.wins}/{one.ties}/{one.losses}", Text(shortened(_worst(summary, one), 20))
+        table.add_row(Text(shortened(visible(one.other))), difference, interval, tasks, worst)
     return table
 
 
-def _worst(summary: Summary, found: Comparison) -> str:
-    return f"{signed(found.worst_difference)} {task_name(summary, found.worst)}" if found.worst else ""
+def _worst(summary: Summary, one: Comparison) -> str:
+    return f"{signed(one.worst_difference)} {task_name(summary, one.worst)}" if one.worst else ""

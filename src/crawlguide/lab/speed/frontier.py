@@ -1,4 +1,4 @@
-"""A frontier to measure on: so many URLs with random priorities over so many hosts, in a folder of its own."""
+"""A frontier to measure on: many URLs with random priorities over many hosts, and the messages to measure with."""
 
 from __future__ import annotations
 
@@ -29,56 +29,56 @@ FILLED_AT_ONCE = 10_000
 OUTLINKS, URLS_OUT = 20, 30
 
 
-async def filled(folder: Path | str, count: int, hosts: int, clock: Clock | None = None) -> LocalGuide:
+async def filled_guide(folder: Path | str, count: int, hosts: int, clock: Clock | None = None) -> LocalGuide:
     """A guide over a folder that holds `count` waiting URLs."""
     guide = open_guide(folder, Config(), clock)
     await guide.define(CRAWL, msgspec.convert(POLICY, Definition))
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     for first in range(0, count, FILLED_AT_ONCE):
-        links = waiting(first, min(FILLED_AT_ONCE, count - first), hosts, chance)
+        links = waiting_links(first, min(FILLED_AT_ONCE, count - first), hosts, rng)
         await guide.store.discover(CRAWL, links, None, guide.clock.now())
         await guide.store.commit()
     return guide
 
 
-def waiting(first: int, count: int, hosts: int, chance: np.random.Generator) -> Links:
+def waiting_links(first: int, count: int, hosts: int, rng: np.random.Generator) -> Links:
     """URLs numbered from `first` on, with random priorities."""
-    numbers = chance.integers(0, hosts, count).tolist()
+    numbers = rng.integers(0, hosts, count).tolist()
     names = [f"h{number:05d}.example" for number in numbers]
-    found = [f"https://{name}/docs/section-{n % 97}/page-{n:08d}.html" for n, name in enumerate(names, first)]
+    urls = [f"https://{name}/docs/section-{n % 97}/page-{n:08d}.html" for n, name in enumerate(names, first)]
     return Links(
         parent=np.full(count, -1),
-        url=texts(found),
-        id=np.array([addresses.identity(url) for url in found], np.uint64),
+        url=texts(urls),
+        id=np.array([addresses.identity(url) for url in urls], np.uint64),
         host=texts(names),
         anchor=texts([""] * count),
         position=np.zeros(count, np.int32),
-        manual_priority=chance.random(count),
+        manual_priority=rng.random(count),
         max_depth=np.full(count, -1, np.int32),
         metadata=texts([None] * count),
         reason=texts([None] * count),
     )
 
 
-def question(name: str) -> dict[str, Any]:
+def ask_body(name: str) -> dict[str, Any]:
     return {"mcp_version": VERSION, "crawler_id": "c", "request_id": name, "budget": {"max_urls": URLS_OUT}}
 
 
-def story(urls: Sequence[str], name: str) -> dict[str, Any]:
-    """Some pages came well, each with new links on it."""
-    fetches = [fetched(url, f"{name}-{number}") for number, url in enumerate(urls)]
+def report_body(urls: Sequence[str], name: str) -> dict[str, Any]:
+    """A report of some pages, each with new links on it."""
+    fetches = [fetch_body(url, f"{name}-{number}") for number, url in enumerate(urls)]
     return {"mcp_version": VERSION, "crawler_id": "c", "report_id": name, "fetches": fetches}
 
 
-def fetched(url: str, name: str) -> dict[str, Any]:
+def fetch_body(url: str, name: str) -> dict[str, Any]:
     links = [{"url": f"/new/{name}-{n}.html", "anchor": f"page {n}"} for n in range(OUTLINKS)]
     return {"url": url, "status": 200, "elapsed_ms": 120, "bytes": 20_000, "relevance": 0.7, "outlinks": links}
 
 
 def ask_message(name: str) -> AskMessage:
-    return msgspec.convert(question(name), AskMessage)
+    return msgspec.convert(ask_body(name), AskMessage)
 
 
 def report_message(advice: Advice, name: str, pages: int) -> ReportMessage:
-    """The first pages of an answer came."""
-    return msgspec.convert(story([given.url for given in advice.assigned_urls[:pages]], name), ReportMessage)
+    """The report of the first pages of an answer."""
+    return msgspec.convert(report_body([one.url for one in advice.assigned_urls[:pages]], name), ReportMessage)

@@ -33,10 +33,10 @@ ROWS = (
 )
 
 
-def sizes(found: Sequence[Mapping[str, Any]]) -> str:
+def sizes(measured: Sequence[Mapping[str, Any]]) -> str:
     """A row for each figure, a column for each size."""
-    first = found[0]["ask_us_p50"]
-    columns = [{**row, "growth": row["ask_us_p50"] / first} for row in found]
+    first = measured[0]["ask_us_p50"]
+    columns = [{**row, "growth": row["ask_us_p50"] / first} for row in measured]
     lines = [["", *(f"{row['urls']:,} URLs" for row in columns)]]
     for title, keys, form in ROWS:
         names = (keys,) if isinstance(keys, str) else keys
@@ -44,11 +44,11 @@ def sizes(found: Sequence[Mapping[str, Any]]) -> str:
     return markdown(lines)
 
 
-def queues(found: Sequence[Mapping[str, Any]]) -> str:
+def queues(measured: Sequence[Mapping[str, Any]]) -> str:
     """Add and next beside other frontiers; the ratio is ours to theirs."""
-    ours = found[0]["add_next_per_s"]
+    ours = measured[0]["add_next_per_s"]
     lines = [["frontier", "URLs", "add/s", "next/s", "add+next/s", "ours to it", "what it lacks"]]
-    for row in found:
+    for row in measured:
         if "failed" in row:
             lines.append([row["peer"], "", "", "", "", "", f"could not be measured: {row['failed']}"])
             continue

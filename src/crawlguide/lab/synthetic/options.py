@@ -45,16 +45,16 @@ def checked(options: dict[str, Any]) -> Options:
         if name not in Options.__struct_fields__:
             raise ConfigError(_unknown(name))
     try:
-        found = msgspec.convert(options, Options, strict=False)
+        web = msgspec.convert(options, Options, strict=False)
     except msgspec.ValidationError as problem:
         what, _, where = str(problem).partition(" - at `$.")
         raise ConfigError(f"{PREFIX}: {where.strip('`') or 'option'}: {what[0].lower()}{what[1:]}") from None
-    least = 2 * found.hosts + found.hubs + found.topics
-    if found.pages < least:
-        raise ConfigError(f"{PREFIX}: pages: expected at least 2 × hosts + hubs + topics = {least}, got {found.pages}")
-    if found.mirrors > found.hosts:
-        raise ConfigError(f"{PREFIX}: mirrors: expected at most hosts = {found.hosts}, got {found.mirrors}")
-    return found
+    least = 2 * web.hosts + web.hubs + web.topics
+    if web.pages < least:
+        raise ConfigError(f"{PREFIX}: pages: expected at least 2 × hosts + hubs + topics = {least}, got {web.pages}")
+    if web.mirrors > web.hosts:
+        raise ConfigError(f"{PREFIX}: mirrors: expected at most hosts = {web.hosts}, got {web.mirrors}")
+    return web
 
 
 def read(text: str) -> Options:

@@ -50,13 +50,13 @@ def entrance(kind: int, row: int) -> TrapLink:
 
 def kind_of(path: str, query: str) -> int:
     """Which trap this belongs to, or -1."""
-    found = (
+    is_of_kind = (
         _CALENDAR.fullmatch(path) and not query,
         _SESSION.fullmatch(path) and _SID.fullmatch(query),
         _PATH.fullmatch(path) and not query and path.count("/") <= DEEPEST,
         path == "/list" and _filters(query),
     )
-    return next((kind for kind, is_this in enumerate(found) if is_this), -1)
+    return next((kind for kind, is_this in enumerate(is_of_kind) if is_this), -1)
 
 
 def links(kind: int, path: str, query: str) -> list[TrapLink]:
@@ -66,8 +66,8 @@ def links(kind: int, path: str, query: str) -> list[TrapLink]:
 
 def repeated_page(kind: int, path: str) -> int:
     """The page whose text a session shows again; -1 for traps with texts of their own."""
-    found = _SESSION.fullmatch(path) if KINDS[kind] == "session" else None
-    return int(found[1]) if found else -1
+    session = _SESSION.fullmatch(path) if KINDS[kind] == "session" else None
+    return int(session[1]) if session else -1
 
 
 def _session(*names: object) -> str:
@@ -78,10 +78,8 @@ def _months(path: str, _: str) -> list[TrapLink]:
     year, month = (int(part) for part in path.split("/")[2:])
     count = 12 * year + month - 1
     steps = {"previous month": -1, "next month": 1, "next year": 12}
-    found = [(divmod(count + step, 12), anchor) for anchor, step in steps.items()]
-    return [
-        TrapLink(f"/calendar/{year:04}/{month + 1:02}", anchor) for (year, month), anchor in found if 0 < year <= 9_999
-    ]
+    months = [(*divmod(count + step, 12), anchor) for anchor, step in steps.items()]
+    return [TrapLink(f"/calendar/{y:04}/{m + 1:02}", anchor) for y, m, anchor in months if 0 < y <= 9_999]
 
 
 def _sessions(path: str, query: str) -> list[TrapLink]:

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from crawlguide.lab.speed.frontier import question, story
+from crawlguide.lab.speed.frontier import ask_body, report_body
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.lab.speed.run import Server
+    from crawlguide.lab.speed.server import Server
 
 CONNECTIONS = (1, 8, 64)
 
 
-class Line:
+class Connection:
     """One kept-alive connection, as plain as can be: the client shares the machine with what it measures."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
     @classmethod
-    async def to(cls, port: int) -> Line:
+    async def to(cls, port: int) -> Connection:
         return cls(*await asyncio.open_connection("127.0.0.1", port))
 
     async def post(self, path: str, message: Any) -> bytes:
@@ -44,70 +44,70 @@ class Line:
         self._writer.close()
 
 
-async def asked(line: Line, name: str) -> list[str]:
-    answer = msgspec.json.decode(await line.post("/v1/next", question(name)))
-    return [given["url"] for given in answer["assigned_urls"]]
+async def assigned_urls(connection: Connection, name: str) -> list[str]:
+    answer = msgspec.json.decode(await connection.post("/v1/next", ask_body(name)))
+    return [one["url"] for one in answer["assigned_urls"]]
 
 
-async def measured(server: Server, rounds: int) -> dict[str, Any]:
+async def measure_over_http(server: Server, rounds: int) -> dict[str, Any]:
     """One connection, an ask and a tell in turn; then many at once."""
-    line = await Line.to(server.port)
-    asks = await _timed(server, [(line, "/v1/next", question(f"h{n}")) for n in range(rounds)])
-    urls = [url for n in range(rounds // 10) for url in await asked(line, f"u{n}")]
-    tells = await _timed(server, [(line, "/v1/report", story([urls[n]], f"t{n}")) for n in range(rounds)])
-    line.close()
-    found = {f"http_ask_{name}": value for name, value in asks.items()}
-    found |= {f"http_tell_{name}": value for name, value in tells.items()}
+    connection = await Connection.to(server.port)
+    asks = await _timed(server, [(connection, "/v1/next", ask_body(f"h{n}")) for n in range(rounds)])
+    urls = [url for n in range(rounds // 10) for url in await assigned_urls(connection, f"u{n}")]
+    tells = await _timed(server, [(connection, "/v1/report", report_body([urls[n]], f"t{n}")) for n in range(rounds)])
+    connection.close()
+    figures = {f"http_ask_{name}": value for name, value in asks.items()}
+    figures |= {f"http_tell_{name}": value for name, value in tells.items()}
     for many in CONNECTIONS:
-        found[f"acks_per_s_{many}"] = await acknowledged(server, many, max(rounds, 5 * many))
-    return found | {"http_ask_p99_us_while_tells_commit": await disturbed(server, rounds)}
+        figures[f"acks_per_s_{many}"] = await acks_per_second(server, many, max(rounds, 5 * many))
+    return figures | {"http_ask_p99_us_while_tells_commit": await ask_p99_while_telling(server, rounds)}
 
 
-async def _timed(server: Server, calls: Sequence[tuple[Line, str, Any]]) -> dict[str, float]:
+async def _timed(server: Server, calls: Sequence[tuple[Connection, str, Any]]) -> dict[str, float]:
     took, cpu = [], server.cpu_s()
-    for line, path, message in calls:
+    for connection, path, message in calls:
         began = time.perf_counter()
-        await line.post(path, message)
+        await connection.post(path, message)
         took.append((time.perf_counter() - began) * 1e6)
     spent = (server.cpu_s() - cpu) / len(calls) * 1e6
     return {"cpu_us": spent, "p50_us": float(np.median(took)), "p99_us": float(np.quantile(took, 0.99))}
 
 
-async def acknowledged(server: Server, many: int, count: int) -> float:
+async def acks_per_second(server: Server, many: int, count: int) -> float:
     """Durable acknowledgements a second over so many connections."""
-    lines = [await Line.to(server.port) for _ in range(many)]
+    connections = [await Connection.to(server.port) for _ in range(many)]
 
-    async def tell(number: int, line: Line) -> None:
+    async def tell(number: int, connection: Connection) -> None:
         for n in range(number, count, many):
-            await line.post("/v1/report", story([f"https://h{n % 10_000:05d}.example/told/{many}-{n}"], f"{many}-{n}"))
+            url = f"https://h{n % 10_000:05d}.example/told/{many}-{n}"
+            await connection.post("/v1/report", report_body([url], f"{many}-{n}"))
 
     began = time.perf_counter()
-    await asyncio.gather(*(tell(number, line) for number, line in enumerate(lines)))
-    for line in lines:
-        line.close()
+    await asyncio.gather(*(tell(number, connection) for number, connection in enumerate(connections)))
+    for connection in connections:
+        connection.close()
     return count / (time.perf_counter() - began)
 
 
-async def disturbed(server: Server, rounds: int) -> float:
+async def ask_p99_while_telling(server: Server, rounds: int) -> float:
     """The 99th percentile of asks while eight connections tell without pause."""
     stop = asyncio.Event()
 
     async def tells(number: int) -> None:
-        line, count = await Line.to(server.port), 0
+        connection, count = await Connection.to(server.port), 0
         while not stop.is_set():
             count += 1
-            await line.post(
-                "/v1/report", story([f"https://h{count:05d}.example/d/{number}-{count}"], f"d{number}-{count}")
-            )
-        line.close()
+            url = f"https://h{count:05d}.example/d/{number}-{count}"
+            await connection.post("/v1/report", report_body([url], f"d{number}-{count}"))
+        connection.close()
 
     running = [asyncio.create_task(tells(number)) for number in range(8)]
-    line, took = await Line.to(server.port), []
+    connection, took = await Connection.to(server.port), []
     for n in range(rounds):
         began = time.perf_counter()
-        await line.post("/v1/next", question(f"w{n}"))
+        await connection.post("/v1/next", ask_body(f"w{n}"))
         took.append((time.perf_counter() - began) * 1e6)
     stop.set()
     await asyncio.gather(*running)
-    line.close()
+    connection.close()
     return float(np.quantile(took, 0.99))

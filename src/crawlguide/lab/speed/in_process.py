@@ -31,46 +31,46 @@ class Times:
     asks: list[int] = field(default_factory=list)
     tells: list[int] = field(default_factory=list)  # of one page
     long_tells: list[int] = field(default_factory=list)  # of ten
-    peers: list[int] = field(default_factory=list)
+    heap: list[int] = field(default_factory=list)
 
 
-async def measured(guide: LocalGuide, clock: ManualClock, count: int, rounds: int = ROUNDS) -> dict[str, Any]:
+async def measure_in_process(guide: LocalGuide, clock: ManualClock, count: int, rounds: int = ROUNDS) -> dict[str, Any]:
     times, heap = Times(), plain_heap(count)
     gc.collect()
     gc.freeze()
     whole, alone = time.process_time_ns(), time.thread_time_ns()
     for number in range(rounds):
         clock.advance(0.05)
-        advice = await asked(guide, f"{number}", times.asks)
-        await told(guide, report_message(advice, f"{number}", 1), times.tells)
-        times.peers.append(looked_at(heap))
+        advice = await timed_ask(guide, f"{number}", times.asks)
+        await timed_tell(guide, report_message(advice, f"{number}", 1), times.tells)
+        times.heap.append(heap_ask_ns(heap))
     others = (time.process_time_ns() - whole) - (time.thread_time_ns() - alone)
     for number in range(rounds // PAGES_TOLD):
         clock.advance(1.0)
-        advice = await asked(guide, f"long-{number}", [])
-        await told(guide, report_message(advice, f"long-{number}", PAGES_TOLD), times.long_tells)
+        advice = await timed_ask(guide, f"long-{number}", [])
+        await timed_tell(guide, report_message(advice, f"long-{number}", PAGES_TOLD), times.long_tells)
     gc.unfreeze()
     return figures(times) | {"background_us": others / rounds / 1e3}
 
 
-async def asked(guide: LocalGuide, name: str, times: list[int]) -> Advice:
-    question = ask_message(name)
+async def timed_ask(guide: LocalGuide, name: str, times: list[int]) -> Advice:
+    message = ask_message(name)
     began = time.thread_time_ns()
-    advice = await guide.ask(question)
+    advice = await guide.ask(message)
     times.append(time.thread_time_ns() - began)
     if len(advice.assigned_urls) != URLS_OUT:
         raise RuntimeError(f"expected {URLS_OUT} URLs, got {len(advice.assigned_urls)}: nothing to measure")
     return advice
 
 
-async def told(guide: LocalGuide, report: ReportMessage, times: list[int]) -> None:
+async def timed_tell(guide: LocalGuide, report: ReportMessage, times: list[int]) -> None:
     began = time.thread_time_ns()
     await guide.tell(report)
     times.append(time.thread_time_ns() - began)
 
 
 def figures(times: Times) -> dict[str, Any]:
-    ask, tell, peer = (np.array(column[WARM_UP:]) / 1e3 for column in (times.asks, times.tells, times.peers))
+    ask, tell, heap = (np.array(column[WARM_UP:]) / 1e3 for column in (times.asks, times.tells, times.heap))
     return {
         "ask_us": float(ask.mean()),
         "ask_us_p50": float(np.median(ask)),
@@ -79,8 +79,8 @@ def figures(times: Times) -> dict[str, Any]:
         "tell_us_p50": float(np.median(tell)),
         "link_us": float(tell.mean() / OUTLINKS),
         "link_us_of_ten_pages": float(np.mean(times.long_tells) / 1e3 / OUTLINKS / PAGES_TOLD),
-        "heap_us_p50": float(np.median(peer)),
-        "ask_to_heap": float(np.median(ask) / np.median(peer)),
+        "heap_us_p50": float(np.median(heap)),
+        "ask_to_heap": float(np.median(ask) / np.median(heap)),
     }
 
 
@@ -91,7 +91,7 @@ def plain_heap(count: int) -> list[tuple[float, int]]:
     return heap
 
 
-def looked_at(heap: list[tuple[float, int]]) -> int:
+def heap_ask_ns(heap: list[tuple[float, int]]) -> int:
     began = time.thread_time_ns()
     taken = [heapq.heappop(heap) for _ in range(min(CANDIDATES, len(heap)))]
     for priority, number in taken:

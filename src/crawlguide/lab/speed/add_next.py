@@ -19,20 +19,23 @@ if TYPE_CHECKING:
     from crawlguide.guide.local import LocalGuide
 
 BATCH = 100
-OPEN = {"policy": {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}, "strategy": {"kind": "breadth-first"}}
+DEFINITION = {
+    "policy": {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0},
+    "strategy": {"kind": "breadth-first"},
+}
 
 
-async def measured(folder: Path, count: int, hosts: int) -> dict[str, Any]:
+async def measure_add_next(folder: Path, count: int, hosts: int) -> dict[str, Any]:
     guide = open_guide(folder, Config(guide=GuideOptions()))
-    await guide.define(CRAWL, msgspec.convert(OPEN, Definition))
-    found = [f"https://h{n % hosts:05d}.example/docs/section-{n % 97}/page-{n:08d}.html" for n in range(count)]
+    await guide.define(CRAWL, msgspec.convert(DEFINITION, Definition))
+    urls = [f"https://h{n % hosts:05d}.example/docs/section-{n % 97}/page-{n:08d}.html" for n in range(count)]
     cpu, began = time.process_time(), time.perf_counter()
     for first in range(0, count, BATCH):
-        await guide.seed(CRAWL, SeedsMessage([*found[first : first + BATCH]]))
+        await guide.seed(CRAWL, SeedsMessage([*urls[first : first + BATCH]]))
     added = time.perf_counter()
-    out = await drained(guide, count)
+    out = await take_all(guide, count)
     ended = time.perf_counter()
-    if sorted(out) != sorted(found):
+    if sorted(out) != sorted(urls):
         raise RuntimeError("not every URL came out exactly once")
     spent = time.process_time() - cpu
     await guide.close()
@@ -47,12 +50,12 @@ async def measured(folder: Path, count: int, hosts: int) -> dict[str, Any]:
     }
 
 
-async def drained(guide: LocalGuide, count: int) -> list[str]:
+async def take_all(guide: LocalGuide, count: int) -> list[str]:
     out: list[str] = []
     message = {"mcp_version": VERSION, "crawler_id": "c", "budget": {"max_urls": BATCH, "timeout_ms": 3_600_000}}
     while len(out) < count:
-        given = (await guide.ask(msgspec.convert(message, AskMessage))).assigned_urls
-        if not given:
+        assigned = (await guide.ask(msgspec.convert(message, AskMessage))).assigned_urls
+        if not assigned:
             break
-        out += [one.url for one in given]
+        out += [one.url for one in assigned]
     return out
