@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.definition import Goal
     from crawlguide.core.tables import F32, F64, I64, Rows
-    from crawlguide.core.types import Batch, Lesson
+    from crawlguide.core.types import Batch, Hosts, Lesson
     from crawlguide.strategies.tres.tables import Tables
 
 (
@@ -54,9 +54,15 @@ def domain_failure_rate(failed: F64, fetched: F64) -> F64:
     return failed / np.maximum(fetched, 1.0)
 
 
+def of_domain(hosts: Hosts, column: F64) -> F64:
+    """For each host the sum of a column over all hosts of its registrable domain."""
+    _, domain = np.unique(hosts.domain, return_inverse=True)
+    return np.bincount(domain, column)[domain]
+
+
 def path_depth(urls: Sequence[str]) -> F64:
-    """How many segments; ten are deep."""
-    counts = [url.partition("?")[0].count("/") - 2 for url in urls]
+    """How many segments the path has, 0 for the root; ten are deep."""
+    counts = [sum(map(bool, url.partition("?")[0].split("/")[3:])) for url in urls]
     return np.minimum(np.array(counts, np.float64) / 10.0, 1.0)
 
 
@@ -130,7 +136,7 @@ class Describer:
         reward = np.nan_to_num(lesson.worth)
         x = np.zeros((len(rows), X), np.float32)
         x[:, DEPTH] = depth(links_from_seed)
-        x[:, DOMAIN_RELEVANCE] = domain_relevance(domains["score"], domains["fetched"])
+        x[:, DOMAIN_RELEVANCE] = domain_relevance(domains["score"], domains["judged"])
         x[:, DOMAIN_COUNT] = domain_count(domains["fetched"])
         x[:, DOMAIN_FAILURE_RATE] = domain_failure_rate(domains["failed"], domains["fetched"])
         x[:, PARENT_SCORE] = np.append(reward, 0.0)[parent]  # seeds (-1) have no parent
@@ -149,9 +155,13 @@ class Describer:
         urls = some.url.tolist()
         x = np.zeros((len(rows), X), np.float32)
         x[:, DEPTH] = depth(some.depth)
-        x[:, DOMAIN_RELEVANCE] = domain_relevance(hosts.relevance_sum, hosts.judged)[host]
-        x[:, DOMAIN_COUNT] = domain_count(hosts.pages + hosts.failures)[host]
-        x[:, DOMAIN_FAILURE_RATE] = domain_failure_rate(hosts.failures, hosts.pages + hosts.failures)[host]
+        judged, score, pages, failed = (
+            of_domain(hosts, column)[host]
+            for column in (hosts.judged, hosts.relevance_sum, hosts.pages, hosts.failures)
+        )
+        x[:, DOMAIN_RELEVANCE] = domain_relevance(score, judged)
+        x[:, DOMAIN_COUNT] = domain_count(pages + failed)
+        x[:, DOMAIN_FAILURE_RATE] = domain_failure_rate(failed, pages + failed)
         x[:, PARENT_SCORE] = some.parent_sum / np.maximum(some.parents, 1.0)
         x[:, PATH_DEPTH] = path_depth(urls)
         x[:, HAS_QUERY] = has_query(urls)

@@ -246,13 +246,14 @@ class Tres:
         tables.links.rows["reward"][pages[done]] = np.nan_to_num(outcome.reward[done])
 
     def _count_domains(self, lesson: Lesson, outcome: Outcomes) -> None:
-        counted = np.flatnonzero(~outcome.released & ~outcome.late)
+        counted = np.flatnonzero(~outcome.released)
         if len(counted):
-            domains = self.tables.domains
-            rows = self.tables.domain_rows(lesson.fetches.host[counted].tolist())
-            np.add.at(domains.rows["fetched"], rows, 1.0)
-            np.add.at(domains.rows["failed"], rows, outcome.failed[counted].astype(np.float64))
-            np.add.at(domains.rows["score"], rows, np.nan_to_num(outcome.reward[counted]))
+            rows, domains = self.tables.domain_rows(lesson.fetches.host[counted].tolist()), self.tables.domains
+            fetched, reward = ~outcome.late[counted], outcome.reward[counted]
+            np.add.at(domains.rows["fetched"], rows, fetched)
+            np.add.at(domains.rows["failed"], rows, outcome.failed[counted] & fetched)
+            np.add.at(domains.rows["judged"], rows, ~np.isnan(reward))
+            np.add.at(domains.rows["score"], rows, np.nan_to_num(reward))
             domains.changed(rows)
 
     def _add_links(self, lesson: Lesson, pages: I64) -> None:
