@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core import urls as addresses
 from crawlguide.features.embedding import Embedding, words_of
 from crawlguide.strategies.tres.records import DONE, FREE, X
 
@@ -57,7 +58,8 @@ def domain_failure_rate(failed: F64, fetched: F64) -> F64:
 def of_domain(hosts: Hosts, column: F64) -> F64:
     """For each host the sum of a column over all hosts of its registrable domain."""
     _, domain = np.unique(hosts.domain, return_inverse=True)
-    return np.bincount(domain, column)[domain]
+    total: F64 = np.bincount(domain, column).astype(np.float64)
+    return total[domain]
 
 
 def path_depth(urls: Sequence[str]) -> F64:
@@ -70,13 +72,16 @@ def has_query(urls: Sequence[str]) -> F64:
     return np.array(["?" in url for url in urls], np.float64)
 
 
-def domain_weight(hosts: Sequence[str], weights: Mapping[str, float]) -> F64:
-    """w / (1 + w), where w is 1 unless it was set. The longest name that a host ends in counts."""
-    if not weights:
-        return np.full(len(hosts), 0.5)
-    by_host = {host: _weight(host.partition(":")[0], weights) for host in set(hosts)}
-    weight = np.array([by_host[host] for host in hosts])
+def domain_weight(weight: F64) -> F64:
     return weight / (1.0 + weight)
+
+
+def weights_of(hosts: Sequence[str], weights: Mapping[str, float]) -> F64:
+    """The weight of each host, 1 unless it was set. The longest name that a host ends in counts."""
+    if not weights:
+        return np.ones(len(hosts))
+    by_host = {host: _weight(addresses.host_of(host), weights) for host in set(hosts)}
+    return np.array([by_host[host] for host in hosts])
 
 
 def _weight(host: str, weights: Mapping[str, float]) -> float:
@@ -144,7 +149,7 @@ class Describer:
         x[:, SIBLING_SCORE] = np.append(sibling_scores(tables, lesson), 0.0)[parent]
         x[:, PATH_DEPTH] = path_depth(urls)
         x[:, HAS_QUERY] = has_query(urls)
-        x[:, DOMAIN_WEIGHT] = domain_weight(hosts, self.weights)
+        x[:, DOMAIN_WEIGHT] = domain_weight(weights_of(hosts, self.weights))
         x[:, ROUND_DISCOVERED] = round_discovered(round_number)
         return x
 
@@ -165,5 +170,5 @@ class Describer:
         x[:, PARENT_SCORE] = some.parent_sum / np.maximum(some.parents, 1.0)
         x[:, PATH_DEPTH] = path_depth(urls)
         x[:, HAS_QUERY] = has_query(urls)
-        x[:, DOMAIN_WEIGHT] = domain_weight(hosts.name.tolist(), self.weights)[host]
+        x[:, DOMAIN_WEIGHT] = domain_weight(weights_of(hosts.name.tolist(), self.weights))[host]
         return x

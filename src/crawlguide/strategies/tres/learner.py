@@ -12,7 +12,7 @@ from crawlguide.core.types import Draw, Sample
 from crawlguide.strategies.shared.learning import outcomes
 from crawlguide.strategies.tres import network, tree
 from crawlguide.strategies.tres.domain_limits import PAGES, SLOW, UNRELIABLE, DomainLimits
-from crawlguide.strategies.tres.features import ANCHOR_SIMILARITY, AnchorSimilarity, Describer
+from crawlguide.strategies.tres.features import ANCHOR_SIMILARITY, AnchorSimilarity, Describer, weights_of
 from crawlguide.strategies.tres.options import Options, param
 from crawlguide.strategies.tres.records import (
     ASSIGNED,
@@ -98,12 +98,14 @@ class Tres:
     def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
         """What was drawn goes before all others, in the order of the draw; slow domains come last of it.
 
-        A manual priority of 1 goes before all that, and one of 0 behind all.
+        Domain weights are factors on that, up to the first place. A manual priority of 1 goes before all that, and one
+        of 0 behind all.
         """
-        place = self._places(batch, ask)
+        place, weights = self._places(batch, ask), weights_of(batch.hosts.name.tolist(), self._describer.weights)
         ahead = np.where(np.isinf(place), 0.0, AHEAD - place / max(len(drawn_for(ask).ids), 1))
         ahead[self._limits.slow(batch.hosts)[batch.host]] -= 1.0
-        return np.where(np.isnan(batch.manual_priority), np.maximum(ahead, 0.0), (AHEAD + 1.0) * batch.manual_priority)
+        ahead = np.clip(ahead * weights[batch.host], 0.0, AHEAD)
+        return np.where(np.isnan(batch.manual_priority), ahead, (AHEAD + 1.0) * batch.manual_priority)
 
     def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
         """What was drawn, then what was gathered besides, without domains that are full or failing.
