@@ -21,12 +21,15 @@ from crawlguide.strategies.tres.records import (
     DOMAIN_BEFORE,
     FEATURES,
     NEXT,
+    ONLINE,
     QUEUE,
     SAMPLES,
+    TARGET,
     TRANSITION,
     WEIGHTS,
     X,
 )
+from crawlguide.strategies.tres.replay import ReplayBuffer
 from crawlguide.strategies.tres.tables import Tables
 from tests.strategies import lessons
 from tests.strategies.lessons import ids
@@ -283,6 +286,35 @@ def test_transitions_are_looked_at_as_often_as_their_priorities_say() -> None:
     shares = (np.arange(800) + 0.5) / 800
     counts = np.bincount([replay.pick(sums, share) for share in shares], minlength=4)
     assert counts.tolist() == [100, 0, 300, 400]
+
+
+@pytest.mark.parametrize(
+    ("options", "moves"),
+    [
+        ({"target_update_unit": "steps", "target_update_freq": 3}, [72, 84, 96]),  # training begins at 64, every 4
+        ({"target_update_unit": "transitions", "target_update_freq": 30}, [90]),
+        ({"target_update_unit": "rounds", "target_update_freq": 2, "pages_per_round": 20}, [80]),
+    ],
+)
+def test_the_target_network_follows_every_so_many_steps_transitions_or_rounds(
+    options: dict[str, Any], moves: list[int]
+) -> None:
+    tables = empty()
+    buffer = ReplayBuffer(Options(min_replay_size=64, replay_capacity=64, **options), tables)
+    chance, found = np.random.default_rng(1), []
+    for number in range(1, 100):
+        before = tables.weights(TARGET).copy()
+        buffer.add(chance.random(X).astype(np.float32), chance.random(), np.zeros(0, np.int64))
+        if not np.array_equal(tables.weights(TARGET), before):
+            found.append(number)
+            assert np.array_equal(tables.weights(TARGET), tables.weights(ONLINE))
+    assert found == moves
+
+
+def test_by_default_the_target_network_moves_every_400_fetches() -> None:
+    options = Options()
+    assert options.target_update_unit == "steps"
+    assert options.target_update_freq * options.replay_period == 400
 
 
 # features
