@@ -124,7 +124,6 @@ class Composer:
             raise MalformedRequest(said, field=where) from problem
         return built
 
-
     def _with_domain_weights(self, plug: ModuleType, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """A strategy with an option `domain_weights` gets those of the policy too; its own go before them."""
         own = given.get(DOMAIN_WEIGHTS, {})
