@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crawlguide.core.definition import Weights
-    from crawlguide.core.tables import F64, Text
+    from crawlguide.core.tables import F64, Mask, Text
     from crawlguide.core.types import Ask, Batch, Hosts
     from crawlguide.features.sitemap_facts import SitemapFact
 
 TERMS = ("relevance", "freshness", "authority", "cost", "politeness", "exploration", "focus")
-EXPLORATION = TERMS.index("exploration")
+COST, EXPLORATION = TERMS.index("cost"), TERMS.index("exploration")
+SLOW_COST = 0.2  # as much as the slowest and heaviest page costs by the usual weights
 REASONS = ("high_relevance", "recency", "authority", "low_cost", "polite_now", "exploration", "in_focus")
 
 
@@ -85,8 +86,11 @@ def terms(
     scales: Scales,
     exploration: F64 | None = None,
     said: SitemapFact | None = None,
+    slow: Mask | None = None,
 ) -> tuple[F64, F64]:
     """The weighted terms of every candidate, and their sums: the scores.
+
+    `slow` hosts cost `SLOW_COST`, where `policy.slow_domain_ms` is set and cost has no weight of its own.
 
     What a sitemap `said` counts as pages that link there, by its priority; and what was changed since its fetch is as
     fresh as if it had never been fetched.
@@ -102,6 +106,10 @@ def terms(
         np.zeros(len(batch)) if exploration is None else exploration, _numbers(weights), np.array(scales), ask.at,
         columns, score,
     )  # fmt: skip
+    if slow is not None:
+        extra = SLOW_COST * slow[batch.host]
+        columns[:, COST] -= extra
+        score -= extra
     return columns, score
 
 

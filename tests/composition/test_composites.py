@@ -195,7 +195,7 @@ def test_learners_of_all_stages_learn_explore_and_tell(guide: Guide) -> None:
         tell(guide, *(fetched(url, f"{url}/a", f"{url}/b", relevance=0.9) for url in given))
     learner = guide.stats("default")["crawls"]["default"]["learner"]
     assert learner["layered.examples"] > 5
-    assert learner["groups.updates"] > 5
+    assert learner["groups.total_updates"] > 5
     url = asked(guide, max_urls=1)[0]
     words = guide.explain("default", url)["words"]
     assert "layered says 0." in words

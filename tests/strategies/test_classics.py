@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crawlguide.core import urls
+from crawlguide import strategies
+from crawlguide.core import plugs, urls
+from crawlguide.scoring import SLOW_COST
 from crawlguide.strategies.best_first_mean import Mean
 from crawlguide.strategies.in_degree import InDegree
 from crawlguide.strategies.opic import HALF
 from crawlguide.strategies.pagerank import FOLLOWED
-from tests.strategies.site import HOME, crawled, opened, web
-from tests.support import asked, batch, fetched, tell
+from tests.strategies.site import HOME, POLICY, crawled, opened, web
+from tests.support import ask, asked, batch, fetched, tell
 
-A = "https://a.org/"
+A, B = "https://a.org/", "https://b.org/"
 
 
 def predictor(guide: Any) -> Any:
@@ -113,3 +115,31 @@ def test_of_equals_another_one_comes_first_with_another_seed(kind: str) -> None:
 
     assert first(1) == first(1)
     assert first(1) != first(2)
+
+
+def score_on_a_slow_host(kind: str, policy: dict[str, Any], **more: Any) -> tuple[float, float]:
+    """The scores of a URL of a slow host and of one of a fast host."""
+    with opened({"kind": kind}, policy={**POLICY, **policy}, **more) as guide:
+        guide.seed("default", [A + "1", B + "1"])
+        tell(guide, fetched(A + "1", A + "2", elapsed_ms=4_000), fetched(B + "1", B + "2", elapsed_ms=40))
+        found = {one["url"]: one["score"] for one in ask(guide)["assigned_urls"]}
+        return found[A + "2"], found[B + "2"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in plugs.kinds(strategies) if kind != "layered"])
+def test_a_slow_host_costs_in_every_strategy_where_the_crawl_says_what_is_slow(kind: str) -> None:
+    slow, fast = score_on_a_slow_host(kind, {})
+    slower, as_fast = score_on_a_slow_host(kind, {"slow_domain_ms": 1_000})
+    assert slower - slow == pytest.approx(-SLOW_COST)
+    assert as_fast == pytest.approx(fast)
+
+
+def test_layered_weighs_cost_and_slow_domain_ms_is_where_it_is_highest() -> None:
+    slow, fast = score_on_a_slow_host("layered", {"slow_domain_ms": 100_000})
+    slower, as_fast = score_on_a_slow_host("layered", {"slow_domain_ms": 1_000})
+    assert slower - slow < as_fast - fast <= 0.0
+
+
+def test_a_crawl_that_weighs_cost_itself_gets_what_it_asks_for() -> None:
+    weights = {"weights": {"cost": 0.0}}
+    assert score_on_a_slow_host("random", {"slow_domain_ms": 1_000}, **weights) == score_on_a_slow_host("random", {})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from crawlguide.core.errors import MalformedRequest
+from crawlguide.strategies.groups.faithful import updated
 from crawlguide.strategies.groups.link_groups import merged, merged_by_page, state_of
 from tests.strategies.site import HOME, crawled, harvest, opened, web
 from tests.support import ask, asked, fetched, tell
@@ -84,10 +85,32 @@ def test_statistics_are_those_of_feedstock() -> None:
             guide.seed("default", [HOME])
             crawled(guide, web(), 20)
             found = learned(guide)
-        assert found.keys() == {"q_table_size", "epsilon", "updates"}
+        assert found.keys() == {"q_table_size", "epsilon", "total_updates"}
         assert found["epsilon"] == pytest.approx(0.15 * 0.995**20, rel=0.05)
-        assert found["updates"] >= 10
+        assert found["total_updates"] >= 10
         assert found["q_table_size"] > 1
+
+
+def test_q_is_updated_as_feedstock_documents() -> None:
+    """Q(s, a) ← Q(s, a) + α · (r + γ · max Q(s′, a′) − Q(s, a)), with numbers worked out by hand."""
+    assert updated(0.0, 1.0, 0.0, rate=0.2, discount=0.9) == pytest.approx(0.2)  # 0 + 0.2 · (1 + 0 − 0)
+    assert updated(0.2, 0.5, 0.4, rate=0.2, discount=0.9) == pytest.approx(0.332)  # 0.2 + 0.2 · (0.5 + 0.36 − 0.2)
+    assert updated(0.5, 0.0, 0.0, rate=0.2, discount=0.9) == pytest.approx(0.4)  # 0.5 + 0.2 · (0 + 0 − 0.5)
+
+
+def test_a_crawl_as_feedstock_would_have_the_q_values_worked_out_by_hand() -> None:
+    """One group per page; the reward of a page goes to the group that was chosen last."""
+    with opened({"kind": "groups", "faithful": True, "epsilon": 0.0, "min_epsilon": 0.0}) as guide:
+        guide.seed("default", [A])
+        tell(guide, fetched(A, A + "x/1", relevance=0.0))  # chooses same:x in the first state
+        tell(guide, fetched(A + "x/1", A + "x/2", relevance=1.0))  # rewards that choice, and chooses again
+        tell(guide, fetched(A + "x/2", relevance=0.5))
+        local: Any = guide._guide._guide
+        (running,) = local.crawls.known.values()
+        qualities = running.strategy.predictor._qualities
+        found = qualities.records["q"][: qualities.sheet.used].tolist()
+    # first: 0 + 0.2 · (1.0 + 0.9 · 0 − 0) = 0.2; second, with nothing stored yet for the state it leads to: 0.2 · 0.5
+    assert found == pytest.approx([0.2, 0.1])
 
 
 def test_epsilon_does_not_fall_below_its_floor() -> None:

@@ -226,6 +226,26 @@ def test_a_priority_set_by_hand_goes_before_every_draw_or_behind() -> None:
         assert len(found) == 32
 
 
+def test_the_domain_weights_of_the_policy_count_before_and_after_a_change() -> None:
+    def order(**weights: float) -> list[str]:
+        guide.define("default", {"strategy": {"kind": "tres"}, "policy": {**POLICY, "domain_weights": weights}})
+        found = asked(guide, max_urls=9)
+        guide.release("default", "c-1")
+        return [url.split("/")[2] for url in found]
+
+    with opened({"kind": "tres"}) as guide:
+        guide.seed("default", hosts(3, 10))
+        assert set(order(**{"h1.org": 50.0, "h0.org": 0.1})[:5]) == {"h1.org"}
+        assert set(order(**{"h2.org": 50.0})[:5]) == {"h2.org"}
+        assert "h2.org" not in order(**{"h2.org": 0.0})
+
+
+def test_weights_among_the_options_of_the_strategy_go_before_those_of_the_policy() -> None:
+    policy = {**POLICY, "domain_weights": {"h0.org": 2.0, "H1.org": 50.0, "h2.org": -1.0}}
+    with opened({"kind": "tres", "domain_weights": {"h1.org": 0.5}}, policy=policy) as guide:
+        assert learner_of(guide)._describer.weights == {"h0.org": 2.0, "h1.org": 0.5, "h2.org": 0.0}
+
+
 # a restart
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import xxhash
 
 from crawlguide.core.definition import Goal
 from crawlguide.core.notebook import Notebook
@@ -13,8 +14,25 @@ from crawlguide.strategies.tres import features
 from crawlguide.strategies.tres import network as network_kernels
 from crawlguide.strategies.tres import replay as replay_kernels
 from crawlguide.strategies.tres import tree as tree_kernels
-from crawlguide.strategies.tres.records import CRAWL, FEATURES, NEXT, QUEUE, SAMPLES, TRANSITION, WEIGHTS, X
+from crawlguide.strategies.tres.learner import Tres
+from crawlguide.strategies.tres.options import Options
+from crawlguide.strategies.tres.records import (
+    CRAWL,
+    DOMAIN_BEFORE,
+    FEATURES,
+    NEXT,
+    ONLINE,
+    QUEUE,
+    SAMPLES,
+    TARGET,
+    TRANSITION,
+    WEIGHTS,
+    X,
+)
+from crawlguide.strategies.tres.replay import ReplayBuffer
 from crawlguide.strategies.tres.tables import Tables
+from tests.strategies import lessons
+from tests.strategies.lessons import ids
 from tests.support import batch
 
 if TYPE_CHECKING:
@@ -270,6 +288,35 @@ def test_transitions_are_looked_at_as_often_as_their_priorities_say() -> None:
     assert counts.tolist() == [100, 0, 300, 400]
 
 
+@pytest.mark.parametrize(
+    ("options", "moves"),
+    [
+        ({"target_update_unit": "steps", "target_update_freq": 3}, [72, 84, 96]),  # training begins at 64, every 4
+        ({"target_update_unit": "transitions", "target_update_freq": 30}, [90]),
+        ({"target_update_unit": "rounds", "target_update_freq": 2, "pages_per_round": 20}, [80]),
+    ],
+)
+def test_the_target_network_follows_every_so_many_steps_transitions_or_rounds(
+    options: dict[str, Any], moves: list[int]
+) -> None:
+    tables = empty()
+    buffer = ReplayBuffer(Options(min_replay_size=64, replay_capacity=64, **options), tables)
+    chance, found = np.random.default_rng(1), []
+    for number in range(1, 100):
+        before = tables.weights(TARGET).copy()
+        buffer.add(chance.random(X).astype(np.float32), chance.random(), np.zeros(0, np.int64))
+        if not np.array_equal(tables.weights(TARGET), before):
+            found.append(number)
+            assert np.array_equal(tables.weights(TARGET), tables.weights(ONLINE))
+    assert found == moves
+
+
+def test_by_default_the_target_network_moves_every_400_fetches() -> None:
+    options = Options()
+    assert options.target_update_unit == "steps"
+    assert options.target_update_freq * options.replay_period == 400
+
+
 # features
 
 
@@ -294,6 +341,55 @@ def test_features_follow_from_the_columns_of_a_batch_as_far_as_they_go() -> None
     assert (by_name["path_depth"], by_name["has_query"]) == (pytest.approx(0.2), 1.0)
     assert by_name["domain_weight"] == pytest.approx(0.75)
     assert second[FEATURES.index("domain_weight")] == 0.5
+
+
+def features_of(tres: Tres, url: str) -> dict[str, float]:
+    (row,) = tres.tables.find(ids(url))
+    return dict(zip(FEATURES, tres.tables.links.rows["x"][row].tolist(), strict=True))
+
+
+def test_domain_features_are_those_of_the_registrable_domain() -> None:
+    tres = Tres(Options(), 1, Goal())
+    tres.learn(lessons.told({"url": "https://www.site.co.uk/", "status": 200, "relevance": 1.0}))
+    tres.learn(lessons.told({"url": "https://docs.site.co.uk/", "status": 500}))
+    tres.learn(lessons.seeds("https://shop.site.co.uk/new", "https://other.co.uk/new"))
+    same, other = features_of(tres, "https://shop.site.co.uk/new"), features_of(tres, "https://other.co.uk/new")
+    assert same["domain_count"] == pytest.approx(np.log1p(2.0) / 8.0)
+    assert same["domain_failure_rate"] == pytest.approx(0.5)
+    assert (other["domain_count"], other["domain_failure_rate"]) == (0.0, 0.0)
+
+
+def test_domain_relevance_is_the_mean_of_judged_pages_also_of_those_judged_late() -> None:
+    tres = Tres(Options(), 1, Goal())
+    pages = [{"url": f"https://a.org/{number}", "status": 200} for number in range(4)]
+    tres.learn(lessons.told(pages[0] | {"relevance": 0.8}, pages[1], pages[2], pages[3]))
+    tres.learn(lessons.seeds("https://a.org/early"))
+    tres.learn(lessons.told({"url": "https://a.org/1", "reward": 0.2}))
+    tres.learn(lessons.seeds("https://a.org/later"))
+    assert features_of(tres, "https://a.org/early")["domain_relevance"] == pytest.approx(0.8)
+    assert features_of(tres, "https://a.org/later")["domain_relevance"] == pytest.approx(0.5)
+    assert features_of(tres, "https://a.org/later")["domain_count"] == pytest.approx(np.log1p(4.0) / 8.0)
+
+
+def test_of_a_batch_too_the_hosts_of_a_domain_count_together() -> None:
+    rows = batch(["https://a.site.org/", "https://b.site.org/", "https://c.org/"], pages=[2.0, 1.0, 5.0])
+    x = features.Describer(features.AnchorSimilarity(Goal()), {}).of_batch(rows, np.arange(3))
+    assert x[:, features.DOMAIN_COUNT] == pytest.approx(np.log1p([3.0, 3.0, 5.0]) / 8.0)
+
+
+def test_path_depth_is_the_number_of_segments() -> None:
+    urls = ["https://a.org/", "https://a.org/x", "https://a.org/x/", "https://a.org/x/y?z=/a/b", "https://a.org//x"]
+    assert features.path_depth(urls).tolist() == [0.0, 0.1, 0.1, 0.2, 0.1]
+
+
+def test_domains_of_version_0_1_0_are_taken_over() -> None:
+    notebook = Notebook()
+    before = notebook.sheet("t.domain", DOMAIN_BEFORE)
+    before.fit(1)
+    before.rows[0] = (xxhash.xxh3_64_intdigest(b"a.org"), 4.0, 1.0, 2.0)
+    tables = Tables(notebook, 1, 64, 0.6, None)
+    (row,) = tables.domain_rows(["www.a.org"])
+    assert tables.domains.rows[row].tolist()[1:] == (4.0, 1.0, 4.0, 2.0)
 
 
 def test_words_like_the_goal_count_and_words_like_the_anti_reference_count_against() -> None:

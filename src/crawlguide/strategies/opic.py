@@ -12,6 +12,7 @@ import numpy as np
 from crawlguide.core.definition import CLASSIC, Fixed
 from crawlguide.core.kernels import i64s, kernel, nothing, records
 from crawlguide.core.notebook import Notebook
+from crawlguide.strategies.shared.cash import SEEDS, pass_on_cash
 from crawlguide.strategies.shared.composition import Composition, Top
 from crawlguide.strategies.shared.draws import TIE, fixed_by_id
 from crawlguide.strategies.shared.learning import RecordTable
@@ -57,11 +58,15 @@ class Opic:
         """Cash moves when a page was fetched, not before."""
 
     def learn(self, lesson: Lesson) -> U64 | None:
-        links = lesson.links
-        pages, _ = self._accounts.claim(lesson.fetches.id)
-        rows, _ = self._accounts.claim(links.id)
-        spend(self._accounts.records, pages, rows, links.parent)
-        self._accounts.sheet.changed(np.concatenate([pages, rows]))
+        """Every page passes all its cash on to its links. One without links keeps nothing."""
+        links, accounts = lesson.links, self._accounts
+        pages, _ = accounts.claim(lesson.fetches.id)
+        rows, _ = accounts.claim(links.id)
+        payers = np.append(pages, SEEDS)[links.parent]
+        _, first = np.unique((links.parent + 1) * accounts.sheet.used + rows, return_index=True)  # a link counts once
+        spend(accounts.records, rows[np.sort(first)], payers[np.sort(first)])
+        accounts.records["cash"][np.setdiff1d(pages, payers)] = 0.0
+        accounts.sheet.changed(np.concatenate([pages, rows]))
         return None
 
     def stats(self) -> Mapping[str, float]:
@@ -69,18 +74,6 @@ class Opic:
         return {"urls": used, "cash": float(self._accounts.records["cash"][:used].sum())}
 
 
-@kernel(nothing(ACCOUNTS, i64s, i64s, i64s))
-def spend(accounts, pages, rows, parents):  # type: ignore[no-untyped-def]
-    """Every page passes all its cash on to the URLs it links to, to each once. One without links keeps nothing."""
-    start = 0
-    while start < len(rows):
-        end, parent = start, parents[start]
-        while end < len(rows) and parents[end] == parent:
-            end += 1
-        different = np.unique(rows[start:end])
-        cash = 1.0 if parent < 0 else accounts[pages[parent]].cash
-        for row in different:
-            accounts[row].cash += cash / len(different)
-        start = end
-    for page in pages:
-        accounts[page].cash = 0.0
+@kernel(nothing(ACCOUNTS, i64s, i64s))
+def spend(accounts, rows, payers):  # type: ignore[no-untyped-def]
+    pass_on_cash(accounts, rows, payers)

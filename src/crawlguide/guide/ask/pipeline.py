@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
+from msgspec import UNSET
 
 from crawlguide import scoring
 from crawlguide.core.columns import changed
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from crawlguide.core.definition import Policy
     from crawlguide.core.protocols import Defers, Filter, Prepares, Rests, Shuts, Store, Withholds
     from crawlguide.core.tables import F64, I64, U64, Mask, Rows
-    from crawlguide.core.types import Ask, Batch
+    from crawlguide.core.types import Ask, Batch, Hosts
     from crawlguide.guide.ask.valuation import Valuation
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
 
@@ -167,8 +168,8 @@ class Pipeline:
         if active.explorer is not None and free:
             exploration = exploration + active.explorer.draw_bonus(batch, ask)
         scales = scoring.Scales(options.freshness_tau_s, slow_ms(active, options), options.heavy_bytes)
-        stated = active.sitemap_facts.of(batch.id)
-        terms, batch.score[:] = scoring.terms(batch, ask, active.weights, scales, exploration, stated)
+        facts, slow = active.sitemap_facts.of(batch.id), slow_hosts(active, batch.hosts, scales.slow_ms)
+        terms, batch.score[:] = scoring.terms(batch, ask, active.weights, scales, exploration, facts, slow)
         order = np.argsort(-batch.score, kind="stable")
         return batch.take(order), terms.take(order, 0)
 
@@ -260,6 +261,15 @@ def slow_ms(active: ActiveCrawl, options: GuideOptions) -> float:
     if own == AUTO:
         return active.profile.slow_ms if active.profile is not None else options.slow_ms
     return own or options.slow_ms
+
+
+def slow_hosts(active: ActiveCrawl, hosts: Hosts, slow: float) -> Mask | None:
+    """Hosts that cost by `policy.slow_domain_ms` alone: the crawl sets it, and nothing gives cost a weight."""
+    definition = active.definition
+    if not definition.policy.slow_domain_ms or definition.weights.cost is not UNSET or active.weights.cost:
+        return None
+    mask: Mask = hosts.median_ms > slow
+    return mask
 
 
 def _estimate(known: F64, default: float) -> None:

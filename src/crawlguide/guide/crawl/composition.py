@@ -13,12 +13,14 @@ from crawlguide import policy, strategies
 from crawlguide.core import plugs
 from crawlguide.core.definition import CLASSIC, Definition, Fixed, Goal
 from crawlguide.core.errors import ConfigError, MalformedRequest
+from crawlguide.policy.scope import host_named
 from crawlguide.strategies import composed
 from crawlguide.strategies.composed.guard import GuardedPredictor, GuardedStrategy, GuardTerms
 from crawlguide.strategies.shared.composition import Composition, Top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from types import ModuleType
 
     from crawlguide.core.config import Config
     from crawlguide.core.definition import Weights
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 MOST_STAGES, DEEPEST, MOST_PARTS = 8, 4, 16
 PREDICT = "predict"
+DOMAIN_WEIGHTS = "domain_weights"
 
 
 class Guarded(Fixed, frozen=True):
@@ -56,9 +59,11 @@ class Composer:
     defaults: StrategyDefaults
     goal: Goal
     crawl: str = ""
+    domain_weights: Mapping[str, float] = field(default_factory=dict)  # of the crawl's policy
     missing: Callable[[str], Strategy] | None = None  # stands where nothing can be built; None: that is an error
     known: dict[str, int] = field(default_factory=dict)  # how many there are of each kind
     first: Strategy | None = None
+    weighted: bool = False  # some predictor was built with the domain weights
 
     def member(self, table: Mapping[str, Any], where: str, depth: int = 1) -> Member:
         """What one table says; `where` it stands is named in errors."""
@@ -108,7 +113,8 @@ class Composer:
     def _built(self, kind: str, given: Mapping[str, Any], where: str) -> Strategy:
         try:
             plug = plugs.module(strategies, kind, f"{where}.kind", self.defaults.plugins, plugs.kinds(composed))
-            built: Strategy = plug.build(plugs.options(plug, given, where), self.defaults.seed, self.goal)
+            options = plugs.options(plug, self._with_domain_weights(plug, given), where)
+            built: Strategy = plug.build(options, self.defaults.seed, self.goal)
         except Exception as problem:
             known = isinstance(problem, MalformedRequest)
             said = str(problem) if known else f"{where}: {kind} cannot be built: {type(problem).__name__}: {problem}"
@@ -118,6 +124,14 @@ class Composer:
                 raise
             raise MalformedRequest(said, field=where) from problem
         return built
+
+    def _with_domain_weights(self, plug: ModuleType, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A strategy with an option `domain_weights` gets those of the policy too; its own go before them."""
+        own = given.get(DOMAIN_WEIGHTS, {})
+        if DOMAIN_WEIGHTS not in plug.Options.__struct_fields__ or not isinstance(own, dict):
+            return given
+        self.weighted = True
+        return {**given, DOMAIN_WEIGHTS: {**self.domain_weights, **own}}
 
 
 def default(predict: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -169,6 +183,7 @@ class Assembled:
     table: Mapping[str, Any]  # what it was built from
     weights: Weights
     guarded: GuardedStrategy
+    domain_weights: Mapping[str, float]  # with which it was built
 
     @property
     def kind(self) -> str:
@@ -200,10 +215,14 @@ def strategy(
     """
     missing = (lambda why: Composition(Top(), Missing(why), CLASSIC)) if opening else None
     table = chosen(definition, defaults)
-    composer = Composer(defaults, definition.goal, crawl, missing)
+    weights = {
+        host_named(name, f"policy.{DOMAIN_WEIGHTS}"): max(weight, 0.0)
+        for name, weight in definition.policy.domain_weights.items()
+    }
+    composer = Composer(defaults, definition.goal, crawl, weights, missing)
     guarded = GuardedStrategy(composer.member(table, "strategy"), Top())
-    weights = composer.first.weights if composer.first else CLASSIC
-    return Assembled(table, weights, guarded)
+    term_weights = composer.first.weights if composer.first else CLASSIC
+    return Assembled(table, term_weights, guarded, weights if composer.weighted else {})
 
 
 def chosen(definition: Definition, defaults: StrategyDefaults) -> dict[str, Any]:

@@ -72,7 +72,8 @@ class Crawls:
             await self._start(crawl, Record(definition))
             return True
         built.record = Record(definition, old.record.paused, redefinition.states(old.record, definition, self._kinds))
-        if redefinition.same_judge(old.definition, definition):  # what it has learned stays
+        same_weights = built.strategy.domain_weights == old.strategy.domain_weights
+        if redefinition.same_judge(old.definition, definition) and same_weights:  # what it has learned stays
             built.strategy, built.learner, built.explorer = old.strategy, old.learner, old.explorer
             if built.judge is not None and old.judge is not None:
                 built.judge.inherit(old.judge)

@@ -96,9 +96,8 @@ class Feedstock:
 
     def stats(self) -> Mapping[str, float]:
         """As `get_stats()`."""
-        crawl = self._crawl
-        size = self._qualities.sheet.used
-        return {"q_table_size": size, "epsilon": float(crawl["epsilon"]), "updates": int(crawl["updates"])}
+        crawl, size = self._crawl, self._qualities.sheet.used
+        return {"q_table_size": size, "epsilon": float(crawl["epsilon"]), "total_updates": int(crawl["updates"])}
 
     @property
     def _crawl(self) -> Any:

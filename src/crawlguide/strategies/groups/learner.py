@@ -77,7 +77,7 @@ class Groups:
     def stats(self) -> Mapping[str, float]:
         """As feedstock's `get_stats()`."""
         crawl, size = self._table.crawl, len(self._qualities)
-        return {"q_table_size": size, "epsilon": float(crawl["epsilon"]), "updates": int(crawl["updates"])}
+        return {"q_table_size": size, "epsilon": float(crawl["epsilon"]), "total_updates": int(crawl["updates"])}
 
     def _enter_state(self, lesson: Lesson, learned: ArmLesson, counted: I64) -> None:
         """The state that the crawl is in from now on: feedstock's six values of it."""

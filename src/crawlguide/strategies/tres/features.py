@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core import urls as addresses
 from crawlguide.features.embedding import Embedding, words_of
 from crawlguide.strategies.tres.records import DONE, FREE, X
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.definition import Goal
     from crawlguide.core.tables import F32, F64, I64, Rows
-    from crawlguide.core.types import Batch, Lesson
+    from crawlguide.core.types import Batch, Hosts, Lesson
     from crawlguide.strategies.tres.tables import Tables
 
 (
@@ -54,9 +55,16 @@ def domain_failure_rate(failed: F64, fetched: F64) -> F64:
     return failed / np.maximum(fetched, 1.0)
 
 
+def of_domain(hosts: Hosts, column: F64) -> F64:
+    """For each host the sum of a column over all hosts of its registrable domain."""
+    _, domain = np.unique(hosts.domain, return_inverse=True)
+    total: F64 = np.bincount(domain, column).astype(np.float64)
+    return total[domain]
+
+
 def path_depth(urls: Sequence[str]) -> F64:
-    """How many segments; ten are deep."""
-    counts = [url.partition("?")[0].count("/") - 2 for url in urls]
+    """How many segments the path has, 0 for the root; ten are deep."""
+    counts = [sum(map(bool, url.partition("?")[0].split("/")[3:])) for url in urls]
     return np.minimum(np.array(counts, np.float64) / 10.0, 1.0)
 
 
@@ -64,13 +72,16 @@ def has_query(urls: Sequence[str]) -> F64:
     return np.array(["?" in url for url in urls], np.float64)
 
 
-def domain_weight(hosts: Sequence[str], weights: Mapping[str, float]) -> F64:
-    """w / (1 + w), where w is 1 unless it was set. The longest name that a host ends in counts."""
-    if not weights:
-        return np.full(len(hosts), 0.5)
-    by_host = {host: _weight(host.partition(":")[0], weights) for host in set(hosts)}
-    weight = np.array([by_host[host] for host in hosts])
+def domain_weight(weight: F64) -> F64:
     return weight / (1.0 + weight)
+
+
+def weights_of(hosts: Sequence[str], weights: Mapping[str, float]) -> F64:
+    """The weight of each host, 1 unless it was set. The longest name that a host ends in counts."""
+    if not weights:
+        return np.ones(len(hosts))
+    by_host = {host: _weight(addresses.host_of(host), weights) for host in set(hosts)}
+    return np.array([by_host[host] for host in hosts])
 
 
 def _weight(host: str, weights: Mapping[str, float]) -> float:
@@ -130,7 +141,7 @@ class Describer:
         reward = np.nan_to_num(lesson.worth)
         x = np.zeros((len(rows), X), np.float32)
         x[:, DEPTH] = depth(links_from_seed)
-        x[:, DOMAIN_RELEVANCE] = domain_relevance(domains["score"], domains["fetched"])
+        x[:, DOMAIN_RELEVANCE] = domain_relevance(domains["score"], domains["judged"])
         x[:, DOMAIN_COUNT] = domain_count(domains["fetched"])
         x[:, DOMAIN_FAILURE_RATE] = domain_failure_rate(domains["failed"], domains["fetched"])
         x[:, PARENT_SCORE] = np.append(reward, 0.0)[parent]  # seeds (-1) have no parent
@@ -138,7 +149,7 @@ class Describer:
         x[:, SIBLING_SCORE] = np.append(sibling_scores(tables, lesson), 0.0)[parent]
         x[:, PATH_DEPTH] = path_depth(urls)
         x[:, HAS_QUERY] = has_query(urls)
-        x[:, DOMAIN_WEIGHT] = domain_weight(hosts, self.weights)
+        x[:, DOMAIN_WEIGHT] = domain_weight(weights_of(hosts, self.weights))
         x[:, ROUND_DISCOVERED] = round_discovered(round_number)
         return x
 
@@ -149,11 +160,15 @@ class Describer:
         urls = some.url.tolist()
         x = np.zeros((len(rows), X), np.float32)
         x[:, DEPTH] = depth(some.depth)
-        x[:, DOMAIN_RELEVANCE] = domain_relevance(hosts.relevance_sum, hosts.judged)[host]
-        x[:, DOMAIN_COUNT] = domain_count(hosts.pages + hosts.failures)[host]
-        x[:, DOMAIN_FAILURE_RATE] = domain_failure_rate(hosts.failures, hosts.pages + hosts.failures)[host]
+        judged, score, pages, failed = (
+            of_domain(hosts, column)[host]
+            for column in (hosts.judged, hosts.relevance_sum, hosts.pages, hosts.failures)
+        )
+        x[:, DOMAIN_RELEVANCE] = domain_relevance(score, judged)
+        x[:, DOMAIN_COUNT] = domain_count(pages + failed)
+        x[:, DOMAIN_FAILURE_RATE] = domain_failure_rate(failed, pages + failed)
         x[:, PARENT_SCORE] = some.parent_sum / np.maximum(some.parents, 1.0)
         x[:, PATH_DEPTH] = path_depth(urls)
         x[:, HAS_QUERY] = has_query(urls)
-        x[:, DOMAIN_WEIGHT] = domain_weight(hosts.name.tolist(), self.weights)[host]
+        x[:, DOMAIN_WEIGHT] = domain_weight(weights_of(hosts.name.tolist(), self.weights))[host]
         return x

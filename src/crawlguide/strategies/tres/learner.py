@@ -12,7 +12,7 @@ from crawlguide.core.types import Draw, Sample
 from crawlguide.strategies.shared.learning import outcomes
 from crawlguide.strategies.tres import network, tree
 from crawlguide.strategies.tres.domain_limits import PAGES, SLOW, UNRELIABLE, DomainLimits
-from crawlguide.strategies.tres.features import ANCHOR_SIMILARITY, AnchorSimilarity, Describer
+from crawlguide.strategies.tres.features import ANCHOR_SIMILARITY, AnchorSimilarity, Describer, weights_of
 from crawlguide.strategies.tres.options import Options, param
 from crawlguide.strategies.tres.records import (
     ASSIGNED,
@@ -98,12 +98,14 @@ class Tres:
     def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
         """What was drawn goes before all others, in the order of the draw; slow domains come last of it.
 
-        A manual priority of 1 goes before all that, and one of 0 behind all.
+        Domain weights are factors on that, up to the first place. A manual priority of 1 goes before all that, and one
+        of 0 behind all.
         """
-        place = self._places(batch, ask)
+        place, weights = self._places(batch, ask), weights_of(batch.hosts.name.tolist(), self._describer.weights)
         ahead = np.where(np.isinf(place), 0.0, AHEAD - place / max(len(drawn_for(ask).ids), 1))
         ahead[self._limits.slow(batch.hosts)[batch.host]] -= 1.0
-        return np.where(np.isnan(batch.manual_priority), np.maximum(ahead, 0.0), (AHEAD + 1.0) * batch.manual_priority)
+        ahead = np.clip(ahead * weights[batch.host], 0.0, AHEAD)
+        return np.where(np.isnan(batch.manual_priority), ahead, (AHEAD + 1.0) * batch.manual_priority)
 
     def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample:
         """What was drawn, then what was gathered besides, without domains that are full or failing.
@@ -246,13 +248,14 @@ class Tres:
         tables.links.rows["reward"][pages[done]] = np.nan_to_num(outcome.reward[done])
 
     def _count_domains(self, lesson: Lesson, outcome: Outcomes) -> None:
-        counted = np.flatnonzero(~outcome.released & ~outcome.late)
+        counted = np.flatnonzero(~outcome.released)
         if len(counted):
-            domains = self.tables.domains
-            rows = self.tables.domain_rows(lesson.fetches.host[counted].tolist())
-            np.add.at(domains.rows["fetched"], rows, 1.0)
-            np.add.at(domains.rows["failed"], rows, outcome.failed[counted].astype(np.float64))
-            np.add.at(domains.rows["score"], rows, np.nan_to_num(outcome.reward[counted]))
+            rows, domains = self.tables.domain_rows(lesson.fetches.host[counted].tolist()), self.tables.domains
+            fetched, reward = ~outcome.late[counted], outcome.reward[counted]
+            np.add.at(domains.rows["fetched"], rows, fetched)
+            np.add.at(domains.rows["failed"], rows, outcome.failed[counted] & fetched)
+            np.add.at(domains.rows["judged"], rows, ~np.isnan(reward))
+            np.add.at(domains.rows["score"], rows, np.nan_to_num(reward))
             domains.changed(rows)
 
     def _add_links(self, lesson: Lesson, pages: I64) -> None:

@@ -27,7 +27,11 @@ class Param(Fixed, frozen=True):
 
 
 class Options(Fixed, frozen=True):
-    """`pages_per_round` says what a round is: everything that counts rounds counts so many pages."""
+    """`pages_per_round` says what a round is: everything that counts rounds counts so many pages.
+
+    The target network follows the online one every `target_update_freq` steps of training. forager counts rounds, which
+    makes 5 000 pages by its defaults: longer than most crawls, so that it would never move.
+    """
 
     kind: str = "tres"
 
@@ -52,7 +56,9 @@ class Options(Fixed, frozen=True):
     replay_period: Whole = 4
     min_replay_size: Whole = 500
     target_update_freq: Whole = 100
-    target_update_unit: Unit = "rounds"
+    target_update_unit: Annotated[
+        Literal["steps", "rounds", "transitions"], Meta(description="one of steps, rounds, transitions")
+    ] = "steps"
     per_alpha: Share | Param = Param(value=0.6)
     per_epsilon: Positive | Param = Param(value=1e-4, mode="fixed")
     epsilon: Share = 1.0

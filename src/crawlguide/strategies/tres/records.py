@@ -70,7 +70,18 @@ LEAF = np.dtype(
 
 SAMPLE = np.dtype([("reward", np.float32), ("x", np.float32, X)], align=True)
 
-DOMAIN = np.dtype([("key", np.uint64), ("fetched", np.float64), ("failed", np.float64), ("score", np.float64)])
+DOMAIN = np.dtype(
+    [
+        ("key", np.uint64),  # hash of the registrable domain
+        ("fetched", np.float64),
+        ("failed", np.float64),
+        ("judged", np.float64),  # rewards, also those that came late
+        ("score", np.float64),  # and their sum
+    ]
+)
+DOMAIN_BEFORE = np.dtype(  # version 0.1.0: by host, and without `judged`
+    [("key", np.uint64), ("fetched", np.float64), ("failed", np.float64), ("score", np.float64)]
+)
 
 TRANSITION = np.dtype(
     [

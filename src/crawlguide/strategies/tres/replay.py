@@ -157,14 +157,18 @@ class ReplayBuffer:
 
     def _train_in_time(self, count: int) -> None:
         options, tables = self._options, self._tables
-        if count >= options.min_replay_size and count % options.replay_period == 0:
+        trains = count >= options.min_replay_size and count % options.replay_period == 0
+        if trains:
             self._train()
-        every = options.target_update_freq
-        if options.target_update_unit == "rounds":
-            every *= options.pages_per_round
-        if count % every == 0:
+        if self._target_is_due(count, trains):
             tables.weights(TARGET)[:] = tables.weights(ONLINE)
             tables.networks.changed(np.array([TARGET]))
+
+    def _target_is_due(self, count: int, trained: bool) -> bool:
+        every, unit = self._options.target_update_freq, self._options.target_update_unit
+        if unit == "steps":
+            return trained and int(self._tables.crawl[0]["trained"]) % every == 0
+        return count % (every * (self._options.pages_per_round if unit == "rounds" else 1)) == 0
 
     def _train(self) -> None:
         tables, options = self._tables, self._options

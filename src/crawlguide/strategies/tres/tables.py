@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xxhash
 
+from crawlguide.core import urls
 from crawlguide.store.columns import grown
 from crawlguide.store.tables.index import Index
 from crawlguide.strategies.tres import network, replay, tree
@@ -14,6 +15,7 @@ from crawlguide.strategies.tres.records import (
     ASSIGNED,
     CRAWL,
     DOMAIN,
+    DOMAIN_BEFORE,
     DONE,
     FREE,
     LEAF,
@@ -51,13 +53,14 @@ class Tables:
         self.nodes: Sheet = notebook.sheet("t.node", NODE)
         self.leaves: Sheet = notebook.sheet("t.leaf", LEAF)
         self.samples: Sheet = notebook.sheet("t.sample", SAMPLE)
-        self.domains: Sheet = notebook.sheet("t.domain", DOMAIN)
+        self.domains: Sheet = notebook.sheet("t.dom", DOMAIN)
         self.recent: Sheet = notebook.sheet("t.gone", np.dtype(np.uint64))
         self.transitions: Sheet = notebook.sheet("t.step", TRANSITION)
         self.priorities: Sheet = notebook.sheet("t.prior", np.dtype(np.float64))
         self.networks: Sheet = notebook.sheet("t.net", NETWORK)
         self.crawls: Sheet = notebook.sheet("t.crawl", CRAWL)
         self._fill_new(model)
+        self._take_over(notebook.sheet("t.domain", DOMAIN_BEFORE))
         self._rebuild(capacity, alpha)
 
     @property
@@ -157,8 +160,9 @@ class Tables:
             self.samples.changed(np.arange(one * SAMPLES, one * SAMPLES + heard))
 
     def domain_rows(self, hosts: Sequence[str]) -> I64:
-        """The record of each host; new ones for unknown hosts."""
-        rows, keys = self._domain_rows, {host: xxhash.xxh3_64_intdigest(host.encode()) for host in set(hosts)}
+        """The record of each host's registrable domain; new ones for unknown domains."""
+        rows = self._domain_rows
+        keys = {host: xxhash.xxh3_64_intdigest(urls.domain_of(host).encode()) for host in set(hosts)}
         for key in keys.values():
             if key not in rows:
                 rows[key] = len(rows)
@@ -206,6 +210,15 @@ class Tables:
             self.nodes.rows["feature"][0] = -1
             self.nodes.changed(np.zeros(1, np.int64))
             self.leaves.changed(np.zeros(1, np.int64))
+
+    def _take_over(self, before: Sheet) -> None:
+        """Go on from the records of version 0.1.0, in which every fetch counted as judged."""
+        if before.used and not self.domains.used:
+            self.domains.fit(before.used)
+            for name in ("key", "fetched", "failed", "score"):
+                self.domains.rows[name][: before.used] = before.rows[name][: before.used]
+            self.domains.rows["judged"][: before.used] = before.rows["fetched"][: before.used]
+            self.domains.changed(np.arange(before.used))
 
     def _rebuild(self, capacity: int, alpha: float) -> None:
         count = self.links.used
