@@ -45,9 +45,9 @@ def _endpoints() -> str:
     rows = [_endpoint(one) for one in known.endpoints]
     return (
         "# Endpoints and messages\n\n"
-        "A server describes itself: `/docs` is this page for people, with the version that runs there, and\n"
-        "`/openapi.json` the same for programs (OpenAPI 3.1). What the fields mean is told in\n"
-        "[the guide protocol](protocol.md), what goes wrong in [errors](errors.md).\n\n"
+        "Generated from the code. Every server has this page at `/docs`, for the version that runs there, and the\n"
+        "same for programs at `/openapi.json` (OpenAPI 3.1). The meaning of the fields is explained in\n"
+        "[the guide protocol](protocol.md), errors in [errors](errors.md).\n\n"
         + table(("method", "path", "what it does", "takes", "gives"), rows)
         + "\n## Messages\n"
         + "".join(_message(one) for one in known.messages)

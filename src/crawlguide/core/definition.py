@@ -32,7 +32,7 @@ class Fixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Reward(Fixed, frozen=True):
-    """What each gain is worth when the guide learns from a fetch; what is taken off for the last three, if anything."""
+    """Weights of the reward that strategies learn from; the last three are penalties, none by default."""
 
     relevance: Weight = 1.0
     novelty: Weight = 0.2
@@ -43,7 +43,7 @@ class Reward(Fixed, frozen=True):
 
 
 class Goal(Fixed, frozen=True):
-    """What the crawl is looking for. All of it helps, none of it is needed."""
+    """What the crawl is looking for. Every field is optional."""
 
     topic: Words = ""
     keywords: Annotated[tuple[Name, ...], Meta(max_length=1_000)] = ()
@@ -68,7 +68,7 @@ class Weights(Fixed, frozen=True):
 
 
 class Reweigh(Fixed, frozen=True):
-    """Weights that replace the strategy's own; those left out stay as the strategy wants them."""
+    """Weights that replace the defaults of the strategy; those left out keep their default."""
 
     relevance: Weight | UnsetType = UNSET
     freshness: Weight | UnsetType = UNSET
@@ -85,7 +85,7 @@ CLASSIC = Weights(relevance=1.0, freshness=0.0, authority=0.0, cost=0.0, politen
 
 
 class Crawler(Fixed, frozen=True):
-    """What one crawler may have, or every crawler whose name begins alike. 0 means no bound."""
+    """Limits of one crawler, or of all crawlers with a name prefix. 0 means no limit."""
 
     max_urls: Count = 0
     max_leases: Count = 0
@@ -138,7 +138,7 @@ class Limits(Fixed, frozen=True):
 
 
 class Bans(Fixed, frozen=True):
-    """What nobody may fetch: URLs, hosts at whatever port, and all URLs in which a pattern is found."""
+    """What may not be fetched: URLs, hosts at any port, and URLs that match a pattern."""
 
     urls: Annotated[tuple[Address, ...], Meta(max_length=MOST_URLS, description="a list of at most 10000 URLs")] = ()
     hosts: Names = ()
@@ -146,7 +146,7 @@ class Bans(Fixed, frozen=True):
 
 
 class Priorities(Fixed, frozen=True):
-    """The priority of URLs, and factors on the priority of all URLs of a host or with a pattern in them."""
+    """Priorities of URLs, and factors for all URLs of a host or that match a pattern."""
 
     urls: Annotated[dict[Address, Share], Meta(max_length=MOST_URLS)] = {}
     hosts: Annotated[dict[Name, Factor], Meta(max_length=100_000)] = {}
@@ -154,14 +154,14 @@ class Priorities(Fixed, frozen=True):
 
 
 class HandRules(Fixed, frozen=True):
-    """What people have banned and weighted while the crawl ran."""
+    """Bans and priorities that people set while the crawl runs."""
 
     ban: Bans = Bans()
     priority: Priorities = Priorities()
 
 
 class PriorityEdit(Fixed, frozen=True):
-    """Priorities to set; null lifts one."""
+    """Priorities to set; null removes one."""
 
     urls: Annotated[dict[Address, Share | None], Meta(max_length=MOST_URLS)] = {}
     hosts: Annotated[dict[Name, Factor | None], Meta(max_length=100_000)] = {}
@@ -169,7 +169,7 @@ class PriorityEdit(Fixed, frozen=True):
 
 
 class RulesEdit(Fixed, frozen=True):
-    """What to add to the rules of a crawl that runs, and what to lift."""
+    """Rules to add to a running crawl, and rules to remove."""
 
     ban: Bans = Bans()
     unban: Bans = Bans()

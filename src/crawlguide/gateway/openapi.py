@@ -21,8 +21,8 @@ PROBLEMS = {
     507: "No room left on the disk; reads go on.",
 }
 PLAIN = {
-    "/healthz": "Alive?",
-    "/readyz": "Able to answer?",
+    "/healthz": "Whether the process is alive.",
+    "/readyz": "Whether it accepts requests.",
     "/openapi.json": "This document.",
 }
 
