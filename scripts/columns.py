@@ -1,6 +1,6 @@
 """Write docs/explain/columns.md: what speaks for a link, column by column, as `layered` has them.
 
-`python -m scripts.columns` writes it; a test compares what is written with what it would write.
+`python -m scripts.columns` writes it; with `--check` it only says whether it is up to date.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from crawlguide.strategies.layered.columns import NAMES, PRIOR
 from crawlguide.strategies.layered.records import LEVELS, MEANING, PARENTS
 from crawlguide.strategies.layered.tuning import PARTS
 from scripts import named
-from scripts.reference import DOCS, table
+from scripts.reference import DOCS, table, write_or_check
 
 PAGE: Path = DOCS / "explain" / "columns.md"
 COSTS = Path(__file__).with_name("column_costs.json")  # as `scripts.column_costs` measured them
@@ -99,4 +99,4 @@ def _parts(name: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    write_or_check({PAGE: page()}, __doc__)

@@ -25,6 +25,15 @@ def some() -> Examples:
     return risk.of(good, 0, "made up") + risk.of(bad, 1, MALICIOUS)
 
 
+def write_labelled(path: Path) -> Path:
+    """Some examples as a Parquet file."""
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    known = some()
+    columns = {"url": known.url.tolist(), "label": known.label.astype(int).tolist(), "source": known.source.tolist()}
+    parquet.write_table(arrow.table(columns), path)
+    return path
+
+
 def test_it_learns_what_tells_them_apart_on_domains_it_never_saw() -> None:
     known = some()
     assert risk.auc(known.label, risk.unseen_domains(known, 0)) > 0.95
@@ -78,10 +87,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_a_model_and_says_what_it_is_worth(tmp_path: Path) -> None:
-    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
-    known = some()
-    columns = {"url": known.url.tolist(), "label": known.label.astype(int).tolist(), "source": known.source.tolist()}
-    parquet.write_table(arrow.table(columns), tmp_path / "urls.parquet")
+    write_labelled(tmp_path / "urls.parquet")
     (tmp_path / "good.txt").write_text("\n".join(f"https://list{n}.example/page/{n}" for n in range(50)))
     command = [sys.executable, "-m", "crawlguide.training.risk", "--labelled", str(tmp_path / "urls.parquet")]
     command += ["--good", str(tmp_path / "good.txt"), "--out", str(tmp_path / "model.npz")]
