@@ -26,7 +26,7 @@ from crawlguide.testing import ManualClock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.lab.pages import Task, Web
+    from crawlguide.lab.pages import Page, Task, Web
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "webs" / "docsweb"
 
@@ -84,16 +84,15 @@ def guided(web: Web, task: Task, seeds: Sequence[str], budget: int, batch: int) 
             relevant = [web.is_relevant(task, one["url"]) for one in assigned]
             harvest += relevant
             fetches = [
-                {
-                    "url": one["url"],
-                    "status": page.status or 404,
-                    "relevance": float(good),
-                    "outlinks": [{"url": link.url, "anchor": link.anchor, "position": link.position} for link in page.links],
-                }
-                for one, page, good in zip(assigned, pages, relevant, strict=True)
-            ]  # fmt: skip
+                {"url": page.url, "status": page.status or 404, "relevance": float(good), "outlinks": outlinks(page)}
+                for page, good in zip(pages, relevant, strict=True)
+            ]
             guide.tell({**who, "fetches": fetches})
     return harvest
+
+
+def outlinks(page: Page) -> list[dict[str, object]]:
+    return [{"url": link.url, "anchor": link.anchor, "position": link.position} for link in page.links]
 
 
 def main() -> None:

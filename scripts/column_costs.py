@@ -1,7 +1,8 @@
 """What each column of `layered` costs: nanoseconds for a link, with all else in a crawl of 100 000 URLs.
 
 `python -m scripts.column_costs` measures, writes scripts/column_costs.json and the page of columns; with `--show` it
-prints the figures and writes nothing. Every function is compiled into a loop of its own over links in a random order, so that records come from wherever they lie, as in an ask.
+prints the figures and writes nothing. Every function is compiled into a loop of its own over links in a random order,
+so that records come from wherever they lie, as in an ask.
 """
 
 from __future__ import annotations

@@ -140,7 +140,8 @@ def main() -> int:
     options.add_argument("--seconds", type=float, default=60.0)
     options.add_argument("--tries", type=int, default=1, help="of each trial; the best counts")
     given = options.parse_args()
-    return int(not all([passed(name, given.seconds, given.tries) for name in given.trials]))
+    outcomes = [passed(name, given.seconds, given.tries) for name in given.trials]
+    return int(not all(outcomes))
 
 
 if __name__ == "__main__":

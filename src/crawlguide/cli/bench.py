@@ -45,7 +45,7 @@ def bench(
 
 
 def _peers(most: int) -> Callable[[], list[dict[str, Any]]]:
-    """Other people's frontiers, with fewer URLs for small sizes; installed beside a checkout, never with the package."""
+    """Other people's frontiers, with fewer URLs for small sizes; installed beside a checkout, not with the package."""
     sys.path.insert(0, str(Path.cwd()))
     try:
         peers: Any = import_module("bench.peers.run")
