@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +13,10 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.policy.risk.model import load, shipped
 from crawlguide.training import risk
 from crawlguide.training.risk import MALICIOUS, Examples, calibrated, fitted
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 NAMES = ["apple", "birch", "cedar", "daisy", "elder", "fern", "gorse", "hazel", "iris", "jasmine"]
@@ -86,14 +90,16 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         risk.labelled(tmp_path / "missing.parquet")
 
 
-def test_the_command_writes_a_model_and_says_what_it_is_worth(tmp_path: Path) -> None:
+def test_the_command_writes_a_model_and_says_what_it_is_worth(
+    here: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
     write_labelled(tmp_path / "urls.parquet")
     (tmp_path / "good.txt").write_text("\n".join(f"https://list{n}.example/page/{n}" for n in range(50)))
-    command = [sys.executable, "-m", "crawlguide.training.risk", "--labelled", str(tmp_path / "urls.parquet")]
-    command += ["--good", str(tmp_path / "good.txt"), "--out", str(tmp_path / "model.npz")]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "without made up: auc" in said
-    assert "unseen domains: auc" in said
+    words = shlex.split(f"train risk --labelled {tmp_path}/urls.parquet --good {tmp_path}/good.txt")
+    ended = here(*words, "--out", tmp_path / "model.npz")
+    assert ended.returncode == 0, ended.stderr
+    assert "without made up: auc" in ended.stdout
+    assert "unseen domains: auc" in ended.stdout
     assert load(tmp_path / "model.npz").probabilities(["http://apple-3.tk/verify/login.php"])[0] > 0.5
 
 
