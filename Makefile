@@ -5,10 +5,33 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 PROCESSES ?= $(shell expr `nproc` + 1)  # of tests: one more than there are cores, since some wait for disks and servers
 
+# How much is done: the usual amount, or with QUICK=1 so little that it takes seconds; `make test` runs each target so.
+# Each amount can be named as well, such as `make bench URLS=10000` or `make crash KILLS=5`.
+amount    = $(if $(QUICK),$(2),$(1))
+PORT     ?= 8080
+DATA     ?=
+OUT      ?= .
+FETCHES  ?= $(call amount,120,60)
+URLS     ?= $(call amount,100000 1000000 5000000,10000)
+ROUNDS   ?= $(call amount,500,150)
+KILLS    ?= $(call amount,50,1)
+POINTS   ?= $(call amount,,after_write)
+TELLS    ?= $(call amount,200,8)
+FAULTS   ?= $(call amount,,begins_with_the_next_try)
+EXAMPLES ?= $(call amount,300,1)
+SECONDS  ?= $(call amount,60,7)
+TRIES    ?= $(call amount,1,2)
+TRIALS   ?= $(call amount,usual killed strict strict-killed,usual)
+WEBS     ?= $(call amount,$(addprefix ../shared/data/webs/,docsweb debpkg wikispeedia),synthetic:pages=300)
+QUICK_POLICIES := random,relational,layered
+POLICIES ?= $(call amount,all,$(QUICK_POLICIES))
+WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
+
 .PHONY: help setup demo serve kernels test check style types docs bench crash faults machine politeness lab walls clean
 
-help:  ## what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+	@echo "With QUICK=1 a target does so little that it takes seconds: make crash QUICK=1"
 
 setup: $(READY)  ## make the virtual environment in .venv
 
@@ -19,23 +42,24 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-demo: $(READY)  ## the service, two small crawlers over a tiny local web, a summary
-	$(BIN)/python -m demo.run
+demo: $(READY)  ## start a guide, let two small crawlers fetch a tiny local web, show what they found
+	$(BIN)/python -m demo.run $(FETCHES)
 
-serve: $(READY)  ## the guide on http://127.0.0.1:8080 until Ctrl-C
-	@$(BIN)/crawlguide serve --port 8080
+serve: $(READY)  ## serve a guide on http://127.0.0.1:8080 until Ctrl-C (PORT=, DATA=)
+	@$(BIN)/crawlguide serve --port $(PORT) $(if $(DATA),--data $(DATA))
 
-kernels: $(READY)  ## compile all kernels and keep the machine code (two minutes, then at once)
+kernels: $(READY)  ## compile all numba kernels and keep the machine code (two minutes the first time)
 	$(BIN)/python scripts/kernels.py
 
-test: $(READY) kernels  ## all tests, side by side
+test: $(READY) kernels  ## run all tests in parallel
 	@sh scripts/debian-packages.sh strace "command -v strace"
 	@sh scripts/debian-packages.sh iproute2 "command -v ip || test -x /sbin/ip"
 	@sh scripts/debian-packages.sh chromium "command -v chromium"
 	@sh scripts/debian-packages.sh curl "command -v curl"
+	@sh scripts/debian-packages.sh redis-server "command -v redis-server"
 	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist worksteal
 
-check: style types docs  ## style, room order, types, links of the documentation; whether it is true the tests say
+check: style types docs  ## check style, the order of packages, types, and the links of the documentation
 
 style: $(READY)
 	$(BIN)/ruff check .
@@ -45,41 +69,43 @@ style: $(READY)
 types: $(READY)
 	$(BIN)/mypy --num-workers auto
 
-docs: $(VENV)/.docs  ## the documentation as pages in site/; a link that leads nowhere is an error
+docs: $(VENV)/.docs  ## build the documentation in site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 $(VENV)/.docs: $(READY) requirements-docs.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
 	@touch $@
 
-bench: $(READY)  ## what asks, tells and starts cost at 100 k, 1 M and 5 M URLs, beside other frontiers (minutes)
-	$(BIN)/crawlguide bench --peers --json bench.json
+bench: $(READY)  ## measure asks, tells and starts at 100 k, 1 M and 5 M URLs, beside other frontiers (minutes; URLS=, ROUNDS=)
+	$(BIN)/crawlguide bench $(addprefix --urls ,$(URLS)) --rounds $(ROUNDS) --peers --json $(OUT)/bench.json
 
-crash: $(READY)  ## 50 × kill -9 under 8 clients, every fault point, and that no ack precedes its fsync
+crash: $(READY)  ## kill -9 a server under load 50 times and at every fault point; check that nothing acknowledged is lost
 	@sh scripts/debian-packages.sh strace "command -v strace"
-	$(BIN)/python -m tests.crash.kill --kills 50
-	$(BIN)/python -m tests.crash.kill --points
-	$(BIN)/python -m tests.crash.ordering
+	$(BIN)/python -m tests.crash.kill --kills $(KILLS)
+	$(BIN)/python -m tests.crash.kill --points $(POINTS)
+	$(BIN)/python -m tests.crash.ordering --one-by-one $(TELLS) --together $(TELLS)
 
-faults: $(READY)  ## every single call to the disk fails once, in its turn
-	EVERY_IO_CALL=1 $(BIN)/python -m pytest tests/store/test_disk_faults.py --timeout 3600
+faults: $(READY)  ## let every single call to the disk fail once (an hour)
+	EVERY_IO_CALL=1 $(BIN)/python -m pytest tests/store/test_disk_faults.py --timeout 3600 $(if $(FAULTS),-k $(FAULTS))
 
-machine: $(READY)  ## long random histories: the embedded store against the memory store, with restarts
-	MACHINE_EXAMPLES=300 $(BIN)/python -m pytest tests/store/test_machine.py --timeout 3600
+machine: $(READY)  ## compare the embedded store with the memory store over long random histories (EXAMPLES=)
+	MACHINE_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/store/test_machine.py --timeout 3600
 
-politeness: $(READY)  ## 16 crawlers on 50 hosts for a minute, four times: usual, killed, strict, strict and killed
-	$(BIN)/python -m tests.politeness.trial --seconds 60
+politeness: $(READY)  ## measure the delays of 16 crawlers at 50 hosts: usual, killed, strict, strict and killed (SECONDS=)
+	$(BIN)/python -m tests.politeness.trial --seconds $(SECONDS) --tries $(TRIES) $(TRIALS)
 
-lab: $(READY)  ## every policy on the recorded webs beside this folder, with reports (hours)
-	for web in docsweb debpkg wikispeedia; do \
-	  $(BIN)/crawlguide lab run --web ../shared/data/webs/$$web --policies all --json lab-$$web.json --html lab-$$web.html || exit 1; \
+lab: $(READY)  ## run every policy on the recorded webs in ../shared, with reports (hours; WEBS=, POLICIES=)
+	for web in $(WEBS); do \
+	  out=$(OUT)/lab-$$(basename $$web | cut -d: -f1); \
+	  $(BIN)/crawlguide lab run --web $$web --policies $(POLICIES) $(if $(QUICK),--quick --budget 50) \
+	    --json $$out.json --html $$out.html || exit 1; \
 	done
 
-walls: $(READY)  ## the proofs behind docs/adr: an exact loop on a recorded web, the store protocol on a real Redis
+walls: $(READY)  ## prove what docs/adr claims: the store protocol on a real Redis, and the order of an exact loop
 	@sh scripts/debian-packages.sh redis-server "command -v redis-server"
 	$(BIN)/python -m pytest bench/walls
-	$(BIN)/python -m bench.walls.measure_redis
-	$(BIN)/python bench/relational.py
+	$(BIN)/python -m bench.walls.measure_redis $(if $(QUICK),--urls 6000)
+	$(BIN)/python bench/relational.py --web $(WALL_WEB) $(if $(QUICK),--budget 50)
 
 clean:  ## remove what the other targets made
 	rm -rf site $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

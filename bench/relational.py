@@ -1,60 +1,34 @@
-"""Does the corridor harvest what an exact loop harvests?
+"""Does the guide harvest what an exact loop harvests?
 
-    .venv/bin/python bench/relational.py [--web DIR] [--tasks N] [--budget 2000] [--batch 1]
+    .venv/bin/python bench/relational.py [--web WEB] [--tasks 3] [--budget 2000] [--batch 1]
 
 The exact loop knows only what a crawler knows and re-scores its whole frontier after every fetch:
-(relevant parents + 1/2) / (parents + 2), the earliest discovered among equals. The corridor reads heads of queues
+(relevant parents + 1/2) / (parents + 2), the earliest discovered among equals. The guide reads the heads of queues
 whose priorities were written at discovery and by `rank`. Same web, seeds, labels and budget.
+WEB is any web of the lab: a folder with a recorded one, or synthetic[:option=value,…].
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from crawlguide import Guide
 from crawlguide.core import urls
 from crawlguide.core.errors import UrlError
+from crawlguide.lab import web as webs
 from crawlguide.testing import ManualClock
 
-MOST_LINKS = 2_000
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.lab.pages import Page, Task, Web
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "webs" / "docsweb"
-
-
-@dataclass
-class Web:
-    """A recorded web: a URL in, the links a crawler would have seen out; None for a dead end."""
-
-    url: list[str]
-    row: dict[str, int]
-    links: list[tuple[Any, Any]]
-
-    def fetch(self, url: str) -> list[tuple[str, str, int]] | None:
-        row = self.row.get(url)
-        if row is None:
-            return None
-        found: list[tuple[str, str, int]] = []
-        for table, at in self.links:
-            part = table.slice(at[row], at[row + 1] - at[row]).to_pydict()
-            targets = part["url"] if "url" in part else [self.url[number] for number in part["dst"]]
-            found += zip(targets, part["anchor"], part["pos"], strict=True)
-        return sorted(found, key=lambda link: link[2])[:MOST_LINKS]
-
-
-def opened(folder: Path) -> Web:
-    pages: list[str] = pq.read_table(folder / "nodes.parquet", columns=["url"])["url"].to_pylist()
-    links = []
-    for name in ("edges.parquet", "external.parquet"):
-        table = pq.read_table(folder / name)
-        links.append((table, np.searchsorted(table["src"].to_numpy(), np.arange(len(pages) + 1))))
-    return Web(pages, {url: row for row, url in enumerate(pages)}, links)
 
 
 def canonical(url: str) -> str | None:
@@ -64,7 +38,7 @@ def canonical(url: str) -> str | None:
         return None
 
 
-def exact(web: Web, relevant: set[str], seeds: list[str], budget: int) -> list[bool]:
+def exact(web: Web, task: Task, seeds: Sequence[str], budget: int) -> list[bool]:
     """Whether each fetch was relevant, in order."""
     known = {url: number for number, url in enumerate(dict.fromkeys(seeds))}
     parents, good, waiting = [1.0] * len(known), [1.0] * len(known), [True] * len(known)
@@ -77,8 +51,8 @@ def exact(web: Web, relevant: set[str], seeds: list[str], budget: int) -> list[b
             break
         waiting[best] = False
         url = names[best]
-        harvest.append(url in relevant)
-        for target in dict.fromkeys(canonical(link[0]) for link in web.fetch(url) or ()):
+        harvest.append(web.is_relevant(task, url))
+        for target in dict.fromkeys(canonical(link.url) for link in web.fetch(url).links):
             if target is None or target == url:
                 continue
             if target not in known:
@@ -92,53 +66,54 @@ def exact(web: Web, relevant: set[str], seeds: list[str], budget: int) -> list[b
     return harvest
 
 
-def corridor(web: Web, relevant: set[str], seeds: list[str], budget: int, batch: int, strategy: str) -> list[bool]:
+def guided(web: Web, task: Task, seeds: Sequence[str], budget: int, batch: int) -> list[bool]:
     """The same through ask and tell."""
     policy = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "traps": False, "risk_threshold": 1}
     policy |= {"unreliable_threshold": 1}
     harvest: list[bool] = []
     who = {"mcp_version": "2025-11", "crawler_id": "bench"}
     with Guide.open(":memory:", clock=ManualClock()) as guide:
-        guide.define("default", {"strategy": {"kind": strategy}, "policy": policy})
+        guide.define("default", {"strategy": {"kind": "relational"}, "policy": policy})
         guide.seed("default", list(seeds))
         while len(harvest) < budget:
             wanted = min(batch, budget - len(harvest))
-            given = guide.ask({**who, "budget": {"max_urls": wanted}})["assigned_urls"]
-            if not given:
+            assigned = guide.ask({**who, "budget": {"max_urls": wanted}})["assigned_urls"]
+            if not assigned:
                 break
-            fetches = []
-            for one in given:
-                links = web.fetch(one["url"])
-                harvest.append(one["url"] in relevant)
-                out = [{"url": url, "anchor": anchor, "position": place} for url, anchor, place in links or ()]
-                status = 404 if links is None else 200
-                fetches.append({"url": one["url"], "status": status, "relevance": float(harvest[-1]), "outlinks": out})
+            pages = [web.fetch(one["url"]) for one in assigned]
+            relevant = [web.is_relevant(task, one["url"]) for one in assigned]
+            harvest += relevant
+            fetches = [
+                {"url": page.url, "status": page.status or 404, "relevance": float(good), "outlinks": outlinks(page)}
+                for page, good in zip(pages, relevant, strict=True)
+            ]
             guide.tell({**who, "fetches": fetches})
     return harvest
 
 
+def outlinks(page: Page) -> list[dict[str, object]]:
+    return [{"url": link.url, "anchor": link.anchor, "position": link.position} for link in page.links]
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--web", type=Path, default=SHARED)
+    arguments.add_argument("--web", default=str(SHARED))
     arguments.add_argument("--tasks", type=int, default=3)
     arguments.add_argument("--budget", type=int, default=2_000)
     arguments.add_argument("--batch", type=int, default=1)
-    given = arguments.parse_args()
-    web = opened(given.web)
-    tasks = json.loads((given.web / "tasks.json").read_text())[: given.tasks]
-    print(f"{'task':24} {'exact':>7} {'corridor':>9} {'points':>7} {'s exact':>8} {'s corridor':>10}")
-    for task in tasks:
-        relevant = {web.url[row] for row in task["relevant_ids"]}
-        seeds = [found for url in task.get("seeds_portal", task["seeds_far"]) if (found := canonical(url))]
+    options = arguments.parse_args()
+    web = webs.open(options.web)
+    print(f"{'task':24} {'exact':>7} {'guide':>7} {'points':>7} {'s exact':>8} {'s guide':>8}")
+    for task in web.tasks()[: options.tasks]:
+        seeds = task.seeds.get("portal") or task.seeds["far"]
         began = time.perf_counter()
-        first = exact(web, relevant, seeds, given.budget)
+        first = exact(web, task, seeds, options.budget)
         middle = time.perf_counter()
-        second = corridor(web, relevant, seeds, given.budget, given.batch, "relational")
+        second = guided(web, task, seeds, options.budget, options.batch)
         ended = time.perf_counter()
-        rates = sum(first) / given.budget, sum(second) / given.budget
-        points = 100 * (rates[1] - rates[0])
-        times = f"{middle - began:8.1f} {ended - middle:10.1f}"
-        print(f"{task['task']:24} {rates[0]:7.4f} {rates[1]:9.4f} {points:+7.2f} {times}")
+        rates = sum(first) / options.budget, sum(second) / options.budget
+        times = f"{middle - began:8.1f} {ended - middle:8.1f}"
+        print(f"{task.name:24} {rates[0]:7.4f} {rates[1]:7.4f} {100 * (rates[1] - rates[0]):+7.2f} {times}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ malicious one turns out bad (blocked, gone) with the probability `caught`, a goo
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,9 +30,13 @@ CASES = ((1.0, 0.0), (0.5, 0.05), (0.2, 0.1))  # caught, dead
 
 
 def main() -> None:
-    given = risk.arguments(__doc__).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--labelled", type=Path, required=True, help="Parquet: url, label (1: malicious), source")
+    parser.add_argument("--good", type=Path, action="append", default=[], help="more good URLs: .txt, or Parquet")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
     chance = np.random.default_rng(given.seed)
-    known = risk.known_arguments(given, chance)
+    known = risk.read(given.labelled, given.good, chance)
     sums = risk.unseen_domains(known, given.seed)
     slope, offset = calibrated(sums, known.label)
     odds = slope * sums + offset

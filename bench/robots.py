@@ -1,6 +1,6 @@
 """What robots.txt costs: a match on 200 rules, the slowest files of 500 KiB there are, and an ask over many files.
 
-    python bench/robots.py
+    python bench/robots.py [--files 5000]
 
 The last is the same ask of two crawls of one guide, one that obeys and one that ignores, in turn: beside what it costs,
 the ratio of the two.
@@ -8,6 +8,7 @@ the ratio of the two.
 
 from __future__ import annotations
 
+import argparse
 import time
 from random import Random
 from statistics import median
@@ -32,12 +33,14 @@ WORDS = (
     "ref",
     "id",
 )
-ORIGINS, PAGES, ASKS = 5_000, 20, 150
+PAGES, ASKS, AT_ONCE = 20, 150, 250
 LONG = "https://example.org/" + "ab" * 4_000
 
 
 def main() -> None:
-    chance = Random(1)
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--files", type=int, default=5_000, help="origins with a robots.txt of their own")
+    files, chance = arguments.parse_args().files, Random(1)
     body = _file(chance, 200)
     urls = [f"https://www.example.org/{_word(chance)}/{_word(chance)}?{_word(chance)}={k}" for k in range(20_000)]
     compiled = matcher.compiled(parser.parse(body, "crawlguide")[0].rules)
@@ -48,30 +51,30 @@ def main() -> None:
         began = time.process_time()
         allowed(bomb, "crawlguide", LONG)
         print(f"{name}, {len(bomb):,} bytes: {(time.process_time() - began) * 1e3:.0f} ms to read and match")
-    obeying(chance)
+    obeying(files, chance)
 
 
-def obeying(chance: Random) -> None:
+def obeying(files: int, chance: Random) -> None:
     """Every origin has a file of its own, of 5 to 50 rules."""
     with Guide.open(":memory:") as guide:
         for mode in ("ignore", "crawler"):
             policy = {"robots": mode, "default_delay_s": 0, "traps": False, "risk_threshold": 1.0}
             guide.define(mode, {"policy": policy, "strategy": {"kind": "best-first"}})
-        for start in range(0, ORIGINS, 250):
-            hosts = [f"https://host{number}.example" for number in range(start, start + 250)]
+        for start in range(0, files, AT_ONCE):
+            hosts = [f"https://host{number}.example" for number in range(start, min(start + AT_ONCE, files))]
             guide.seed("ignore", pages := [f"{host}/{_word(chance)}/{n}" for host in hosts for n in range(PAGES)])
             guide.seed("crawler", pages)
             bodies = [_file(chance, chance.randrange(5, 50)).decode() for _ in hosts]
-            files = [
+            told = [
                 {"url": f"{host}/robots.txt", "status": 200, "text": body}
                 for host, body in zip(hosts, bodies, strict=True)
             ]
-            guide.tell({"mcp_version": VERSION, "crawler_id": "c", "crawl_id": "crawler", "fetches": files})
+            guide.tell({"mcp_version": VERSION, "crawler_id": "c", "crawl_id": "crawler", "fetches": told})
         first, later = _asks(guide, ASKS), _asks(guide, ASKS)
     for when, spent in (("first", first), ("later", later)):
         ignore, obey = median(spent["ignore"]), median(spent["crawler"])
         print(
-            f"{ORIGINS:,} files, {when} {ASKS} asks for 30 URLs: {obey * 1e3:.2f} ms of CPU, "
+            f"{files:,} files, {when} {ASKS} asks for 30 URLs: {obey * 1e3:.2f} ms of CPU, "
             f"{ignore * 1e3:.2f} ms where they are ignored, ratio {obey / ignore:.2f}; "
             f"the slowest {max(spent['crawler']) * 1e3:.1f} ms"
         )

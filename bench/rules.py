@@ -1,12 +1,13 @@
 """What the operator's rules in Rego cost: a question about 100 URLs, and an ask whose rules never end.
 
-    python bench/rules.py
+    python bench/rules.py [--tries 300]
 
 A question is asked of the process in which rules are evaluated, as a guide asks it; `cpu` is what that process spends.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import tempfile
 import time
@@ -26,7 +27,7 @@ from crawlguide.policy.rules.engine import Engine
 from crawlguide.policy.rules.process import used_s
 from crawlguide.store import memory
 
-CRAWL, NOW, TRIES = Crawl("bench", "bench"), 1_794_000_000.0, 300
+CRAWL, NOW = Crawl("bench", "bench"), 1_794_000_000.0
 HEAD = "package crawlguide\nimport rego.v1\n"
 KINDS = {
     "one rule": 'deny contains one.url if { some one in input.urls; startswith(one.path, "/private/") }\n',
@@ -42,18 +43,21 @@ RULES = Intake(judge=lambda _: float("nan"), verdict=lambda _: None)
 
 
 def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--tries", type=int, default=300, help="questions of each kind; the median counts")
+    tries = arguments.parse_args().tries
     with tempfile.TemporaryDirectory() as folder:
         for name, text in KINDS.items():
             file = Path(folder) / "rules.rego"
             file.write_text(HEAD + text)
             for count in (100, 200):
-                wall, cpu = asyncio.run(asked(file, count))
+                wall, cpu = asyncio.run(asked(file, count, tries))
                 print(f"{name}, {count} URLs: {wall:.2f} ms, cpu {cpu:.2f} ms ({100 * cpu / count:.2f} ms per 100)")
         file.write_text(HEAD + KINDS["one rule"])
         endless(file)
 
 
-async def asked(file: Path, count: int) -> tuple[float, float]:
+async def asked(file: Path, count: int, tries: int) -> tuple[float, float]:
     """The usual time of a question, and what it takes of a processor, in milliseconds."""
     engine, batch = Engine(file, 10.0), await candidates(count)
     rule, ask, spent = Rules(engine), Ask(CRAWL, "bench", NOW, Budget(30)), []
@@ -61,11 +65,11 @@ async def asked(file: Path, count: int) -> tuple[float, float]:
     worker = engine._worker
     assert worker is not None
     before = used_s(worker._process.pid)
-    for _ in range(TRIES):
+    for _ in range(tries):
         began = time.perf_counter()
         rule = await rule.prepared(batch, ask)
         spent.append(time.perf_counter() - began)
-    cpu = (used_s(worker._process.pid) - before) / TRIES
+    cpu = (used_s(worker._process.pid) - before) / tries
     await engine.close()
     return 1e3 * median(spent), 1e3 * cpu
 

@@ -1,6 +1,6 @@
 """What does an ask over a WebSocket cost the server more than an ask in process?
 
-    .venv/bin/python bench/sockets.py [--idle 1000] [--busy 50] [--rounds 10] [--asks 200]
+    .venv/bin/python bench/sockets.py [--urls 200000] [--idle 1000] [--busy 50] [--rounds 10] [--asks 200]
 
 CPU time of all threads, server and in-process guide in turns, with the clients all on one core: on two they might be
 two halves of one, and slow each other down. Medians of the rounds. Both guides are in memory and were filled alike.
@@ -43,12 +43,11 @@ if TYPE_CHECKING:
 
     from crawlguide.guide.local import LocalGuide
 
-URLS, HOSTS = 200_000, 50_000
+HOSTS = 50_000
 Kind = tuple[int, bool]  # how many URLs are asked for, and whether as the first time or again under the same id
 KINDS = ((30, False), (1, False), (30, True), (1, True))
-WARM_UP = 200
 HANDSHAKE = (
-    b"GET /ws HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
 NAMES = count()
@@ -146,7 +145,7 @@ async def measured(guide: LocalGuide, server: Server, options: argparse.Namespac
     plain = [await over_http.Connection.to(server.port) for _ in range(options.busy)]
     print(f"{options.idle} idle sockets: {weight / 1024:.1f} KiB each; {await resting(server):.2%} of a core at rest")
     for kind in KINDS:
-        rounds = [await one_round(guide, server, (lines, plain), kind, WARM_UP)]
+        rounds = [await one_round(guide, server, (lines, plain), kind, options.asks)]  # to warm up
         rounds = [await one_round(guide, server, (lines, plain), kind, options.asks) for _ in range(options.rounds)]
         say(kind, rounds)
     pings = [await served(server, [line.ping for line in lines], 4 * options.asks) for _ in range(options.rounds)]
@@ -196,21 +195,21 @@ def shown(spent: list[float]) -> str:
     return f"{middle:.0f} µs CPU (half of the rounds {low:.0f} to {high:.0f})"
 
 
-def filling() -> Iterator[SeedsMessage]:
+def filling(urls: int) -> Iterator[SeedsMessage]:
     """Seeds with the hosts and priorities of the frontier that is measured elsewhere."""
     chance = np.random.default_rng(0)
-    for first in range(0, URLS, FILLED_AT_ONCE):
-        found = waiting_links(first, FILLED_AT_ONCE, HOSTS, chance)
+    for first in range(0, urls, FILLED_AT_ONCE):
+        found = waiting_links(first, min(FILLED_AT_ONCE, urls - first), HOSTS, chance)
         pairs = zip(found.url.tolist(), found.manual_priority.tolist(), strict=True)
         yield SeedsMessage([SeedMessage(url, priority) for url, priority in pairs])
 
 
-async def fill(guide: LocalGuide, server: Server) -> None:
+async def fill(guide: LocalGuide, server: Server, urls: int) -> None:
     crawl = f"http://127.0.0.1:{server.port}/v1/crawls/{CRAWL.name}"
     async with httpx.AsyncClient(trust_env=False, timeout=60) as door:
         (await door.put(crawl, json=POLICY)).raise_for_status()
         await guide.define(CRAWL, msgspec.convert(POLICY, Definition))
-        for seeds in filling():
+        for seeds in filling(urls):
             (await door.post(f"{crawl}/seeds", content=msgspec.json.encode(seeds))).raise_for_status()
             await guide.seed(CRAWL, seeds)
 
@@ -221,7 +220,7 @@ async def main(options: argparse.Namespace, scratch: Path) -> None:
     guide = open_guide(":memory:", Config())
     with serving(Path(":memory:"), scratch) as server:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # no client pushes the server aside to read answers
-        await fill(guide, server)
+        await fill(guide, server, options.urls)
         gc.collect()
         gc.freeze()
         await measured(guide, server, options)
@@ -231,6 +230,7 @@ async def main(options: argparse.Namespace, scratch: Path) -> None:
 
 if __name__ == "__main__":
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--urls", type=int, default=200_000)
     words.add_argument("--idle", type=int, default=1_000)
     words.add_argument("--busy", type=int, default=50)
     words.add_argument("--rounds", type=int, default=10)

@@ -1,11 +1,13 @@
 """What each column of `layered` costs: nanoseconds for a link, with all else in a crawl of 100 000 URLs.
 
-`python -m scripts.column_costs` measures, writes scripts/column_costs.json and the page of costs. Every function is
-compiled into a loop of its own over links in a random order, so that records come from wherever they lie, as in an ask.
+`python -m scripts.column_costs` measures, writes scripts/column_costs.json and the page of costs; with `--show` it
+prints the figures and writes nothing. Every function is compiled into a loop of its own over links in a random order,
+so that records come from wherever they lie, as in an ask.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 from typing import TYPE_CHECKING, Any
@@ -21,7 +23,7 @@ from scripts.columns import COSTS, COSTS_PAGE, costs_page
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-URLS, LOOPS, ROWS = 100_000, 400, 2_000
+ROWS = 2_000
 Looked = tuple[Any, ...]  # what a column may look at
 BODIES = {  # functions of the columns, as they are called for a link
     "link": "link.best",
@@ -40,9 +42,9 @@ BODIES = {  # functions of the columns, as they are called for a link
 }
 
 
-def looked_at() -> Looked:
+def looked_at(urls: int) -> Looked:
     """A crawl that a guide was told of, as its strategy knows it: links, pages, places and the crawl itself."""
-    guide, _ = filled("layered", URLS)
+    guide, _ = filled("layered", urls)
     local: Any = guide._guide._guide
     (running,) = local.crawls.known.values()
     learner = running.strategy.predictor
@@ -73,12 +75,12 @@ def called(nothing, value):  # type: ignore[no-untyped-def]  # noqa: ARG001
     return value
 
 
-def measured(body: str, looked: Looked) -> float:
+def measured(body: str, looked: Looked, loops: int) -> float:
     """Nanoseconds for a link: the quickest of many loops, as others may be at work on this machine."""
     rows = np.random.default_rng(1).permutation(looked[1])[:ROWS].astype(np.int64)
     run, times = loop(body), []
     run(rows, *looked)
-    for _ in range(LOOPS):
+    for _ in range(loops):
         before = time.perf_counter_ns()
         run(rows, *looked)
         times.append((time.perf_counter_ns() - before) / len(rows))
@@ -86,8 +88,16 @@ def measured(body: str, looked: Looked) -> float:
 
 
 def main() -> None:
-    looked = looked_at()
-    costs = {name: round(measured(body, looked)) for name, body in BODIES.items()}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--urls", type=int, default=100_000, help="of the crawl")
+    parser.add_argument("--loops", type=int, default=400, help="of each function; the quickest counts")
+    parser.add_argument("--show", action="store_true", help="print the figures and write nothing")
+    options = parser.parse_args()
+    looked = looked_at(options.urls)
+    costs = {name: round(measured(body, looked, options.loops)) for name, body in BODIES.items()}
+    if options.show:
+        print(costs)  # noqa: T201 - what was asked for
+        return
     COSTS.write_text(json.dumps(costs, indent=2) + "\n")
     COSTS_PAGE.write_text(costs_page())
 

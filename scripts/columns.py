@@ -1,6 +1,6 @@
 """Write docs/explain/columns.md, the columns of `layered`, and docs/research/column-costs.md, what each of them costs.
 
-`python -m scripts.columns` writes them; a test compares what is written with what it would write.
+`python -m scripts.columns` writes them; with `--check` it only says whether they are up to date.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from crawlguide.strategies.layered.columns import NAMES, PRIOR
 from crawlguide.strategies.layered.records import LEVELS, MEANING, PARENTS
 from crawlguide.strategies.layered.tuning import PARTS
 from scripts import named
-from scripts.reference import DOCS, table
+from scripts.reference import DOCS, table, write_or_check
 
 PAGE: Path = DOCS / "explain" / "columns.md"
 COSTS_PAGE: Path = DOCS / "research" / "column-costs.md"
@@ -111,5 +111,4 @@ def _parts(name: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
-    COSTS_PAGE.write_text(costs_page())
+    write_or_check({PAGE: page(), COSTS_PAGE: costs_page()}, __doc__)

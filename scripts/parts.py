@@ -1,6 +1,6 @@
 """Draw docs/images/ordering-parts.svg: what `layered` finds with one part left out, from the table of the page itself.
 
-`python -m scripts.parts` draws it; a test compares what is drawn with what it would draw.
+`python -m scripts.parts` draws it; with `--check` it only says whether the drawing is up to date.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts.reference import DOCS
+from scripts.reference import DOCS, write_or_check
 
 PAGE: Path = DOCS / "research" / "layered.md"
 DRAWING: Path = DOCS / "images" / "ordering-parts.svg"
@@ -66,4 +66,4 @@ def _text(x: float, y: float, words: str, weight: str = "normal") -> str:
 
 
 if __name__ == "__main__":
-    DRAWING.write_text(drawing())
+    write_or_check({DRAWING: drawing()}, __doc__)

@@ -1,12 +1,14 @@
 """Write the parts of the documentation that come out of the code: the table of keys, and the page of endpoints.
 
-`python scripts/reference.py` writes them; a test compares what is written with what it would write.
+`python scripts/reference.py` writes them; with `--check` it only says whether they are up to date.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,16 @@ def table(head: tuple[str, ...], rows: list[str]) -> str:
     return "".join(re.sub(r"  +", " ", line).rstrip() + "\n" for line in lines)
 
 
+def write_or_check(pages: dict[Path, str], description: str | None) -> None:
+    """The command of every script that writes pages: write them or, with --check, fail if they are out of date."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is out of date")
+    if not parser.parse_args().check:
+        for path, text in pages.items():
+            path.write_text(text)
+    elif stale := [str(path) for path, text in pages.items() if path.read_text() != text]:
+        sys.exit(f"out of date: {', '.join(stale)}")
+
+
 if __name__ == "__main__":
-    for path, text in pages().items():
-        path.write_text(text)
+    write_or_check(pages(), __doc__)

@@ -160,15 +160,15 @@ class RedisPrototype:
         """First where the pages live (their links, how deep they lie), then where the links lead."""
         first = await self._numbers(crawl, len(links))
         pages = await self._outlinks(crawl, links, parents) if parents is not None else {}
-        names = ("parent", "url", "host", "given", "max_depth", "reason", "metadata")
+        names = ("parent", "url", "host", "manual_priority", "max_depth", "reason", "metadata")
         columns = [getattr(links, name).tolist() for name in names]
         items: list[Any] = []
-        for id_, page, url, host, given, bound, reason, metadata in zip(
+        for id_, page, url, host, priority, bound, reason, metadata in zip(
             redis_side.raw(links.id), *columns, strict=True
         ):
             parent, relevance, depth, inherited = pages.get(page, ("", 1.0, -1, -1))
             tightest = min([b for b in (bound, inherited) if b >= 0], default=-1)
-            what = (id_, url, host, first + len(items), given, depth + 1, tightest, reason or "")
+            what = (id_, url, host, first + len(items), priority, depth + 1, tightest, reason or "")
             items.append((*what, metadata.decode() if metadata else False, parent, relevance))
         replies = await self._send(crawl, "discover", links.id, items, at=at, deepest=links.deepest)
         return Discovery(sum(reply[1] for _, reply in replies), links.id, links.id[:0])  # which were new is not told

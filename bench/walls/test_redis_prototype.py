@@ -141,7 +141,7 @@ async def test_the_exact_order_of_all_hosts_needs_every_partition(port: int) -> 
 async def test_within_the_partitions_it_touches_an_ask_gets_the_exact_best(wide: RedisPrototype) -> None:
     found = [f"https://h{n % 90}.org/{n}" for n in range(900)]
     priority = np.random.default_rng(3).random(900)
-    await wide.discover(CRAWL, links(*found, given=priority), None, 0.0)
+    await wide.discover(CRAWL, links(*found, manual_priority=priority), None, 0.0)
     await wide.stats(CRAWL)  # hints of all partitions
     wide.calls.clear()
     batch = await wide.gather(CRAWL, ask(), 20, 5.0, 20)

@@ -1,4 +1,4 @@
-"""`python -m tests.crash.kill --kills 50 --seed 7 [--points]`: kill a working server, start it again, check.
+"""`python -m tests.crash.kill --kills 50 --seed 7 [--points [NAME …]]`: kill a working server, start it again, check.
 
 Exits with 1, and keeps the folder, if any promise was broken.
 """
@@ -24,7 +24,10 @@ SHOWN = 20
 
 def main(words: Sequence[str] | None = None) -> int:
     options = _options(words)
-    summaries = _points(options.seed) if options.points else [_kills(options.kills, options.seed, options.forgetful)]
+    if options.points is None:
+        summaries = [_kills(options.kills, options.seed, options.forgetful)]
+    else:
+        summaries = _points(options.points, options.seed)
     return int(any(summary.violations for summary in summaries))
 
 
@@ -32,7 +35,7 @@ def _options(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.crash.kill", description=__doc__)
     parser.add_argument("--kills", type=int, default=50, help="how many times the server is killed")
     parser.add_argument("--seed", type=int, default=1, help="what crawlers do and when kills come")
-    parser.add_argument("--points", action="store_true", help="one run for each named point instead")
+    parser.add_argument("--points", nargs="*", help="one run for each of these fault points instead; all without names")
     parser.add_argument("--forgetful", action="store_true", help="serve :memory:, to see that the checker notices")
     return parser.parse_args(words)
 
@@ -44,11 +47,11 @@ def _kills(count: int, seed: int, forgetful: bool) -> Summary:
     return summary
 
 
-def _points(seed: int) -> list[Summary]:
+def _points(names: Sequence[str], seed: int) -> list[Summary]:
     from crawlguide.core.faults import POINTS
 
     summaries = []
-    for name in POINTS:
+    for name in names or POINTS:
         folder = _folder()
         summary = asyncio.run(Trial(folder, seed, heal_s=0.5).run(chaos.points([name])))
         _say(f"point {name}")

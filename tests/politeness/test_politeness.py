@@ -1,38 +1,20 @@
-"""Politeness of a whole fleet, measured at the hosts: the short form of `make politeness`.
-
-A busy machine may spoil the timing of one trial, so what counts is the better of two.
-"""
+"""Politeness of a whole fleet, measured at the hosts: `make politeness` in its short form."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.making import make
 from tests.politeness import web
 from tests.politeness.crawlers import Start
 from tests.politeness.judged import judged
-from tests.politeness.trial import Trial, holds
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-SECONDS = 7.0
+from tests.politeness.trial import holds
 
 
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize(("strict", "killed"), [(False, False), (False, True), (True, True)])
-async def test_no_host_is_asked_too_early_and_hardly_a_slot_is_lost(tmp_path: Path, strict: bool, killed: bool) -> None:
-    for number in range(2):
-        (folder := tmp_path / str(number)).mkdir()
-        found = await Trial(folder, SECONDS, strict, killed).run()
-        if killed:  # the start of a guide is long beside so short a trial
-            found = replace(found, utilisation=1.0)
-        if holds(found, strict):
-            break
-    assert holds(found, strict), str(found)
-    assert found.gaps > 100
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("trial", ["usual", "killed", "strict-killed"])
+def test_no_host_is_asked_too_early_and_hardly_a_slot_is_lost(trial: str) -> None:
+    assert f"ok     {trial}: " in make("politeness", "QUICK=1", f"TRIALS={trial}")
 
 
 def test_a_gap_that_is_too_short_is_noticed_unless_a_crawler_was_late() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +13,10 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.policy.risk.model import load, shipped
 from crawlguide.training import risk
 from crawlguide.training.risk import MALICIOUS, Examples, calibrated, fitted
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 NAMES = ["apple", "birch", "cedar", "daisy", "elder", "fern", "gorse", "hazel", "iris", "jasmine"]
@@ -23,6 +27,15 @@ def some() -> Examples:
     good = [f"https://{name}{number}.org/story/of-{name}/{number}" for number in range(40) for name in NAMES]
     bad = [f"http://{name}-{number}.tk/verify/login.php" for number in range(40) for name in NAMES]
     return risk.of(good, 0, "made up") + risk.of(bad, 1, MALICIOUS)
+
+
+def write_labelled(path: Path) -> Path:
+    """Some examples as a Parquet file."""
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    known = some()
+    columns = {"url": known.url.tolist(), "label": known.label.astype(int).tolist(), "source": known.source.tolist()}
+    parquet.write_table(arrow.table(columns), path)
+    return path
 
 
 def test_it_learns_what_tells_them_apart_on_domains_it_never_saw() -> None:
@@ -77,17 +90,16 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         risk.labelled(tmp_path / "missing.parquet")
 
 
-def test_the_command_writes_a_model_and_says_what_it_is_worth(tmp_path: Path) -> None:
-    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
-    known = some()
-    columns = {"url": known.url.tolist(), "label": known.label.astype(int).tolist(), "source": known.source.tolist()}
-    parquet.write_table(arrow.table(columns), tmp_path / "urls.parquet")
+def test_the_command_writes_a_model_and_says_what_it_is_worth(
+    here: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    write_labelled(tmp_path / "urls.parquet")
     (tmp_path / "good.txt").write_text("\n".join(f"https://list{n}.example/page/{n}" for n in range(50)))
-    command = [sys.executable, "-m", "crawlguide.training.risk", "--labelled", str(tmp_path / "urls.parquet")]
-    command += ["--good", str(tmp_path / "good.txt"), "--out", str(tmp_path / "model.npz")]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "without made up: auc" in said
-    assert "unseen domains: auc" in said
+    words = shlex.split(f"train risk --labelled {tmp_path}/urls.parquet --good {tmp_path}/good.txt")
+    ended = here(*words, "--out", tmp_path / "model.npz")
+    assert ended.returncode == 0, ended.stderr
+    assert "without made up: auc" in ended.stdout
+    assert "unseen domains: auc" in ended.stdout
     assert load(tmp_path / "model.npz").probabilities(["http://apple-3.tk/verify/login.php"])[0] > 0.5
 
 

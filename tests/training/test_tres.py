@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from crawlguide.training import tres
 from tests.strategies.site import HOME, crawled, opened, web
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from crawlguide.core.notebook import Records
@@ -135,6 +137,18 @@ def test_transitions_are_read_from_a_data_folder(tmp_path: Path) -> None:
         pass
     with pytest.raises(ConfigError, match="got none"):
         tres.transitions(tmp_path / "other", [])
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="the extra train is installed")
+def test_without_the_extra_the_command_says_what_to_install(
+    here: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    with opened({"kind": "tres"}, tmp_path / "data") as guide:
+        guide.seed("default", [HOME])
+        crawled(guide, web(), 5)
+    ended = here("train", "tres", "--data", tmp_path / "data", "--out", tmp_path / "m.onnx")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("crawlguide: training needs the extra train: pip install 'crawlguide[train]' (")
 
 
 def made_up(count: int = 300) -> Records:

@@ -21,6 +21,7 @@ from crawlguide.cli import (
     rules,
     serve,
     status,
+    train,
 )
 from crawlguide.cli.common import FAILED, INTERRUPTED, WRONG_USAGE, app, say
 from crawlguide.core.errors import ConfigError, CrawlGuideError
@@ -42,6 +43,7 @@ __all__ = [
     "rules",
     "serve",
     "status",
+    "train",
 ]
 
 

@@ -36,7 +36,7 @@ def bench(
 
     from crawlguide.lab.speed import run, table
 
-    others = _peers() if peers else None
+    others = _peers(max(urls)) if peers else None
     with tempfile.TemporaryDirectory(prefix="crawlguide-bench-", dir=scratch) as folder:
         found = run.document(run.Plan(sorted(set(urls)), hosts, rounds, Path(folder), say), others)
     typer.echo(table.sizes(found["sizes"]) + "\n\n" + table.queues(found["queues"]))
@@ -44,11 +44,13 @@ def bench(
         json.write_bytes(msgspec.json.format(msgspec.json.encode(found)))
 
 
-def _peers() -> Callable[[], list[dict[str, Any]]]:
-    """Other people's frontiers are installed beside a checkout, never with the package."""
+def _peers(most: int) -> Callable[[], list[dict[str, Any]]]:
+    """Other people's frontiers, with fewer URLs for small sizes; installed beside a checkout, not with the package."""
     sys.path.insert(0, str(Path.cwd()))
     try:
         peers: Any = import_module("bench.peers.run")
     except ImportError:
         raise ConfigError("--peers: expected a checkout of crawlguide as the working folder") from None
-    return lambda: cast("list[dict[str, Any]]", peers.measured(peers.COUNTS))
+    share = min(1.0, most / max(peers.COUNTS.values()))
+    counts = {name: round(count * share) for name, count in peers.COUNTS.items()}
+    return lambda: cast("list[dict[str, Any]]", peers.measured(counts))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ORDER = (
     *("init", "serve", "next", "report", "explain", "release", "rules", "status", "config", "doctor"),
-    *("backup", "restore", "export", "import", "lab", "bench"),
+    *("backup", "restore", "export", "import", "lab", "train", "bench"),
 )
 
 

@@ -1,1 +1,16 @@
-"""The school: models are fitted here, away from the guide, and leave as files of numbers."""
+"""Models are fitted here, away from the guide, and leave as files of numbers. `crawlguide train` is the command."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from crawlguide.core.errors import ConfigError
+
+
+def needed(module: str) -> Any:
+    """A module that needs the extra `train`."""
+    try:
+        return import_module(module)
+    except ImportError as missing:
+        raise ConfigError(f"training needs the extra train: pip install 'crawlguide[train]' ({missing})") from None

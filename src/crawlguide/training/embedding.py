@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 import sysconfig
 from collections import Counter
 from dataclasses import dataclass
@@ -14,10 +12,38 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.errors import ConfigError
-from crawlguide.features.embedding.table import SHIPPED, save
+from crawlguide.features.embedding.table import save
+from crawlguide.training import needed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How large a table, and how long it learns."""
+
+    words: int = 1_000  # whole words beside the encoder's pieces
+    phrases: int = 400_000  # of these words, and as many of WordNet's
+    dims: int = 256
+    steps: int = 2_000
+
+
+def train(encoder: Path, wordnet: Path, out: Path, plan: Plan, say: Callable[[str], None]) -> None:
+    """Distil the sentence-transformers model in the folder `encoder` into a table."""
+    distil = needed("crawlguide.training.embedding_distil")
+    teacher = distil.encoder(encoder)
+    pieces = word_pieces_of(teacher.vocabulary)
+    rows = [*pieces, *technical(set(pieces), plan.words)]
+    whole = [row for row in rows if not row.startswith("##")]
+    senses = read_senses(wordnet)
+    known = sorted({word for sense in senses for word in sense.words})
+    phrases = phrases_of(whole, plan.phrases, seed=0) + phrases_of(known, plan.phrases, seed=2)
+    lessons = distil.gathered(teacher, rows, texts(senses) + phrases)
+    table = distil.made(lessons, len(pieces), len(rows), distil.Options(dims=plan.dims, steps=plan.steps))
+    save(out, rows, *distil.rounded(table))
+    say(f"{out}: {len(rows)} rows, {out.stat().st_size} bytes")
+
 
 # Which pieces and whole words have a row of their own, and phrases made of them.
 
@@ -91,35 +117,3 @@ def texts(senses: Iterable[Sense]) -> list[str]:
         found.update(one.words)
         found.update((one.gloss, f"{one.words[0]}: {one.gloss}") if one.gloss else ())
     return sorted(found)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m crawlguide.training.embedding", description=__doc__)
-    parser.add_argument("--encoder", type=Path, required=True, help="folder of a sentence-transformers model")
-    parser.add_argument("--wordnet", type=Path, required=True, help="folder of WordNet 3.0 (data.noun …)")
-    parser.add_argument("--out", type=Path, default=SHIPPED, help="where the table goes")
-    parser.add_argument("--words", type=int, default=1_000, help="whole words beside the encoder's pieces")
-    parser.add_argument("--phrases", type=int, default=400_000, help="of these words, and as many of WordNet's")
-    parser.add_argument("--dims", type=int, default=256)
-    parser.add_argument("--steps", type=int, default=2_000)
-    given = parser.parse_args()
-    from crawlguide.training.embedding_distil import Options, encoder, gathered, made, rounded  # noqa: PLC0415 - torch is an extra
-
-    teacher = encoder(given.encoder)
-    pieces = word_pieces_of(teacher.vocabulary)
-    rows = [*pieces, *technical(set(pieces), given.words)]
-    whole = [row for row in rows if not row.startswith("##")]
-    senses = read_senses(given.wordnet)
-    known = sorted({word for sense in senses for word in sense.words})
-    phrases = phrases_of(whole, given.phrases, seed=0) + phrases_of(known, given.phrases, seed=2)
-    lessons = gathered(teacher, rows, texts(senses) + phrases)
-    table = made(lessons, len(pieces), len(rows), Options(dims=given.dims, steps=given.steps))
-    save(given.out, rows, *rounded(table))
-    sys.stdout.write(f"{given.out}: {len(rows)} rows, {given.out.stat().st_size} bytes\n")
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except ConfigError as wrong:
-        sys.exit(wrong.message)

@@ -1,12 +1,9 @@
-"""URLs with labels: where they come from, which copies of them are made, and how much each counts."""
+"""The model of risk: fitted from labelled URLs, measured on domains and collections it never saw, and written."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections import Counter
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +13,12 @@ from crawlguide.core import urls as addresses
 from crawlguide.core.errors import ConfigError, UrlError
 from crawlguide.core.kernels import f32s, f64s, i32s, i64s, kernel, nothing, one_f64
 from crawlguide.policy.risk import features
-from crawlguide.policy.risk.model import SHIPPED, Model
+from crawlguide.policy.risk.model import Model
 from crawlguide.policy.risk.url_text import url_texts
+from crawlguide.training import needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from crawlguide.core import tables
     from crawlguide.core.tables import F32, F64, I64, Mask, Text
@@ -29,6 +27,20 @@ MALICIOUS = "malicious"
 PER_DOMAIN = 3  # URLs of one domain from a list of good ones, and from how many on a bad host is a shared one
 HOME = 0.3  # of URLs also count as their home page
 POWER = 0.8  # a domain with n URLs counts n^(1 − POWER)
+
+
+def train(known: Examples, seed: int, out: Path, onnx: Path | None, say: Callable[[str], None]) -> None:
+    """Fit a model, say what it is worth, and write it; `onnx` is where it goes as an ONNX file as well."""
+    collections = np.unique(known.source[known.label == 0]).tolist()
+    for source in collections if len(collections) > 1 else ():
+        label, sums = unseen_source(known, source, seed)
+        say(f"without {source}: auc {auc(label, sums):.4f} on it")
+    model, figures = final(known, seed)
+    model.save(out)
+    if onnx is not None:
+        export(model, onnx)
+    say("unseen domains: " + ", ".join(f"{name} {figure:.4f}" for name, figure in figures.items()))
+    say(f"{out}: {out.stat().st_size} bytes")
 
 
 @dataclass(frozen=True)
@@ -84,6 +96,14 @@ def good(path: Path, chance: np.random.Generator) -> Examples:
     return found.take(kept)
 
 
+def read(labelled_urls: Path, good_urls: Sequence[Path], chance: np.random.Generator) -> Examples:
+    """Labelled URLs, and lists of good ones besides."""
+    found = labelled(labelled_urls)
+    for path in good_urls:
+        found += good(path, chance)
+    return found
+
+
 def with_copies(examples: Examples, chance: np.random.Generator) -> Examples:
     """Each URL also cut short, and some as their home page, so that no model lives on how long they are.
 
@@ -134,9 +154,7 @@ def _first(url: str, segments: int) -> str:
 
 def _table(path: Path) -> Any:
     try:
-        return import_module("pyarrow.parquet").read_table(path)
-    except ImportError:
-        raise ConfigError("reading Parquet needs pyarrow: pip install 'crawlguide[train]'") from None
+        return needed("pyarrow.parquet").read_table(path)
     except (OSError, ValueError) as problem:
         raise ConfigError(f"{path}: cannot be read: {problem}") from None
 
@@ -145,28 +163,6 @@ def _column(values: list[str]) -> Text:
     column = np.empty(len(values), object)
     column[:] = values
     return column
-
-
-# Which URLs a model of risk is fitted and measured with, as a command is told.
-
-
-def arguments(description: str | None, program: str | None = None) -> argparse.ArgumentParser:
-    """Commands add what they need besides."""
-    asked = argparse.ArgumentParser(program, description=description)
-    asked.add_argument("--labelled", type=Path, required=True, help="Parquet: url, label (1: malicious), source")
-    asked.add_argument(
-        "--good", type=Path, action="append", default=[], help="more good URLs: .txt, or Parquet with url"
-    )
-    asked.add_argument("--seed", type=int, default=0)
-    return asked
-
-
-def known_arguments(given: argparse.Namespace, chance: np.random.Generator) -> Examples:
-    """All that was named."""
-    found = labelled(given.labelled)
-    for path in given.good:
-        found += good(path, chance)
-    return found
 
 
 # Logistic regression on hashed features by AdaGrad, in one pass after the other; and its calibration.
@@ -302,10 +298,7 @@ def inputs(urls: Sequence[str]) -> tuple[I64, F32]:
 
 def export(model: Model, path: Path) -> None:
     """Any number of URLs with any number of features in, the risk of each out."""
-    try:
-        onnx: Any = import_module("onnx")
-    except ImportError:
-        raise ConfigError("writing ONNX needs onnx: pip install 'crawlguide[train]'") from None
+    onnx: Any = needed("onnx")
     made, numbers, kind = onnx.helper, onnx.numpy_helper, onnx.TensorProto
     factor = np.array(model.slope * model.scale, np.float32)
     offset = np.array(model.slope * model.bias + model.offset, np.float32)
@@ -332,35 +325,3 @@ def export(model: Model, path: Path) -> None:
     known = made.make_model(graph, opset_imports=[made.make_opsetid("", OPSET)], ir_version=FORMAT)
     onnx.checker.check_model(known)
     path.write_bytes(known.SerializeToString())
-
-
-# Fit the model of risk from labelled URLs, say what it is worth, and write it.
-
-
-def main() -> None:
-    parser = arguments(__doc__, "python -m crawlguide.training.risk")
-    parser.add_argument("--out", type=Path, default=SHIPPED, help="where the model goes")
-    parser.add_argument("--onnx", type=Path, help="where it goes as an ONNX file as well")
-    given = parser.parse_args()
-    known = known_arguments(given, np.random.default_rng(given.seed))
-    collections = np.unique(known.source[known.label == 0]).tolist()
-    for source in collections if len(collections) > 1 else ():
-        label, sums = unseen_source(known, source, given.seed)
-        said(f"without {source}: auc {auc(label, sums):.4f} on it")
-    model, figures = final(known, given.seed)
-    model.save(given.out)
-    if given.onnx:
-        export(model, given.onnx)
-    said("unseen domains: " + ", ".join(f"{name} {figure:.4f}" for name, figure in figures.items()))
-    said(f"{given.out}: {given.out.stat().st_size} bytes")
-
-
-def said(line: str) -> None:
-    sys.stdout.write(line + "\n")
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except ConfigError as wrong:
-        sys.exit(wrong.message)

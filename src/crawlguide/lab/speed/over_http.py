@@ -31,7 +31,7 @@ class Connection:
 
     async def post(self, path: str, message: Any) -> bytes:
         body = msgspec.json.encode(message)
-        head = f"POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-length: {len(body)}\r\n\r\n"
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
         self._writer.write(head.encode() + body)
         answer = await self._reader.readuntil(b"\r\n\r\n")
         status, length = int(answer[9:12]), int(answer.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
