@@ -97,11 +97,9 @@ async def crawled(folder: Path, kind: str) -> LocalGuide:
     await guide.define(CRAWL, definition)
     await guide.seed(CRAWL, SeedsMessage([A, B]))
     for number in range(6):
-        links = [
-            f"{host}{number}/{part}" for host in (A, B, f"https://h{number}.net/") for part in ("x", "y.pdf", "z?a=1")
-        ]
-        page = Fetch(f"{A}{number}", 200, elapsed_ms=90.0, bytes=5e3, title=f"page {number}", relevance=number / 6)
-        page = Fetch(**{**fields(page), "outlinks": [Outlink(url) for url in links]})
+        hosts = (A, B, f"https://h{number}.net/")
+        links = [Outlink(f"{host}{number}/{part}") for host in hosts for part in ("x", "y.pdf", "z?a=1")]
+        page = Fetch(f"{A}{number}", 200, title=f"page {number}", relevance=number / 6, outlinks=links)
         robots = [Fetch(f"{host}robots.txt", 200, text="Disallow: /5") for host in (A, B)]
         await guide.tell(ReportMessage(VERSION, "c-1", [page, *robots]))
         await ask(guide, max_urls=2)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crawlguide.core.outcomes import is_success
 from crawlguide.features.relevance.words import WORD, topic_words
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ READ = 20_000
 
 def five_signals(page: Page, goal: Goal) -> float:
     """From 0 to 1. Without any goal a page that came well counts one half."""
-    success = 200 <= page.status < 300
+    success = is_success(page.status)
     if not goal:
         return 0.5 if success else 0.0
     words, text = frozenset(topic_words(goal)), page.text[:READ]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core.outcomes import is_success
 from crawlguide.features.embedding import Embedding
 from crawlguide.features.relevance.feedstock import density, headings
 from crawlguide.features.relevance.words import WORD
@@ -32,7 +33,7 @@ READ = 2_000
 
 def semantic(page: Page, goal: Goal) -> float:
     """From 0 to 1; a page that did not come is worth nothing."""
-    if not 200 <= page.status < 300:
+    if not is_success(page.status):
         return 0.0
     halves = []
     if goal.topic or goal.reference:

@@ -20,6 +20,7 @@ import xxhash
 
 from crawlguide.core.errors import UrlError
 from crawlguide.core.notebook import Notebook
+from crawlguide.core.outcomes import is_success
 from crawlguide.core.urls import canonical, queue
 from crawlguide.features.embedding import Embedding, words_of
 from crawlguide.features.relevance.background import BEST, Background
@@ -64,7 +65,7 @@ class Judge:
 
     def judge(self, page: Page) -> float:
         """From 0 to 1; only what came well can be relevant."""
-        if not 200 <= page.status < 300:
+        if not is_success(page.status):
             return 0.0
         if not self._aimed().any():  # no word of the goal is known
             return five_signals(page, self._goal)
@@ -73,7 +74,7 @@ class Judge:
     def hear(self, page: Page, relevance: float) -> None:
         """Somebody who knows has judged this page. Of use only where others have to be judged here."""
         judging = self._memory is not None and self._memory.used
-        if judging and 200 <= page.status < 300 and self._aimed().any():
+        if judging and is_success(page.status) and self._aimed().any():
             self._learned(page, relevance)
 
     def state(self) -> bytes:

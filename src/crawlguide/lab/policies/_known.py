@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.definition import CLASSIC
+from crawlguide.core.outcomes import failures
 from crawlguide.core.types import Sample
 
 if TYPE_CHECKING:
@@ -102,8 +103,7 @@ class Ranking:
 def relevances(lesson: Lesson) -> F64:
     """What each fetch was worth: nothing where it failed, or where nobody said."""
     fetches = lesson.fetches
-    failed = (fetches.status >= 400) | np.array([bool(error) for error in fetches.error], np.bool_)
-    return np.where(failed | np.isnan(fetches.relevance), 0.0, fetches.relevance)
+    return np.where(failures(fetches) | np.isnan(fetches.relevance), 0.0, fetches.relevance)
 
 
 def pages(lesson: Lesson, number: I64) -> Iterator[tuple[int, I64, I64]]:

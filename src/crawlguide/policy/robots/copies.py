@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from crawlguide.core import urls
+from crawlguide.core.outcomes import is_retryable, is_success
 from crawlguide.policy.robots import matching, reading
 from crawlguide.store.columns import grown
 
@@ -54,10 +55,10 @@ class Copy(msgspec.Struct, frozen=True):
 
     def after(self, status: int | None, body: bytes, at: float) -> Copy:
         """The copy after one more try: without a status, or with one that blames the host, the file was not read."""
-        unread = status is None or status == 429 or status >= 500 or 300 <= status < 400
+        unread = status is None or is_retryable(status) or 300 <= status < 400
         if unread:
             return msgspec.structs.replace(self, tried=at, failures=self.failures + 1, version=self.version + 1)
-        said = body[: reading.MAX_BYTES + 1] if status is not None and 200 <= status < 300 else b""
+        said = body[: reading.MAX_BYTES + 1] if status is not None and is_success(status) else b""
         return Copy(said, at, at, 0, self.version + 1)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawlguide.core.columns import rank_within
+from crawlguide.core.outcomes import GONE, is_success
 from crawlguide.policy.traps import kernels
 from crawlguide.policy.traps.novelty import GROWTH
 from crawlguide.policy.traps.templates import skeleton
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from crawlguide.policy.traps.reading import Reading
 
 LOOKED_AT = 64  # new links of one page
-GONE = (404, 410)
 WASTED = 9.0  # uses that a page of which everything was known before counts for
 DOUBTFUL = 3.0  # the same of one that was on topic
 NAME = "traps"
@@ -50,7 +50,7 @@ def heard(memory: TrapMemory, lesson: Lesson) -> None:
     fetches = lesson.fetches
     memory.at = max(memory.at, lesson.at)
     told = list(zip(fetches.status.tolist(), fetches.error.tolist(), strict=True))
-    ok = [200 <= status < 300 and not error for status, error in told]
+    ok = [is_success(status, error) for status, error in told]
     rows = [row for row, (status, _) in enumerate(told) if ok[row] or status in GONE]
     if not rows:
         return

@@ -9,8 +9,8 @@ import numpy as np
 
 from crawlguide.core.columns import among
 from crawlguide.core.notebook import Notebook
+from crawlguide.core.outcomes import LATE, failures, refusals, releases
 from crawlguide.core.types import Draw
-from crawlguide.features.rewards import RELEASED, failures, refusals
 from crawlguide.strategies.layered import (
     ask_signals,
     columns,
@@ -71,7 +71,6 @@ AROUND = 24  # links of the same page that are judged anew, on either side
 MOST_COMPARED = 100  # links of a page that was drawn
 FIRST_OF_ALL = 2.0  # more than any wish
 JUDGEMENTS = 1 << 11  # that are remembered until something is learned
-LATE = -1
 NOTHING: U64 = np.zeros(0, np.uint64)
 
 
@@ -233,7 +232,7 @@ class Layered:
         told, memory = lesson.fetches, self.memory
         self._turn()
         fetched = self._known(told.id)
-        back, late, worth = np.array(told.error == RELEASED, np.bool_), told.status == LATE, lesson.worth
+        back, late, worth = releases(told), told.status == LATE, lesson.worth
         used = ~(back | np.isnan(worth))
         if late.any():
             used &= ~late | (memory.links.rows["page"][fetched] < 0)
