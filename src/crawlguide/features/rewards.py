@@ -16,14 +16,14 @@ import xxhash
 
 from crawlguide.core.lossy_table import LossyTable
 from crawlguide.core.notebook import Notebook
+from crawlguide.core.outcomes import failures, releases
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Reward
-    from crawlguide.core.tables import F32, F64, Mask
+    from crawlguide.core.tables import F64, Mask
     from crawlguide.core.types import Fetches
 
 SLOW_MS, HEAVY_BYTES = 5_000.0, 1_048_576.0  # of a fetch with full cost
-RELEASED = "released"
 MOST = 1 << 20  # pages, and contents, in the tables
 PAGE = np.dtype([("key", np.uint64), ("content", np.uint64)])  # of a page when it was fetched last
 CONTENT = np.dtype([("key", np.uint64), ("owner", np.uint64)])  # the page that had it first
@@ -64,7 +64,7 @@ class Rewards:
         contents = self._compared(fetches, failed)
         worth = self._worth(fetches, failed, contents)
         worth = np.where(np.isnan(fetches.reward), worth, np.minimum(np.maximum(fetches.reward, 0.0), 1.0))
-        worth[fetches.error == RELEASED] = np.nan
+        worth[releases(fetches)] = np.nan
         return worth, contents.refetched & bool(self.weights.change)
 
     def _worth(self, fetches: Fetches, failed: Mask, contents: Contents) -> F64:
@@ -129,16 +129,3 @@ def cost(fetches: Fetches) -> F64:
     """The mean of how slow and how heavy each fetch was, each at most 1; 0 where that is unknown."""
     slow, heavy = np.nan_to_num(fetches.elapsed_ms) / SLOW_MS, np.nan_to_num(fetches.bytes) / HEAVY_BYTES
     return (np.minimum(slow, 1.0) + np.minimum(heavy, 1.0)) / 2.0
-
-
-def refusals(fetches: Fetches) -> F32:
-    """1 where a host turned the crawler away, else 0."""
-    turned_away: Mask = (
-        (fetches.status == 403) | (fetches.status == 429) | np.array(fetches.error == "blocked", np.bool_)
-    )
-    return np.asarray(turned_away, np.float32)
-
-
-def failures(fetches: Fetches) -> Mask:
-    """Fetches without an answer, or with an error status."""
-    return (fetches.status >= 400) | np.array(fetches.error != "", np.bool_)

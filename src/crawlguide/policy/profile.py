@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.notebook import Sheet
+from crawlguide.core.outcomes import host_failures
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64
@@ -25,7 +26,6 @@ LEAST_SURE, MOST_SURE = 0.3, 0.95
 FEWEST, MOST = 100.0, 10_000.0
 PRIOR, PRIOR_FAILURES = 20.0, 12.0  # fetches that count before the first: so the threshold begins at 0.8
 TIMED = 101
-NOT_THE_HOSTS = ("", "released", "too_large")
 RECORD = np.dtype(
     [
         ("fetches", np.float64),
@@ -49,11 +49,9 @@ class Profile:
     def learn(self, lesson: Lesson) -> None:
         fetches, mine = lesson.fetches, self.sheet.rows[0]
         fetched = fetches.status >= 0  # late feedback is no fetch
-        failed = (fetches.status == 429) | (fetches.status >= 500)
-        failed |= np.array([error not in NOT_THE_HOSTS for error in fetches.error], np.bool_)
         judged = fetched & ~np.isnan(fetches.relevance)
         mine["fetches"] += np.count_nonzero(fetched)
-        mine["failures"] += np.count_nonzero(failed & fetched)
+        mine["failures"] += np.count_nonzero(host_failures(fetches) & fetched)
         mine["judged"] += np.count_nonzero(judged)
         mine["relevance"] += fetches.relevance[judged].sum()
         for took_ms in fetches.elapsed_ms[fetched & ~np.isnan(fetches.elapsed_ms)].tolist():

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crawlguide.core.outcomes import is_success
 from crawlguide.features.relevance.words import WORD, topic_words
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def relevance(page: Page, goal: Goal) -> float:
     """
     keywords = tuple(dict.fromkeys(keyword.lower() for keyword in goal.keywords)) or topic_words(goal)
     if not keywords:
-        return 0.5 if is_success(page) else 0.0
+        return 0.5 if is_success(page.status) else 0.0
     in_url = sum(keyword in page.url.lower() for keyword in keywords) / len(keywords)
     return _weighted(page, lambda text: sum(map(text.count, keywords)), in_url)
 
@@ -41,7 +42,7 @@ def relevance(page: Page, goal: Goal) -> float:
 def five_signals(page: Page, goal: Goal) -> float:
     """The same formula with the words of the goal as whole words: no "art" in "party"."""
     if not goal:
-        return 0.5 if is_success(page) else 0.0
+        return 0.5 if is_success(page.status) else 0.0
     words = frozenset(topic_words(goal))
     in_url = len(words & frozenset(WORD.findall(page.url.lower()))) / max(len(words), 1)
     return _weighted(page, lambda text: sum(word in words for word in WORD.findall(text)), in_url)
@@ -55,7 +56,7 @@ def _weighted(page: Page, hits: Callable[[str], int], in_url: float) -> float:
         + HEADINGS * density(headings(page), hits)
         + URL * in_url
         + LENGTH * min(1.0, len(text) / FULL_LENGTH)
-        + SUCCESS * is_success(page)
+        + SUCCESS * is_success(page.status)
     )
 
 
@@ -68,7 +69,3 @@ def headings(page: Page) -> str:
     """The title, and the lines of markdown that are headings."""
     lines = page.text[:READ].split("\n") if "\n#" in page.text or page.text.startswith("#") else ()
     return "\n".join((page.title, *(line.lstrip("# ") for line in lines if line.startswith("#"))))
-
-
-def is_success(page: Page) -> bool:
-    return 200 <= page.status < 300

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.outcomes import is_success
 from crawlguide.features.embedding import Embedding
-from crawlguide.features.relevance.feedstock import density, headings, is_success
+from crawlguide.features.relevance.feedstock import density, headings
 from crawlguide.features.relevance.words import WORD
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ LETTER = r"[^\W_]"
 
 def relevance(page: Page, goal: Goal) -> float:
     """From 0 to 1; a page that could not be fetched is worth nothing."""
-    if not is_success(page):
+    if not is_success(page.status):
         return 0.0
     halves = []
     if goal.topic or goal.reference:

@@ -20,11 +20,12 @@ import xxhash
 
 from crawlguide.core.errors import UrlError
 from crawlguide.core.notebook import Notebook
+from crawlguide.core.outcomes import is_success
 from crawlguide.core.urls import canonical, queue
 from crawlguide.features.embedding import Embedding, words_of
 from crawlguide.features.relevance import feedstock, forager
 from crawlguide.features.relevance.background import BEST, Background
-from crawlguide.features.relevance.feedstock import five_signals, is_success
+from crawlguide.features.relevance.feedstock import five_signals
 from crawlguide.features.relevance.words import Matcher, topic_words
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Judge:
         """From 0 to 1. By `semantic` and `forager` only a page that was fetched with success can be relevant."""
         if self._formula is not None:
             return self._formula(page, self._goal)
-        if not is_success(page):
+        if not is_success(page.status):
             return 0.0
         if not self._aimed().any():  # no word of the goal has a vector
             return five_signals(page, self._goal)
@@ -85,7 +86,7 @@ class Judge:
     def hear(self, page: Page, relevance: float) -> None:
         """Learn from a page whose relevance was reported. Of use only where others have to be judged here."""
         judging = self._memory is not None and self._memory.used
-        if judging and is_success(page) and self._aimed().any():
+        if judging and is_success(page.status) and self._aimed().any():
             self._judge_and_learn(page, relevance)
 
     def state(self) -> bytes:

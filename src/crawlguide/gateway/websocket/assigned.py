@@ -10,6 +10,7 @@ from crawlguide.core import urls as addresses
 from crawlguide.core.clock import instant
 from crawlguide.core.errors import CrawlGuideError, UrlError
 from crawlguide.core.messages import VERSION, Fetch, ReportMessage
+from crawlguide.core.outcomes import RELEASED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -102,7 +103,7 @@ class Holder:
         self.next_end(guide.clock.now())
         held = self.clear()
         for first in range(0, len(held), RETURNED_AT_ONCE):
-            fetches = [Fetch(url, error="released") for url in held[first : first + RETURNED_AT_ONCE]]
+            fetches = [Fetch(url, error=RELEASED) for url in held[first : first + RETURNED_AT_ONCE]]
             try:
                 await guide.tell(ReportMessage(VERSION, self.crawler_id, fetches, self.crawl_id))
             except CrawlGuideError:

@@ -16,6 +16,7 @@ import numpy as np
 
 from crawlguide.core import urls
 from crawlguide.core.errors import CrawlGuideError
+from crawlguide.core.outcomes import RELEASED, is_success
 from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.core.types import Crawl, Seed
 from crawlguide.guide.robots import sitemap_seeds
@@ -190,8 +191,8 @@ class Keeper:
         """Crawlers have fetched robots.txt files."""
         for item, url in zip(report.fetches.item.tolist(), report.fetches.url.tolist(), strict=True):
             fetch = fetches[item]
-            if is_file(url) and fetch.error != "released" and (fetch.status or fetch.error):
-                well = fetch.status is not None and 200 <= fetch.status < 300
+            if is_file(url) and fetch.error != RELEASED and (fetch.status or fetch.error):
+                well = fetch.status is not None and is_success(fetch.status)
                 status = fetch.status if fetch.error is None and not (well and fetch.text is None) else None
                 want = Want(active.definition.policy.user_agent, {report.crawl})
                 body = (fetch.text or "").encode("utf-8", "replace")

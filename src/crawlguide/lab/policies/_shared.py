@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.definition import CLASSIC, Fixed
+from crawlguide.core.outcomes import failures
 from crawlguide.core.types import Sample
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def heads(before: F64, after: F64, waiting: I64) -> I64:
 def relevances(lesson: Lesson) -> F64:
     """The relevance of each fetch: 0 where it failed, or where nobody told it."""
     fetches = lesson.fetches
-    failed = (fetches.status >= 400) | np.array([bool(error) for error in fetches.error], np.bool_)
+    failed = failures(fetches)
     return np.where(failed | np.isnan(fetches.relevance), 0.0, fetches.relevance)
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import urls
+from crawlguide.core.outcomes import is_failure
 from crawlguide.lab.policies._shared import (
     FIRST_CAPACITY,
     Picking,
@@ -98,7 +99,7 @@ class TresReconstruction(Picking):
         self.columns["reward"][number] = reward
         domain = self.domains[urls.queue(lesson.fetches.url[page])]
         domain.fetched += 1
-        domain.failed += int(lesson.fetches.status[page]) >= 400 or bool(lesson.fetches.error[page])
+        domain.failed += is_failure(int(lesson.fetches.status[page]), str(lesson.fetches.error[page]))
         domain.score += reward
 
     def _discover(self, lesson: Lesson, page: int, fetched: I64, relevance: F64, targets: I64, rows: I64) -> None:

@@ -13,6 +13,7 @@ import xxhash
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.lossy_table import LossyTable
+from crawlguide.core.outcomes import GONE, is_success
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ PRIOR, MOST_SHIFT = 2.0, 2.0  # outcomes of either kind before the first; bound 
 DOMAIN = np.dtype([("key", np.uint64), ("good", np.float64), ("bad", np.float64)])
 SOURCE = np.dtype([("key", np.uint64), ("domain", np.uint64)])
 SHEETS = {"riskmet": DOMAIN, "riskfrom": SOURCE}
-BAD_ERRORS, BAD_STATUS = ("dns", "connect", "tls", "blocked"), (404, 410, 451)
+BAD_ERRORS, BAD_STATUS = ("dns", "connect", "tls", "blocked"), (*GONE, 451)
 
 
 class Outcomes:
@@ -50,7 +51,7 @@ class Outcomes:
         for slot, (host, status, error) in zip(slots, outcomes, strict=True):
             source = int(self._sources.rows["domain"][slot]) if slot >= 0 else 0
             bad = error in BAD_ERRORS or (not error and status in BAD_STATUS)
-            if bad or (not error and 200 <= status < 300):
+            if bad or is_success(status, error):
                 for domain in {_hash(host), source} - {0}:
                     self._count(domain, "bad" if bad else "good")
 

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from crawlguide.core import urls
+from crawlguide.core.outcomes import is_retryable, is_success
 from crawlguide.policy.robots import matcher, parser
 from crawlguide.store.columns import grown
 
@@ -54,10 +55,10 @@ class Copy(msgspec.Struct, frozen=True):
 
     def after(self, status: int | None, body: bytes, at: float) -> Copy:
         """The copy after one more attempt: without a status, or with one of a host in trouble, it failed."""
-        failed = status is None or status == 429 or status >= 500 or 300 <= status < 400
+        failed = status is None or is_retryable(status) or 300 <= status < 400
         if failed:
             return msgspec.structs.replace(self, tried=at, failures=self.failures + 1, version=self.version + 1)
-        content = body[: parser.MAX_BYTES + 1] if status is not None and 200 <= status < 300 else b""
+        content = body[: parser.MAX_BYTES + 1] if status is not None and is_success(status) else b""
         return Copy(content, at, at, 0, self.version + 1)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from crawlguide.core.columns import rank_within
 from crawlguide.core.kernels import bools, fixed_bytes, i64s, kernel, matrix_i64, nothing, u64s
+from crawlguide.core.outcomes import GONE, is_success
 from crawlguide.core.url_bytes import LINE_END, find_byte, hash_pair, hash_skeleton
 from crawlguide.policy.traps.duplicates import owned_by_another
 from crawlguide.policy.traps.template_budgets import GROWTH
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 NAME = "traps"
 MOST_LINKS = 64  # new links of one page that are looked at
-GONE = (404, 410)
 WASTED = 9.0  # pages that a page counts for of which everything was known before
 DOUBTFUL = 3.0  # the same for one that was on topic
 _NUMBER = re.compile(r"\d+")
@@ -54,7 +54,7 @@ def record(memory: TrapMemory, lesson: Lesson) -> None:
     fetches = lesson.fetches
     memory.at = max(memory.at, lesson.at)
     outcomes = list(zip(fetches.status.tolist(), fetches.error.tolist(), strict=True))
-    ok = [200 <= status < 300 and not error for status, error in outcomes]
+    ok = [is_success(status, error) for status, error in outcomes]
     rows = [row for row, (status, _) in enumerate(outcomes) if ok[row] or status in GONE]
     if not rows:
         return

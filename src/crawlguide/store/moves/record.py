@@ -21,6 +21,7 @@ from crawlguide.core.kernels import (
     part,
     records,
 )
+from crawlguide.core.outcomes import RELEASED, blames_host, is_failure, is_retryable
 from crawlguide.core.types import Recorded
 from crawlguide.store.moves import lease as leasing
 from crawlguide.store.moves.discover import UNKNOWN_RELEVANCE
@@ -123,7 +124,6 @@ def move(rows, state, table, states):  # type: ignore[no-untyped-def]
 
 # How told fetches change rows and hosts: done, retried, redirected, corrected.
 
-RETRIED_ERRORS = frozenset({"timeout", "dns", "connect"})
 FIRST_RETRY_S = 10.0
 LONGEST_RETRY_S = 3_600.0
 REMEMBERED_S = 86_400.0
@@ -170,7 +170,7 @@ class Outcomes:
         row = int(self.frontier.index.find(np.array([one.id], np.uint64))[0])
         if one.status < 0 and not one.error:
             return self._late(row, one.reward)
-        if one.error == "released":
+        if one.error == RELEASED:
             return None if leasing.give_back(self.frontier, row, self.crawler_id) else "not_leased"
         if self._told_before(one):
             return "duplicate"
@@ -196,11 +196,11 @@ class Outcomes:
         return False
 
     def _fetched(self, one: One, row: int) -> None:
-        failed = bool(one.error) or one.status >= 400
+        failed = is_failure(one.status, one.error)
         self._told(row, one, failed)
         self.frontier.counts["fetches"] += 1
         self.frontier.counts["failed"] += failed
-        if failed and _is_passing(one.status, one.error) and self._stays(row):
+        if failed and is_retryable(one.status, one.error) and self._stays(row):
             return
         leasing.finish(self.frontier, row)
         self.frontier.table["tries"][row] = 0
@@ -211,7 +211,7 @@ class Outcomes:
         lease, hosts, pace = frontier.leases.by_row.get(row), frontier.hosts, frontier.pace
         frontier.changes.row(row)
         told(
-            row, one.status, failed, _is_the_hosts(one.status, one.error), bool(lease and lease.strict),
+            row, one.status, failed, blames_host(one.status, one.error), bool(lease and lease.strict),
             one.elapsed_ms, one.bytes, one.retry_after_s, self.at,
             frontier.table, hosts.rows, pace.rows, pace.opens, hosts.domain_pages,
         )  # fmt: skip
@@ -300,16 +300,6 @@ class Outcomes:
             return np.zeros(0, np.uint64)
         children = np.concatenate([frontier.children(row) for row in rows.tolist()])
         return np.unique(frontier.index.ids[children])
-
-
-def _is_passing(status: int, error: str) -> bool:
-    """Worth another try later."""
-    return error in RETRIED_ERRORS or (not error and (status == 429 or status >= 500))
-
-
-def _is_the_hosts(status: int, error: str) -> bool:
-    """A failure that says something about the host; a missing page does not."""
-    return _is_passing(status, error) or error == "tls"
 
 
 def _known(relevance: float) -> float:

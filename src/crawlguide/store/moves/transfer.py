@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import msgspec
 import numpy as np
 
+from crawlguide.core.outcomes import is_failure
 from crawlguide.core.types import KnownLink, KnownPage, KnownUrl
 from crawlguide.store.moves.discover import write_run
 from crawlguide.store.tables.links import LinkRun
@@ -90,7 +91,7 @@ def _reason(frontier: Frontier, known: KnownUrl) -> str:
 def _count_page(frontier: Frontier, row: int, known: KnownUrl) -> None:
     """A page that was fetched elsewhere counts for its host and its domain as if it had been fetched here."""
     hosts, host = frontier.hosts, int(frontier.table["host"][row])
-    failed = known.status == 0 or known.status >= 400
+    failed = known.status == 0 or is_failure(known.status)
     hosts.rows["failures" if failed else "pages"][host] += 1
     if not failed:
         frontier.table["counted"][row] = 1

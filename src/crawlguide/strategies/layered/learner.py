@@ -9,8 +9,8 @@ import numpy as np
 
 from crawlguide.core.columns import among
 from crawlguide.core.notebook import Notebook
+from crawlguide.core.outcomes import LATE, failures, refusals, releases
 from crawlguide.core.types import Draw
-from crawlguide.features.rewards import RELEASED, failures, refusals
 from crawlguide.strategies.layered import evidence, exploration, ingest, model, scores, tuning
 from crawlguide.strategies.layered.ask_signals import AskSignals
 from crawlguide.strategies.layered.explain import sentences
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 BESIDE = 24  # links of the same page that are scored again after a fetch, on either side
 MOST_COMPARED = 100  # links of a page that was drawn
 DRAWN_FIRST = 2.0  # more than any explore value
-LATE = -1  # the status of a late reward
 NOTHING: U64 = np.zeros(0, np.uint64)
 
 
@@ -187,7 +186,7 @@ class Layered:
         fetches, reward = lesson.fetches, lesson.worth
         self._forget_scores()
         rows = self._records(fetches.id)
-        released, late = np.array(fetches.error == RELEASED, np.bool_), fetches.status == LATE
+        released, late = releases(fetches), fetches.status == LATE
         used = ~(released | np.isnan(reward))
         if late.any():
             used &= ~late | (self.memory.links.rows["page"][rows] < 0)

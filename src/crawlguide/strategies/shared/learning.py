@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crawlguide.features.rewards import RELEASED, failures
+from crawlguide.core.outcomes import LATE, failures, releases
 from crawlguide.store.tables.index import Index
 
 if TYPE_CHECKING:
     from crawlguide.core.notebook import Records, Sheet
     from crawlguide.core.tables import F64, I64, U64, Mask
     from crawlguide.core.types import Lesson
-
-LATE = -1  # the status of feedback that comes after its fetch
 
 
 class RecordTable:
@@ -68,5 +66,5 @@ class Outcomes(NamedTuple):
 
 def outcomes(lesson: Lesson) -> Outcomes:
     fetches = lesson.fetches
-    released = np.array(fetches.error == RELEASED, np.bool_)
+    released = releases(fetches)
     return Outcomes(lesson.worth, failures(fetches) & ~released, fetches.status == LATE, released)
