@@ -14,10 +14,9 @@ from crawlguide.strategies.layered.records import CRAWLS, TABLES, WAITING
 from crawlguide.strategies.shared.draws import beta, uniform
 
 # The host bonus, for links to hosts with few fetches. It is added to the probability, not to its log-odds: a few
-# failures count at once as bad parents, bad words and a bad place, and in log-odds nothing would bring such a host back.
+# failures count at once as bad parents, bad words and a bad place, and in log-odds nothing would bring a host back.
 # It is a share of the crawl's hit rate, and grows when the recent rate falls below 85 % of its peak. It shrinks with
-# each page of the host and with each fetch of the folder and the place, so it moves on to the next, also within one
-# answer.
+# each page of the host and each fetch of the folder and place, so it moves on to the next, also within one answer.
 
 CLOSEST = 4.0  # the most that a similarity stands out
 TOLERATED = 0.85  # of the peak rate: a smaller loss is none

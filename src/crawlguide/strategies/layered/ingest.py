@@ -207,7 +207,7 @@ def differing(keys, asked, at):  # type: ignore[no-untyped-def]
 
 @kernel(nothing(i64s, i64s, i64s, LINKS, PLACES))
 def set_places(rows, at, found, links, places):  # type: ignore[no-untyped-def]
-    """`found` are the places that were asked for, -1 where there was no room: such a place and those in it are left out."""
+    """`found` are the places that were asked for, -1 where there was no room: these are left out, and all inside."""
     for number in range(len(rows)):
         link, level = links[rows[number]], 0
         while level < LEVELS:

@@ -223,7 +223,7 @@ class LayeredMemory:
         return rows
 
     def claim_pages(self, rows: I64) -> I64:
-        """The page of each link, a new one if it was not fetched before; beyond the bound the oldest are overwritten."""
+        """The page of each link, a new one if it was not fetched before; beyond the bound it overwrites the oldest."""
         page = self.links.rows["page"][rows].astype(np.int64)
         new = np.flatnonzero(page < 0)
         made = int(self.crawl.rows["pages"][0]) + np.arange(len(new))

@@ -1,4 +1,4 @@
-"""What `layered` hopes of hosts that are little known, and what sinks makes room within one ask."""
+"""The bonus of `layered` for hosts with few fetches, and that links whose score fell make room within one ask."""
 
 from __future__ import annotations
 
@@ -7,66 +7,70 @@ from typing import Any
 import numpy as np
 
 from crawlguide.guide.ask.valuation import stands
-from crawlguide.strategies.layered import host_bonus
+from crawlguide.strategies.layered import exploration
 from crawlguide.strategies.layered.records import LINK, PLACE
-from tests.strategies.alone import learner
+from tests.strategies.alone import learner, tables
 from tests.strategies.lessons import told
 from tests.strategies.site import opened
 from tests.support import ask, batch, fetched, tell
 
-spread: Any = host_bonus.spread  # kernels have no annotations
+spread_over_hosts: Any = exploration.spread_over_hosts  # kernels have no annotations
 DIGGING, OTHER = "https://dig.example/", "https://other.example/"
 
 
-def links_of(*hosts: int) -> tuple[Any, Any]:
-    links, places = np.zeros(len(hosts), LINK), np.zeros(max(hosts) + 1, PLACE)
+def places_of(*hosts: int) -> Any:
+    return np.zeros(max(hosts) + 1, PLACE)
+
+
+def changes(value: list[float], bonus: list[float], hosts: list[int], wanted: int, places: Any) -> Any:
+    """By how much the explore value of each link changes when so many are chosen."""
+    links, change = np.zeros(len(hosts), LINK), np.zeros(len(hosts))
     links["places"][:, 0], links["levels"] = hosts, 1
-    return links, places
+    known = tables(links=links, places=places)
+    spread_over_hosts(np.arange(len(hosts)), np.array(value), np.array(bonus), known, wanted, change)
+    return change
 
 
-def order(wish: list[float], hope: list[float], hosts: list[int], wanted: int) -> list[int]:
-    links, places = links_of(*hosts)
-    less = np.zeros(len(wish))
-    spread(np.arange(len(wish)), np.array(wish), np.array(hope), links, places, wanted, less)
-    return [int(row) for row in np.argsort(-(np.array(wish) + less), kind="stable")]
+def order(value: list[float], bonus: list[float], hosts: list[int], wanted: int) -> list[int]:
+    change = changes(value, bonus, hosts, wanted, places_of(*hosts))
+    return [int(row) for row in np.argsort(-(np.array(value) + change), kind="stable")]
 
 
-def test_less_is_hoped_of_a_host_when_one_of_its_links_is_chosen() -> None:
-    wish, hope = [0.5, 0.49, 0.48, 0.47], [0.4, 0.4, 0.4, 0.4]
-    assert order(wish, hope, [0, 0, 0, 1], wanted=2)[:2] == [0, 3]
+def test_the_bonus_of_a_host_shrinks_when_one_of_its_links_is_chosen() -> None:
+    value, bonus = [0.5, 0.49, 0.48, 0.47], [0.4, 0.4, 0.4, 0.4]
+    assert order(value, bonus, [0, 0, 0, 1], wanted=2)[:2] == [0, 3]
 
 
-def test_chances_without_hope_are_taken_as_they_are() -> None:
+def test_without_a_bonus_the_highest_values_are_taken() -> None:
     assert order([0.5, 0.49, 0.48, 0.4], [0.0, 0.0, 0.0, 0.0], [0, 0, 0, 1], wanted=3)[:3] == [0, 1, 2]
 
 
-def test_of_equal_hopes_less_is_lost_where_more_was_fetched() -> None:
-    links, places = links_of(0, 0, 1, 1)
+def test_the_bonus_shrinks_less_where_more_was_fetched() -> None:
+    places = places_of(0, 1)
     places["alive"] = 99, 3
-    less = np.zeros(4)
-    spread(np.arange(4), np.full(4, 0.5), np.ones(4), links, places, 2, less)  # one of each host is chosen
-    assert 0.0 > less[1] > less[3]
+    change = changes([0.5] * 4, [1.0] * 4, [0, 0, 1, 1], 2, places)  # one of each host is chosen
+    assert 0.0 > change[1] > change[3]
 
 
-def test_what_did_not_answer_takes_no_hope_from_the_rest_of_a_host() -> None:
-    links, places = links_of(0, 0, 1, 1)
-    places["fetched"], less = (99, 0), np.zeros(4)
-    spread(np.arange(4), np.full(4, 0.5), np.ones(4), links, places, 2, less)
-    assert 0.0 > less[1] == less[3]
+def test_fetches_without_an_answer_take_no_bonus_from_the_rest_of_a_host() -> None:
+    places = places_of(0, 1)
+    places["fetched"] = 99, 0
+    change = changes([0.5] * 4, [1.0] * 4, [0, 0, 1, 1], 2, places)
+    assert 0.0 > change[1] == change[3]
 
 
 def fetches(guide: Any, count: int) -> list[str]:
-    """Nothing of it pays."""
-    given: list[str] = []
-    while len(given) < count:
+    """So many fetches, all without a reward."""
+    fetches: list[str] = []
+    while len(fetches) < count:
         urls = [one["url"] for one in ask(guide, max_urls=5)["assigned_urls"]]
         tell(guide, *(fetched(url, relevance=0.0) for url in urls))
-        given += urls
-    return given
+        fetches += urls
+    return fetches
 
 
-def dug(without: list[str]) -> list[str]:
-    """A host that paid and is dry now, and one whose first pages were worth nothing: what is fetched next."""
+def crawled_on(without: list[str]) -> list[str]:
+    """What is fetched after a host that paid runs dry, beside one whose first pages had no reward."""
     with opened({"kind": "layered", "without": [*without, "draws"]}, goal={"topic": "pottery"}) as guide:
         tell(guide, fetched(DIGGING, *(f"{DIGGING}{n}" for n in range(400)), relevance=1.0))
         tell(guide, fetched(OTHER, *(f"{OTHER}{n}" for n in range(40)), relevance=0.0))
@@ -76,12 +80,12 @@ def dug(without: list[str]) -> list[str]:
 
 
 def test_a_host_that_began_badly_is_tried_again_when_the_best_one_is_dry() -> None:
-    hoping, hopeless = dug([]), dug(["hopes"])
-    assert sum(url.startswith(OTHER) for url in hoping) > sum(url.startswith(OTHER) for url in hopeless)
+    exploring, greedy = crawled_on([]), crawled_on(["hopes"])
+    assert sum(url.startswith(OTHER) for url in exploring) > sum(url.startswith(OTHER) for url in greedy)
 
 
-def wished(urls: list[str], dry: int, *without: str) -> list[float]:
-    """What is added to the chance of links, in a crawl that paid and then did not for a while."""
+def bonuses(urls: list[str], dry: int, *without: str) -> list[float]:
+    """The exploration bonus of links in a crawl that paid, and then did not for a while."""
     found = learner("", "draws", "bonus", "leads", *without)
     good, bad = [f"{DIGGING}a/{n}" for n in range(60)], [f"{DIGGING}b/{n}" for n in range(dry)]
     found.learn(told(fetched(DIGGING, *good, *bad, *urls, relevance=1.0)))
@@ -90,14 +94,14 @@ def wished(urls: list[str], dry: int, *without: str) -> list[float]:
     return [float(one) for one in found.exploration_bonus(batch(urls))]
 
 
-def test_more_is_hoped_for_when_the_crawl_pays_less_than_at_its_best() -> None:
+def test_the_bonus_grows_when_the_hit_rate_falls_below_its_peak() -> None:
     new = [f"{OTHER}new"]
-    assert wished(new, 100)[0] > 1.2 * wished(new, 0)[0] > 0.0
-    assert wished(new, 100, "losses")[0] < wished(new, 0, "losses")[0]
+    assert bonuses(new, 100)[0] > 1.2 * bonuses(new, 0)[0] > 0.0
+    assert bonuses(new, 100, "losses")[0] < bonuses(new, 0, "losses")[0]
 
 
-def test_more_is_hoped_of_a_folder_where_nothing_was_fetched() -> None:
-    tried, other = wished([f"{DIGGING}b/x", f"{DIGGING}c/x"], 20)
+def test_the_bonus_is_larger_in_a_folder_where_nothing_was_fetched() -> None:
+    tried, other = bonuses([f"{DIGGING}b/x", f"{DIGGING}c/x"], 20)
     assert other > 5 * tried > 0.0
 
 
