@@ -68,6 +68,13 @@ def test_neighbours_on_the_page_that_found_a_link_speak_for_it() -> None:
     assert near > beside > far == 0.0
 
 
+def test_seeds_are_no_neighbours_of_each_other() -> None:
+    found, many = learner(), [f"https://h{number}.org/" for number in range(4)]
+    found.learn(seeds(*many))
+    found.learn(told(fetched(many[0], relevance=1.0)))
+    assert column(found, many[1], "neighbours") == 0.0
+
+
 def test_a_fetch_counts_once_however_small_its_place() -> None:
     found, many = learner(), [f"{A}x/y/{number}" for number in range(6)]
     found.learn(seeds(*many))
