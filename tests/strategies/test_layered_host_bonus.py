@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crawlguide.guide.ask.valuation import stands
-from crawlguide.strategies.layered import exploration
+from crawlguide.strategies.layered import exploration, tuning
 from crawlguide.strategies.layered.records import LINK, PLACE
 from tests.strategies.alone import learner, tables
 from tests.strategies.lessons import told
@@ -98,6 +98,13 @@ def test_the_bonus_grows_when_the_hit_rate_falls_below_its_peak() -> None:
     new = [f"{OTHER}new"]
     assert bonuses(new, 100)[0] > 1.2 * bonuses(new, 0)[0] > 0.0
     assert bonuses(new, 100, "losses")[0] < bonuses(new, 0, "losses")[0]
+
+
+def test_the_bonus_has_a_bound_and_the_peak_is_forgotten_in_a_long_decline() -> None:
+    new = [f"{OTHER}new"]
+    declines = [bonuses(new, dry)[0] for dry in (200, 600, 2_000)]
+    assert sum(tuning.DEFAULTS[name] for name in ("host_bonus", "near_host_bonus")) > declines[0]
+    assert declines[0] > 1.2 * declines[1] > 2.0 * declines[2] > 0.0
 
 
 def test_the_bonus_is_larger_in_a_folder_where_nothing_was_fetched() -> None:

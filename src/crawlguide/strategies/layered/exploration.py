@@ -48,7 +48,7 @@ def novelty(link, places):  # type: ignore[no-untyped-def]
 def new_host_bonus(link, columns, tables):  # type: ignore[no-untyped-def]
     """For a link to a host where nothing was fetched: more where its words are near to the goal."""
     crawl, tuning = tables.crawl[0], tables.tuning[0]
-    paid = (crawl.hits + 0.5) / (crawl.fetched + 5.0) + tuning.decline_bonus * decline(crawl)
+    paid = min((crawl.hits + 0.5) / (crawl.fetched + 5.0) + tuning.decline_bonus * decline(crawl), 1.0)
     words = tuning.host_bonus + tuning.near_host_bonus * max(columns[AT.best_meaning], 0.0) / CLOSEST
     return paid * words * np.exp(columns[AT.answers]) * novelty(link, tables.places)
 
