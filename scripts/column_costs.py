@@ -16,55 +16,53 @@ import numba
 import numpy as np
 from bench.strategies import filled
 
-from crawlguide.strategies.layered import columns, ingest, model
-from crawlguide.strategies.layered.records import COLUMNS
+from crawlguide.strategies.layered import columns, model
+from crawlguide.strategies.layered.records import COLUMNS, Tables
 from scripts.columns import COSTS, COSTS_PAGE, costs_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROWS = 2_000
-Looked = tuple[Any, ...]  # what a column may look at
 BODIES = {  # functions of the columns, as they are called for a link
     "link": "link.best",
     "host": "places[link.places[0]].history",
-    "share": "share(link, usual, tuning)",
+    "parents_rate": "parents_rate(link, usual, tuning)",
     "yields": "yields(link, pages, usual, tuning)[0]",
-    "neighbours": "neighbours(row, links, used, usual)",
+    "neighbours": "neighbours(row, links, tables.links_used, usual)",
     "place_rates": "place_rates(link, places, usual, tuning)[0]",
-    "reachable": "reachable(link, places, crawl)",
-    "likeness": "likeness(link.anchor, 0, crawl)",
-    "title_likeness": "title_likeness(link, pages, crawl)",
-    "liking": "liking(link, taste, crawl)",
-    "turned_away": "turned_away(places[link.places[0]])",
-    "describe": "called(describe(row, links, used, pages, places, crawl, taste, tuning, found), found[1])",
-    "score": "score(link, found, 0.0, dense, words, places)",
+    "answers": "answers(link, places, crawl)",
+    "similarity": "similarity(link.anchor, 0, crawl)",
+    "title_similarity": "title_similarity(link, pages, crawl)",
+    "profile_similarity": "profile_similarity(link, tables.profile, crawl)",
+    "refusals": "refusals(places[link.places[0]])",
+    "describe": "called(describe(row, tables, found), found[1])",
+    "score": "log_odds(link, found, 0.0, tables)",
 }
 
 
-def looked_at(urls: int) -> Looked:
+def looked_at(urls: int) -> Tables:
     """A crawl that a guide was told of, as its strategy knows it: links, pages, places and the crawl itself."""
     guide, _ = filled("layered", urls)
     local: Any = guide._guide._guide
     (running,) = local.crawls.known.values()
-    learner = running.strategy.predictor
-    memory = learner.memory
-    found = memory.links.rows, memory.links.used, memory.pages.rows, memory.places.rows, memory.crawl.rows
-    return *found, ingest.taste(memory), learner.tuning, memory.dense.rows, memory.words.rows
+    tables: Tables = running.strategy.predictor.memory.tables()
+    return tables
 
 
 def loop(body: str) -> Callable[..., float]:
     """A compiled loop over links; `body` is what is done with each, in the words of the functions of columns."""
     code = (
-        "def run(rows, links, used, pages, places, crawls, taste, tunings, dense, words):\n"
-        "    crawl, tuning, total = crawls[0], tunings[0], 0.0\n"
-        "    found, usual = np.zeros(COLUMNS, np.float32), rate(crawls[0])\n"
+        "def run(rows, tables):\n"
+        "    links, pages, places = tables.links, tables.pages, tables.places\n"
+        "    crawl, tuning, total = tables.crawl[0], tables.tuning[0], 0.0\n"
+        "    found, usual = np.zeros(COLUMNS, np.float32), rate(crawl)\n"
         "    for row in rows:\n"
         "        link = links[row]\n"
         f"        total += {body}\n"
         "    return total\n"
     )
-    names: dict[str, Any] = {**vars(columns), "np": np, "COLUMNS": COLUMNS, "score": model.score, "called": called}
+    names: dict[str, Any] = {**vars(columns), "COLUMNS": COLUMNS, "log_odds": model.log_odds, "called": called}
     exec(code, names)  # noqa: S102 - words of ours
     compiled: Callable[..., float] = numba.njit(names["run"])
     return compiled
@@ -75,14 +73,14 @@ def called(nothing, value):  # type: ignore[no-untyped-def]  # noqa: ARG001
     return value
 
 
-def measured(body: str, looked: Looked, loops: int) -> float:
+def measured(body: str, tables: Tables, loops: int) -> float:
     """Nanoseconds for a link: the quickest of many loops, as others may be at work on this machine."""
-    rows = np.random.default_rng(1).permutation(looked[1])[:ROWS].astype(np.int64)
+    rows = np.random.default_rng(1).permutation(tables.links_used)[:ROWS].astype(np.int64)
     run, times = loop(body), []
-    run(rows, *looked)
+    run(rows, tables)
     for _ in range(loops):
         before = time.perf_counter_ns()
-        run(rows, *looked)
+        run(rows, tables)
         times.append((time.perf_counter_ns() - before) / len(rows))
     return min(times)
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from crawlguide.core.definition import Goal
-from crawlguide.strategies.layered import ingest, model
+from crawlguide.strategies.layered import scores
 from crawlguide.strategies.layered.columns import NAMES
 from crawlguide.strategies.layered.learner import Layered
-from crawlguide.strategies.layered.records import COLUMNS
+from crawlguide.strategies.layered.records import COLUMNS, Tables
 from tests.strategies.lessons import ids
 
 A = "https://a.org/"
-judging: Any = model  # kernels have no annotations: their signatures say more
+describe_link: Any = scores.describe_link  # kernels have no annotations: their signatures say more
 
 
 def learner(topic: str = "", *without: str, seed: int = 1, most: int = 100_000) -> Layered:
@@ -36,13 +36,15 @@ def page(found: Layered, url: str) -> Any:
 
 
 def column(found: Layered, url: str, name: str) -> float:
-    """One column of a link, as it is judged now."""
-    memory, columns = found.memory, np.zeros(COLUMNS, np.float32)
-    judging.look(
-        int(memory.find(ids(url))[0]), ingest.taste(memory), found.tuning, memory.links.rows, memory.links.used,
-        memory.pages.rows, memory.places.rows, memory.crawl.rows, columns,
-    )  # fmt: skip
+    """One column of a link, as it is now."""
+    columns = np.zeros(COLUMNS, np.float32)
+    describe_link(int(found.memory.find(ids(url))[0]), found.memory.tables(), columns)
     return float(columns[NAMES.index(name)])
+
+
+def tables(**arrays: Any) -> Tables:
+    """What kernels read and write, blank but for these."""
+    return learner().memory.tables()._replace(**arrays)
 
 
 def linked(url: str, anchor: str = "") -> dict[str, str]:

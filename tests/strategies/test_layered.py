@@ -148,10 +148,10 @@ def test_a_warm_start_brings_weights_and_nothing_else() -> None:
         guide.define("next", {"strategy": {**LAYERED, "warm_start": "default"}, "policy": POLICY})
         guide.seed("next", [HOME])
         first, second = learner_of(guide).memory, learner_of(guide, "next").memory
-        for name in ("dense", "words", "hub", "hub_words"):
+        for name in ("weights", "word_weights", "hub_weights", "hub_word_weights"):
             before, after = getattr(first, name), getattr(second, name)
             assert np.array_equal(before.rows["weight"][: before.used], after.rows["weight"][: after.used])
-        assert np.count_nonzero(second.words.rows["weight"]) > 5
+        assert np.count_nonzero(second.word_weights.rows["weight"]) > 5
         assert (second.links.used, second.pages.used, second.crawl.rows["examples"][0]) == (1, 0, 0)
 
 

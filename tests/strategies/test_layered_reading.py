@@ -8,6 +8,7 @@ import pytest
 
 from tests.strategies.alone import A, learner, link, linked, place
 from tests.strategies.lessons import told
+from tests.support import fetched
 
 if TYPE_CHECKING:
     from crawlguide.strategies.layered.learner import Layered
@@ -54,6 +55,19 @@ def test_links_share_the_places_that_they_share() -> None:
     assert not set(places[0]) & set(places[3])
     assert place(found, first)["waiting"] == 3
     assert place(found, first, 2)["waiting"] == 2
+
+
+def test_new_hosts_share_a_place_of_their_own_where_there_is_no_room_for_more() -> None:
+    first, second, third = "https://b.org/x/1", "https://c.org/x/1", "https://d.org/y/2"
+    found = read((first, ""))
+    found.memory.most_places = found.memory.places.used
+    found.learn(told(*(fetched(url, relevance=0.0) for url in (A, first)), fetched(A + "2", second, third)))
+    host, *others = (link(found, url)["places"][0] for url in (first, second, third))
+    assert others[0] == others[1] != host
+    assert [link(found, url)["levels"] for url in (first, second, third)] == [2, 1, 1]
+    assert place(found, second)["waiting"] == 2
+    assert place(found, first)["waiting"] == 0
+    assert [name.decode() for name in found.memory.hosts.rows["name"][: found.memory.hosts.used]] == ["b.org"]
 
 
 def test_folders_deep_in_a_host_are_told_apart() -> None:

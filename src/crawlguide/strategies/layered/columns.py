@@ -131,8 +131,13 @@ def yields(link, pages, usual, tuning):  # type: ignore[no-untyped-def]
 
 @part
 def neighbours(row, links, used, usual):  # type: ignore[no-untyped-def]
-    """Rewards of links that stand beside it on the page where it was found, nearer ones count more."""
+    """Rewards of links that stand beside it on the page where it was found, nearer ones count more.
+
+    Seeds stand on no page, so they have no neighbours.
+    """
     good, weight, finder = FEW_NEIGHBOURS * usual, FEW_NEIGHBOURS, links[row].finder
+    if finder < 0:
+        return 0.0
     for step in range(1, REACH + 1):
         for other in (row - step, row + step):
             if 0 <= other < used and links[other].finder == finder and links[other].state in (DONE, FAILED):

@@ -23,6 +23,7 @@ from crawlguide.strategies.layered.records import (
 FAR = 250  # a distance that stands for "no hit on the way here"
 HIT_RATE_STEP = 0.02
 FEW_PAGES = 6.0
+PEAK_DECAY = 0.999  # of the peak rate with each fetch: half of it is forgotten after 700
 
 # Links are found.
 
@@ -189,7 +190,7 @@ def reward_crawl(link, label, answered, tables):  # type: ignore[no-untyped-def]
     if link.chosen == 0:
         crawl.luck += HIT_RATE_STEP * (label - crawl.luck)
     count_reward(crawl, label, tuning.crawl_decay)
-    crawl.best = max(crawl.best, recent_rate(crawl))
+    crawl.best = max(PEAK_DECAY * crawl.best, recent_rate(crawl))
     crawl.hits += label
     crawl.fetched += 1
 

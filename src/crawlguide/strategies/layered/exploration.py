@@ -14,10 +14,9 @@ from crawlguide.strategies.layered.records import CRAWLS, TABLES, WAITING
 from crawlguide.strategies.shared.draws import beta, uniform
 
 # The host bonus, for links to hosts with few fetches. It is added to the probability, not to its log-odds: a few
-# failures count at once as bad parents, bad words and a bad place, and in log-odds nothing would bring such a host back.
+# failures count at once as bad parents, bad words and a bad place, and in log-odds nothing would bring a host back.
 # It is a share of the crawl's hit rate, and grows when the recent rate falls below 85 % of its peak. It shrinks with
-# each page of the host and with each fetch of the folder and the place, so it moves on to the next, also within one
-# answer.
+# each page of the host and each fetch of the folder and place, so it moves on to the next, also within one answer.
 
 CLOSEST = 4.0  # the most that a similarity stands out
 TOLERATED = 0.85  # of the peak rate: a smaller loss is none
@@ -49,7 +48,7 @@ def novelty(link, places):  # type: ignore[no-untyped-def]
 def new_host_bonus(link, columns, tables):  # type: ignore[no-untyped-def]
     """For a link to a host where nothing was fetched: more where its words are near to the goal."""
     crawl, tuning = tables.crawl[0], tables.tuning[0]
-    paid = (crawl.hits + 0.5) / (crawl.fetched + 5.0) + tuning.decline_bonus * decline(crawl)
+    paid = min((crawl.hits + 0.5) / (crawl.fetched + 5.0) + tuning.decline_bonus * decline(crawl), 1.0)
     words = tuning.host_bonus + tuning.near_host_bonus * max(columns[AT.best_meaning], 0.0) / CLOSEST
     return paid * words * np.exp(columns[AT.answers]) * novelty(link, tables.places)
 

@@ -205,16 +205,16 @@ def differing(keys, asked, at):  # type: ignore[no-untyped-def]
     return count
 
 
-@kernel(nothing(i64s, i64s, i64s, LINKS, PLACES))
-def set_places(rows, at, found, links, places):  # type: ignore[no-untyped-def]
-    """`found` are the places that were asked for, -1 where there was no room: such a place and those in it are left out."""
+@kernel(nothing(i64s, i64s, i64s, one_i64, LINKS, PLACES))
+def set_places(rows, at, found, other_hosts, links, places):  # type: ignore[no-untyped-def]
+    """`found` are the places that were asked for, -1 where there was no room: only a host is replaced."""
     for number in range(len(rows)):
         link, level = links[rows[number]], 0
         while level < LEVELS:
             asked = at[number * LEVELS + level]
             place = found[asked] if asked >= 0 else -1
-            if level == 0:
-                place = max(place, 0)
+            if level == 0 and place < 0:
+                place = other_hosts
             if place < 0:
                 break
             link.places[level] = place
@@ -229,7 +229,8 @@ def assign_places(memory: LayeredMemory, rows: I64, keys: U64) -> None:
     asked, at = np.empty(len(keys), np.uint64), np.empty(len(keys), np.int64)
     count = differing(keys, asked, at)
     found = memory.claim_places(asked[:count])
-    set_places(rows, at, found, memory.links.rows, memory.places.rows)
+    other_hosts = memory.other_hosts() if (found < 0).any() else -1
+    set_places(rows, at, found, other_hosts, memory.links.rows, memory.places.rows)
 
 
 def name_hosts(memory: LayeredMemory, rows: I64, names: Sequence[str]) -> None:

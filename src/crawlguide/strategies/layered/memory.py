@@ -48,6 +48,7 @@ BLANK["parents"], BLANK["finder"], BLANK["page"], BLANK["distance"] = -1, SEED, 
 EXAMPLES = 4_096
 MOST_PLACES, MOST_PAGES = 1 << 20, 1 << 20
 FORGOTTEN_AT_ONCE = 4_096
+OTHER_HOSTS = np.array([1], np.uint64)  # key of the place of all hosts that have none of their own
 TRANSFERABLE = ("dense", "words", "hub", "hubwords", "signals")  # sheets that mean the same in another crawl
 TIED = ("urls", "pages", "places", "hosts", "past", "taste", "crawl")  # sheets that hold numbers of each other's rows
 NOTHING = np.dtype([("nothing", np.int8)])
@@ -128,7 +129,7 @@ def begin_links(rows, fresh, ids, blank, links):  # type: ignore[no-untyped-def]
 
 class LayeredMemory:
     def __init__(self, notebook: Notebook, tuning: Records, prior: F32, most: int) -> None:
-        self.tuning, self.most = tuning, most
+        self.tuning, self.most, self.most_places = tuning, most, MOST_PLACES
         self.generation = 1  # goes up with every change of what is known, so that scores of before do not hold
         self._open(notebook)
         if self._torn():
@@ -213,8 +214,17 @@ class LayeredMemory:
 
     def claim_places(self, keys: U64) -> I64:
         """The records of places, -1 where there is no room for a new one."""
-        if self.places.used + len(keys) > MOST_PLACES:
+        if self.places.used + len(keys) > self.most_places:
             return self.place_index.find(keys)
+        return self._claim_places(keys)
+
+    def other_hosts(self) -> int:
+        """The place that stands for a host where there is no room for a new one; it can never be drawn by name."""
+        (row,) = self._claim_places(OTHER_HOSTS)
+        self.places.rows["named"][row] = 1
+        return int(row)
+
+    def _claim_places(self, keys: U64) -> I64:
         rows, new = self.place_index.claim(keys)
         self.places.fit(self.place_index.rows)
         fresh_rows = rows[new != 0]
@@ -223,7 +233,7 @@ class LayeredMemory:
         return rows
 
     def claim_pages(self, rows: I64) -> I64:
-        """The page of each link, a new one if it was not fetched before; beyond the bound the oldest are overwritten."""
+        """The page of each link, a new one if it was not fetched before; beyond the bound it overwrites the oldest."""
         page = self.links.rows["page"][rows].astype(np.int64)
         new = np.flatnonzero(page < 0)
         made = int(self.crawl.rows["pages"][0]) + np.arange(len(new))

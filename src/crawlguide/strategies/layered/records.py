@@ -154,7 +154,7 @@ CRAWL = np.dtype(
         ("luck", np.float64),  # recent hit rate of what was assigned by value, not by a draw
         ("fresh", np.float64),  # new links found on pages, newer pages count more
         ("opened", np.float64),
-        ("best", np.float64),  # the highest recent reward rate so far
+        ("best", np.float64),  # the highest recent reward rate so far, which decays
         ("first_good", np.float64),  # rewards of the first fetch of each host that is not a seed's
         ("first_tried", np.float64),
         ("first_failed", np.float64),

@@ -12,7 +12,7 @@ from crawlguide.core.definition import Goal
 from crawlguide.core.notebook import Notebook
 from crawlguide.strategies.layered.ask_signals import MOST_SIGNALS
 from crawlguide.strategies.layered.columns import NAMES
-from crawlguide.strategies.layered.hubs import TRAITS
+from crawlguide.strategies.layered.exploration import TRAITS
 from crawlguide.strategies.layered.learner import Layered
 from crawlguide.strategies.layered.records import WEIGHT
 from tests.strategies import lessons
@@ -144,7 +144,7 @@ def test_records_of_another_version_are_forgotten_together_and_weights_stay(shee
             notebook.sheet(sheet, other).fit(50)
             learner.remember(notebook)
             assert not learner.memory.links.used
-            assert (learner.memory.dense.rows["weight"] == before.memory.dense.rows["weight"]).all()
+            assert (learner.memory.weights.rows["weight"] == before.memory.weights.rows["weight"]).all()
         learner.learn(lessons.seeds(*HOSTS))
         links = [{"url": f"/{number}"} for number in range(40)]
         learner.learn(lessons.told(*({"url": h, "status": 200, "relevance": 1.0, "outlinks": links} for h in HOSTS)))
@@ -159,17 +159,17 @@ def test_of_hubs_another_version_knew_less() -> None:
     notebook, learner = Notebook(), Layered(Goal(), 1)
     notebook.sheet("hub", WEIGHT).fit(2)
     learner.remember(notebook)
-    assert learner.memory.hub.used == TRAITS
-    assert (learner.memory.hub.rows["square"][:TRAITS] == 1.0).all()
+    assert learner.memory.hub_weights.used == TRAITS
+    assert (learner.memory.hub_weights.rows["square"][:TRAITS] == 1.0).all()
 
 
 def test_a_column_that_is_new_to_a_crawl_begins_with_its_first_weight() -> None:
     notebook, learner = Notebook(), Layered(Goal(), 1)
     learner.remember(notebook)
-    learner.memory.dense.rows["weight"][NAMES.index("history")] = 0.0
-    learner.memory.dense.rows["weight"][NAMES.index("parents")] = 0.25
+    learner.memory.weights.rows["weight"][NAMES.index("history")] = 0.0
+    learner.memory.weights.rows["weight"][NAMES.index("parents")] = 0.25
     learner.remember(notebook)
-    weights = dict(zip(NAMES, learner.memory.dense.rows["weight"].tolist(), strict=False))
+    weights = dict(zip(NAMES, learner.memory.weights.rows["weight"].tolist(), strict=False))
     assert (weights["history"], weights["parents"]) == (0.5, 0.25)
 
 
@@ -210,7 +210,7 @@ def test_which_numbers_of_callers_are_good_is_learned() -> None:
             harvest += [worth(url) for url in given]
         without = [worth(url) for url in found[:100]]
         assert np.mean(harvest[50:]) > 0.9 > 2 * np.mean(without)
-        told = learner_of(guide).told
+        told = learner_of(guide).ask_signals
         visits, noise, spam = (
             float(told._signals.records["weight"][told._signal(name)]) for name in ("visits", "noise", "spam")
         )
@@ -268,7 +268,7 @@ def test_more_names_than_there_is_room_for_are_passed_over() -> None:
         for part in range(3):
             names = {f"{HOSTS[0]}{n}": {f"name {part} {n} {k}": 1.0 for k in range(100)} for n in range(5)}
             assert asked(guide, max_urls=1, external_features=names)
-        assert learner_of(guide).told._signals.sheet.used <= MOST_SIGNALS
+        assert learner_of(guide).ask_signals._signals.sheet.used <= MOST_SIGNALS
 
 
 def test_a_told_pagerank_counts_as_authority_at_most_in_full() -> None:

@@ -1,4 +1,4 @@
-"""What `layered` said of a link it says again without judging anew, and no longer than that holds."""
+"""Scores of links are cached until something is learned, and no longer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import urls
-from crawlguide.strategies.layered.learner import JUDGEMENTS
+from crawlguide.strategies.layered.scores import CACHED
 from tests.strategies.alone import A, learner
 from tests.strategies.lessons import ids, seeds, told
 from tests.support import batch, fetched, question
@@ -37,7 +37,7 @@ def said(found: Layered, *pages: str) -> F64:
 
 
 def anew(found: Layered, *pages: str) -> F64:
-    found._judgements[:] = 0
+    found._score_cache[:] = 0
     return said(found, *pages)
 
 
@@ -54,18 +54,18 @@ def changed(found: Layered) -> bool:
 def test_the_first_of_what_was_looked_at_is_not_looked_at_again_until_something_is_learned() -> None:
     found = begun()
     first = said(found, *PAGES)
-    found._judgements[:] = 0
-    found.memory.dense.rows["weight"] += 1.0  # nobody told
+    found._score_cache[:] = 0
+    found.memory.weights.rows["weight"] += 1.0  # nobody told
     assert np.array_equal(found.predict(rows(*PAGES[:5])), first[:5])
     assert not np.array_equal(found.predict(rows(*PAGES[1:5])), first[1:5])
-    found.memory.turn += 1
+    found.memory.generation += 1
     assert not np.array_equal(found.predict(rows(*PAGES[1:3])), first[1:3])
 
 
 def test_links_are_not_judged_twice_while_nothing_is_learned() -> None:
     found = begun()
     first = said(found, *PAGES)
-    found.memory.dense.rows["weight"] += 1.0  # nobody told
+    found.memory.weights.rows["weight"] += 1.0  # nobody told
     assert np.array_equal(said(found, *PAGES[3:5]), first[[3, 4, 43, 44]])
     assert not np.array_equal(anew(found, *PAGES), first)
 
@@ -100,7 +100,7 @@ def test_what_crawlers_tell_of_a_url_counts_at_once() -> None:
 
 
 def test_more_links_than_are_remembered_are_judged_all_the_same() -> None:
-    found, many = begun(), [f"{A}more/{number}" for number in range(2 * JUDGEMENTS)]
+    found, many = begun(), [f"{A}more/{number}" for number in range(2 * CACHED)]
     found.learn(told(fetched(PAGES[0], *many, relevance=1.0)))
-    one_by_one = np.array([found.predict(rows(page))[0] for page in many[:: JUDGEMENTS // 2]])
-    assert np.array_equal(found.predict(rows(*many))[:: JUDGEMENTS // 2], one_by_one)
+    one_by_one = np.array([found.predict(rows(page))[0] for page in many[:: CACHED // 2]])
+    assert np.array_equal(found.predict(rows(*many))[:: CACHED // 2], one_by_one)

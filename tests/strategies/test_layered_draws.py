@@ -1,4 +1,4 @@
-"""What `layered` draws, and what it remembers where there is room for so much."""
+"""What `layered` draws, and what it remembers where there is room for so many URLs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlguide.core.notebook import Notebook
-from crawlguide.strategies.layered import thompson as arm_kernels
+from crawlguide.strategies.layered import exploration as exploration_kernels
+from crawlguide.strategies.layered import tuning
 from crawlguide.strategies.layered.columns import PRIOR
 from crawlguide.strategies.layered.memory import FORGOTTEN_AT_ONCE, LayeredMemory
-from crawlguide.strategies.layered.records import CRAWL, GIVEN, HOST, PAGE, PLACE, WAITING
-from tests.strategies.alone import A, learner, page
+from crawlguide.strategies.layered.records import ASSIGNED, CRAWL, HOST, PAGE, PLACE, WAITING
+from tests.strategies.alone import A, learner, page, tables
 from tests.strategies.lessons import ids, seeds, told
 from tests.support import batch, fetched, question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-arms: Any = arm_kernels  # kernels have no annotations: their signatures say more
+exploration: Any = exploration_kernels  # kernels have no annotations: their signatures say more
 
 
 # arms
@@ -35,9 +36,13 @@ def hosts(*rows: Mapping[str, float]) -> tuple[Any, Any]:
     return places, named
 
 
+def hosts_drawn(places: Any, named: Any, crawl: Any, times: int, seed: int = 1) -> list[int]:
+    known = tables(crawl=crawl, hosts=named, hosts_used=len(named), places=places)
+    return [int(exploration.draw_host(seed, known)) for _ in range(times)]
+
+
 def drawn(places: Any, named: Any, times: int = 400, seed: int = 1) -> list[int]:
-    crawl = np.zeros(1, CRAWL)
-    found = [int(arms.draw_host(seed, crawl, named, len(named), places)) for _ in range(times)]
+    found = hosts_drawn(places, named, np.zeros(1, CRAWL), times, seed)
     return [found.count(number) for number in range(len(named))]
 
 
@@ -67,15 +72,16 @@ def test_where_all_hosts_are_dry_a_crawl_draws_none_unless_it_fares_as_badly() -
     places, named = hosts(*({"fetched": 20, "tried": 20} for _ in range(5)))
     crawl = np.zeros(1, CRAWL)
     crawl["fetched"], crawl["luck"] = 100, 0.5
-    assert {int(arms.draw_host(1, crawl, named, len(named), places)) for _ in range(100)} == {-1}
+    assert set(hosts_drawn(places, named, crawl, 100)) == {-1}
     crawl["luck"] = 0.0
-    assert {int(arms.draw_host(1, crawl, named, len(named), places)) for _ in range(100)} > {0, 1, 2, 3, 4}
+    assert set(hosts_drawn(places, named, crawl, 100)) > {0, 1, 2, 3, 4}
 
 
 def test_pages_whose_links_paid_are_drawn_most() -> None:
     pages, crawl = np.zeros(3, PAGE), np.zeros(1, CRAWL)
     pages["waiting"], pages["tried"], pages["good"] = (5, 5, 0), 10, (8, 0, 10)
-    found = [arms.draw_page(1, crawl, pages, 3) for _ in range(300)]
+    known = tables(crawl=crawl, pages=pages, pages_used=3)
+    found = [exploration.draw_page(1, known) for _ in range(300)]
     assert found.count(0) > 2 * found.count(1)
     assert found.count(2) == 0
 
@@ -111,9 +117,13 @@ def test_who_is_drawn_stands_first() -> None:
 # memory
 
 
+def remembered(book: Notebook, most: int) -> LayeredMemory:
+    return LayeredMemory(book, tuning.tuned([]), PRIOR, most)
+
+
 def test_beyond_its_bound_the_oldest_are_forgotten_and_no_more_than_it_takes() -> None:
     book = Notebook()
-    memory = LayeredMemory(book, PRIOR, 10_000)
+    memory = remembered(book, 10_000)
     every = np.arange(1, 14_001, dtype=np.uint64)
     memory.claim_places(every[:1])  # where there are URLs there is a host
     memory.claim(every[:10_000])
@@ -128,7 +138,7 @@ def test_beyond_its_bound_the_oldest_are_forgotten_and_no_more_than_it_takes() -
     assert len(set(kept.tolist())) == len(kept)
     assert kept.min() >= 0
     assert memory.links.used == 10_000
-    again = LayeredMemory(book, PRIOR, 10_000)
+    again = remembered(book, 10_000)
     assert again.find(every).tolist() == memory.find(every).tolist()
     rows, new = again.claim(every[:3])  # what was forgotten can be known again
     assert new.all()
@@ -136,10 +146,10 @@ def test_beyond_its_bound_the_oldest_are_forgotten_and_no_more_than_it_takes() -
 
 
 def test_those_under_way_are_not_forgotten() -> None:
-    memory = LayeredMemory(Notebook(), PRIOR, 5_000)
+    memory = remembered(Notebook(), 5_000)
     every = np.arange(1, 6_001, dtype=np.uint64)
     rows, _ = memory.claim(every[:5_000])
-    memory.links.rows["state"][rows[7]] = GIVEN
+    memory.links.rows["state"][rows[7]] = ASSIGNED
     memory.claim(every[5_000:])
     assert np.flatnonzero(memory.find(every[:100]) >= 0).tolist() == [7]
 
@@ -157,7 +167,7 @@ def test_a_long_crawl_in_little_memory_stays_in_its_senses() -> None:
         assert found.stats()["urls"] <= 10_000
         found.draw(question(), 10)
     assert found.memory.links.used <= 10_000
-    assert np.isfinite(found.memory.hub.rows["weight"]).all()
+    assert np.isfinite(found.memory.hub_weights.rows["weight"]).all()
 
 
 def test_a_page_fetched_again_has_its_new_links() -> None:

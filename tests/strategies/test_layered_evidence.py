@@ -1,4 +1,4 @@
-"""What `layered` counts and what it makes of it, against what can be worked out by hand."""
+"""What `layered` counts and learns, against what can be worked out by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.strategies.lessons import ids, seeds, told
 from tests.support import batch, fetched, question
 
 PAGES = tuple(f"{A}page/{number}" for number in range(4))
-MEMORY = tuning.CHOSEN["memory"]
+DECAY = tuning.DEFAULTS["decay"]
 
 
 # evidence
@@ -48,12 +48,12 @@ def test_pages_and_places_are_paid_and_newer_fetches_count_more() -> None:
     found.learn(told(fetched(PAGES[0], *children, relevance=0.0)))
     found.learn(told(fetched(children[0], relevance=1.0)))
     found.learn(told(fetched(children[1], relevance=0.0)))
-    assert page(found, PAGES[0])["good"] == pytest.approx(MEMORY)
-    assert page(found, PAGES[0])["tried"] == pytest.approx(MEMORY + 1.0)
+    assert page(found, PAGES[0])["good"] == pytest.approx(DECAY)
+    assert page(found, PAGES[0])["tried"] == pytest.approx(DECAY + 1.0)
     assert page(found, PAGES[0])["waiting"] == 1
     folder = place(found, children[2], 1)
     assert (folder["fetched"], folder["total"], folder["waiting"]) == (2, 1, 1)
-    assert folder["good"] == pytest.approx(MEMORY)
+    assert folder["good"] == pytest.approx(DECAY)
     still = learner("", "forgetting")
     still.learn(told(fetched(PAGES[0], *children, relevance=0.0)))
     still.learn(told(fetched(children[0], relevance=1.0), fetched(children[1], relevance=0.0)))
@@ -66,6 +66,13 @@ def test_neighbours_on_the_page_that_found_a_link_speak_for_it() -> None:
     found.learn(told(fetched("https://h1.org/", relevance=1.0)))
     near, beside, far = (column(found, f"https://h{number}.org/", "neighbours") for number in (2, 4, 5))
     assert near > beside > far == 0.0
+
+
+def test_seeds_are_no_neighbours_of_each_other() -> None:
+    found, many = learner(), [f"https://h{number}.org/" for number in range(4)]
+    found.learn(seeds(*many))
+    found.learn(told(fetched(many[0], relevance=1.0)))
+    assert column(found, many[1], "neighbours") == 0.0
 
 
 def test_a_fetch_counts_once_however_small_its_place() -> None:
@@ -102,7 +109,7 @@ def test_who_fails_is_learned_although_nobody_says_what_it_is_worth() -> None:
     found.learn(told({"url": PAGES[0], "error": "timeout"}, {"url": PAGES[1], "status": 404}))
     host = place(found, PAGES[2])
     assert (host["fetched"], host["alive"], host["pending"]) == (2, 0, 0)
-    assert host["failed"] == pytest.approx(1.0 + MEMORY)
+    assert host["failed"] == pytest.approx(1.0 + DECAY)
     assert column(found, PAGES[2], "answers") < -0.5
 
 
@@ -136,7 +143,7 @@ def test_links_of_a_page_that_nobody_has_judged_yet_are_no_seeds() -> None:
     found.learn(seeds(A, seed))
     found.learn(told(fetched(A, other)))
     wished = found.exploration_bonus(batch([seed, other])) + found.predict(batch([seed, other]))
-    assert wished[0] >= tuning.CHOSEN["seed"] > wished[1]
+    assert wished[0] >= tuning.DEFAULTS["seed_value"] > wished[1]
 
 
 def test_what_failed_may_pay_at_another_time() -> None:
@@ -193,7 +200,7 @@ def test_chances_move_towards_what_came_of_them(worth: float) -> None:
     assert (crawl["offset"] > 0) == (worth > 0.5)
     promised = float(found.predict(batch(many[95:96]))[0])
     crawl["offset"], crawl["steepness"] = 0.0, 1.0
-    found.memory.turn += 1  # so that it is judged anew
+    found.memory.generation += 1  # so that it is scored again
     raw = float(found.predict(batch(many[95:96]))[0])
     assert abs(promised - worth) < abs(raw - worth)
 
@@ -273,5 +280,5 @@ def test_a_part_that_is_left_out_says_nothing(part: str) -> None:
 
 
 def test_without_a_prior_weights_begin_at_nothing() -> None:
-    assert not learner("", "prior").memory.dense.rows["weight"].any()
-    assert learner().memory.dense.rows["weight"][: len(NAMES)].tolist() == PRIOR[: len(NAMES)].tolist()
+    assert not learner("", "prior").memory.weights.rows["weight"].any()
+    assert learner().memory.weights.rows["weight"][: len(NAMES)].tolist() == PRIOR[: len(NAMES)].tolist()
