@@ -62,8 +62,23 @@ def _used(value: Any) -> str:
 
 def guard(file: Any) -> None:
     """Let numba's file of kept code be taken from and added to by many processes."""
+    file._load_index = _or_nothing(file._load_index, dict)
+    file._load_data = _or_nothing(file._load_data, lambda: None)
     file.load = _held(file.load, file._cache_path, fcntl.LOCK_SH)
     file.save = _held(file.save, file._cache_path, fcntl.LOCK_EX)
+
+
+def _or_nothing(action: Callable[..., Any], nothing: Callable[[], Any]) -> Callable[..., Any]:
+    """Code that names a module or a class which has moved since is compiled anew."""
+
+    @wraps(action)
+    def loaded(*arguments: Any) -> Any:
+        try:
+            return action(*arguments)
+        except (ImportError, AttributeError):
+            return nothing()
+
+    return loaded
 
 
 def _held(action: Callable[..., Any], folder: str, how: int) -> Callable[..., Any]:

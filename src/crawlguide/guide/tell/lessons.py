@@ -8,7 +8,7 @@ import numpy as np
 
 from crawlguide.core.columns import among, first_of_each, texts
 from crawlguide.core.types import Lesson
-from crawlguide.guide.tell.intake import FetchColumns
+from crawlguide.guide.tell.intake import no_fetches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ def lesson(
 def seed_lesson(links: Links, discovery: Discovery, at: float) -> Lesson:
     """Seeds are links that stand on no page."""
     nobody = texts([])
-    return Lesson(at, FetchColumns().columns(""), nobody, nobody, links, first_seen(links, discovery))
+    return Lesson(at, no_fetches(), nobody, nobody, links, first_seen(links, discovery))
 
 
 def first_seen(links: Links, discovery: Discovery) -> Mask:
