@@ -51,7 +51,9 @@ def test_a_kernel_is_compiled_anew_when_a_part_has_moved_to_another_module(tmp_p
     assert ran(tmp_path, 1, "+") == "12 compiled"
     (tmp_path / "pieces.py").rename(tmp_path / "moved.py")
     (tmp_path / "whole.py").write_text(KERNEL.replace("pieces", "moved"))
-    done = subprocess.run([sys.executable, "-B", "-m", "whole"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "whole"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "12 compiled"
 
 

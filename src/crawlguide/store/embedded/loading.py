@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.store.embedded import journal
+from crawlguide.store.embedded import journal, keyspaces
 from crawlguide.store.embedded.keyspaces import FOLDER, beyond
 from crawlguide.store.embedded.notebook import MARK
 from crawlguide.store.embedded.snapshot import CHUNK, table_key
@@ -42,20 +42,28 @@ class Loader:
     log_end: int = 0
 
     def read(self, log_start: int) -> None:
-        """The chunks of the last snapshot first, then the journal since."""
-        for owner, frontier in self.frontiers.items():  # the large ones are read into the place where they stay
-            self.columns[owner, "rows"], self.columns[owner, "ids"] = frontier.table, frontier.index.ids
-        for owner in [*self.frontiers, FOLDER]:
-            for table in journal.TABLE_KINDS:
-                for first, value in self._chunks(owner, table):
-                    self._put(owner, table, self.reader.records(table, value), first)
-        for (owner, table), sheet in self.sheets.items():
-            for first, value in self._chunks(owner, table):
-                sheet.put(np.arange(first, first + len(value) // sheet.rows.itemsize), value)
+        """The last snapshot first, then the journal since."""
+        self._read_snapshot()
         self.log_end = log_start
         for key, value in self.disk.items("log", b"", key_of(log_start, 8)):
             self._apply(journal.decode(value))
             self.log_end, self.log_bytes = int.from_bytes(key, "big") + 1, self.log_bytes + len(value)
+
+    def _read_snapshot(self) -> None:
+        for owner, frontier in self.frontiers.items():
+            # the large ones are read into the place where they stay
+            self.columns[owner, "rows"], self.columns[owner, "ids"] = frontier.table, frontier.index.ids
+            counters = keyspaces.counters(self.disk, owner).get(b"")
+            if counters is not None:
+                self.counters[owner] = journal.decode_counters(counters)
+        for owner in [*self.frontiers, FOLDER]:
+            for table in journal.TABLE_KINDS:
+                for first, value in self._chunks(owner, table):
+                    records = self.reader.records(table, value)
+                    self._put(owner, table, np.arange(first, first + len(records)), records)
+        for (owner, table), sheet in self.sheets.items():
+            for first, value in self._chunks(owner, table):
+                sheet.put(np.arange(first, first + len(value) // sheet.rows.itemsize), value)
 
     def column(self, owner: int, table: str) -> Column:
         return self.columns.setdefault((owner, table), np.zeros(0, journal.TABLE_KINDS[table]))
@@ -66,28 +74,24 @@ class Loader:
         for key, value in self.disk.items("rows", prefix):
             yield int.from_bytes(key[len(prefix) :], "big") * CHUNK, value
 
-    def _put(self, owner: int, table: str, records: Column, first: int) -> None:
-        rows = np.arange(first, first + len(records))
+    def _put(self, owner: int, table: str, rows: Column, records: Column) -> None:
         self.columns[owner, table] = journal.put(self.column(owner, table), rows, records)
 
     def _apply(self, entry: journal.Entry) -> None:
         self.at = max(self.at, entry.at)
         for update in entry.updates:
-            if update.owner and update.owner not in self.frontiers:  # of a crawl that was deleted since
-                continue
-            rows = np.frombuffer(update.rows, np.int32)
-            if update.table.startswith(MARK):
-                if (update.owner, update.table) in self.sheets:  # else another sheet has taken its place
-                    self.sheets[update.owner, update.table].put(rows, update.records)
-                continue
-            records = self.reader.records(update.table, update.records)
-            if update.table == "given":
-                self._assign(update.owner, rows, records)
-                continue
-            self.columns[update.owner, update.table] = journal.put(
-                self.column(update.owner, update.table), rows, records
-            )
+            if update.owner == FOLDER or update.owner in self.frontiers:  # else its crawl was deleted since
+                self._apply_update(update.owner, update.table, np.frombuffer(update.rows, np.int32), update.records)
         self.counters.update({one.owner: one for one in entry.counters})
+
+    def _apply_update(self, owner: int, table: str, rows: Column, records: bytes) -> None:
+        if table.startswith(MARK):
+            if (owner, table) in self.sheets:  # else another sheet has taken its place
+                self.sheets[owner, table].put(rows, records)
+        elif table == "given":
+            self._assign(owner, rows, self.reader.records(table, records))
+        else:
+            self._put(owner, table, rows, self.reader.records(table, records))
 
     def _assign(self, owner: int, rows: Column, assigned: Column) -> None:
         """Rows were leased: a few fields of rows that are here already."""

@@ -26,7 +26,7 @@ from crawlguide.store.tables.rows import FREE
 from crawlguide.store.tables.sharing import ALONE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from crawlguide.core.tables import I64
@@ -91,7 +91,7 @@ class EmbeddedStore(LocalStore):
 
     @property
     def latest(self) -> float:
-        """The last instant anybody spoke of, here or before the last stop."""
+        """The last instant of any call, here or before the last stop."""
         return self._writer.latest
 
     def _synced(self, took_s: float) -> None:
@@ -134,10 +134,6 @@ class EmbeddedStore(LocalStore):
         frontiers = self._writer.frontiers
         sheets = [sheet for notebook in self._writer.notebooks.values() for sheet in notebook.sheets()]
         loader = loading.Loader(self._disk, reader, frontiers, {(sheet.owner, sheet.table): sheet for sheet in sheets})
-        for owner in frontiers:
-            counters = keyspaces.counters(self._disk, owner).get(b"")
-            if counters is not None:
-                loader.counters[owner] = journal.decode_counters(counters)
         loader.read(int.from_bytes(self._writer.folder.get(LOG_START) or b"", "big"))
         self.politeness.load(loader.column(keyspaces.FOLDER, "pace"))
         for owner in frontiers:
@@ -237,20 +233,25 @@ class EmbeddedStore(LocalStore):
         """
         digest, learned = xxhash.xxh3_128(), xxhash.xxh3_64()
         for crawl, owner in sorted(self._owners.items()):
-            frontier = self._writer.frontiers[owner]
-            digest.update(repr(crawl).encode() + self.crawls[crawl].definition)
-            counters = journal.counters(owner, frontier)
-            counters.counts = dict(sorted((+frontier.counts).items()))  # a zero says nothing, written down or not
-            digest.update(journal.encode(counters))
-            live = np.flatnonzero(frontier.table["state"][: frontier.index.rows] != FREE)
-            digest.update(_facts(frontier.table, live) + frontier.index.ids[live].tobytes())
-            digest.update(_facts(frontier.hosts.rows, frontier.hosts.numbers()))
-            for name, sheet in self.crawls[crawl].notebook.in_use().items():
+            data = self.crawls[crawl]
+            digest.update(repr(crawl).encode() + data.definition)
+            for facts in _frontier_facts(owner, data.frontier):
+                digest.update(facts)
+            for name, sheet in data.notebook.in_use().items():
                 learned.update(repr((crawl, name, sheet.used)).encode() + formats.layout(sheet.rows.dtype).encode())
                 learned.update(_facts(sheet.rows, np.arange(sheet.used)))
-            digest.update(repr(sorted((row, lease.expires) for row, lease in frontier.leases.by_row.items())).encode())
         digest.update(_facts(self.politeness.rows, self.politeness.numbers()))
         return f"{digest.hexdigest()}-{learned.hexdigest()}"
+
+
+def _frontier_facts(owner: int, frontier: Frontier) -> Iterator[bytes]:
+    counters = journal.counters(owner, frontier)
+    counters.counts = dict(sorted((+frontier.counts).items()))  # a zero says nothing, stored or not
+    yield journal.encode(counters)
+    live = np.flatnonzero(frontier.table["state"][: frontier.index.rows] != FREE)
+    yield _facts(frontier.table, live) + frontier.index.ids[live].tobytes()
+    yield _facts(frontier.hosts.rows, frontier.hosts.numbers())
+    yield repr(sorted((row, lease.expires) for row, lease in frontier.leases.by_row.items())).encode()
 
 
 def _facts(table: journal.Column, rows: I64 | list[int]) -> bytes:

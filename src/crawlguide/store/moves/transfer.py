@@ -46,7 +46,7 @@ class Transferring(Crawls):
     async def adopt(self, crawl: Crawl, ids: U64, hosts: Sequence[str], urls: Sequence[KnownUrl], at: float) -> int:
         self.before_change(at)
         frontier = self.frontier(crawl)
-        rows, new = frontier.claim(ids, texts(known.url for known in urls), texts(hosts), at)
+        rows, new = frontier.claim(ids, texts(record.url for record in urls), texts(hosts), at)
         for number in np.flatnonzero(new).tolist():
             _adopt_url(frontier, int(rows[number]), urls[number])
         count = int(new.sum())
@@ -83,45 +83,45 @@ def _known_url(frontier: Frontier, row: int, url: str) -> KnownUrl:
     )
 
 
-def _adopt_url(frontier: Frontier, row: int, known: KnownUrl) -> None:
+def _adopt_url(frontier: Frontier, row: int, record: KnownUrl) -> None:
     table, here = frontier.table, np.array([row])
     for name in (*NUMBERS, *COUNTS):
-        value = getattr(known, name)
+        value = getattr(record, name)
         if value is not None and name != "due":
             table[name][row] = value
-    if known.metadata is not None:
-        frontier.add_metadata(row, msgspec.json.encode(known.metadata))
-    if known.state == STATES[DROPPED]:
-        frontier.drop(here, _reason(frontier, known))
+    if record.metadata is not None:
+        frontier.add_metadata(row, msgspec.json.encode(record.metadata))
+    if record.state == STATES[DROPPED]:
+        frontier.drop(here, _reason(frontier, record))
         return
-    if known.state == STATES[DONE]:
+    if record.state == STATES[DONE]:
         frontier.move(here, DONE)
-        _count_page(frontier, row, known)
-    if known.due is not None:
-        frontier.move(here, DONE if known.state == STATES[DONE] else QUEUED)
-        frontier.postpone(here, np.array([known.due]))
-    elif known.state == STATES[QUEUED]:
+        _count_page(frontier, row, record)
+    if record.due is not None:
+        frontier.move(here, DONE if record.state == STATES[DONE] else QUEUED)
+        frontier.postpone(here, np.array([record.due]))
+    elif record.state == STATES[QUEUED]:
         frontier.enqueue(here)
 
 
-def _reason(frontier: Frontier, known: KnownUrl) -> str:
+def _reason(frontier: Frontier, record: KnownUrl) -> str:
     """A crawl has room for so many reasons; beyond, it is only known to be imported."""
-    full = len(frontier.reasons) >= MOST_REASONS and known.reason not in frontier.reasons
-    return "import" if full or known.reason is None else known.reason
+    full = len(frontier.reasons) >= MOST_REASONS and record.reason not in frontier.reasons
+    return "import" if full or record.reason is None else record.reason
 
 
-def _count_page(frontier: Frontier, row: int, known: KnownUrl) -> None:
+def _count_page(frontier: Frontier, row: int, record: KnownUrl) -> None:
     """A page that was fetched elsewhere counts for its host and its domain as if it had been fetched here."""
     hosts, host = frontier.hosts, int(frontier.table["host"][row])
-    failed = known.status == 0 or known.status >= 400
+    failed = record.status == 0 or record.status >= 400
     hosts.rows["failures" if failed else "pages"][host] += 1
     if not failed:
         frontier.table["counted"][row] = 1
         hosts.domain_pages[hosts.rows["domain"][host]] += 1
-    if known.relevance is not None:
+    if record.relevance is not None:
         hosts.rows["judged"][host] += 1
-        hosts.rows["relevance_sum"][host] += known.relevance
-    frontier.counts.update({"fetches": 1, "failed": int(failed), "relevant": int((known.relevance or 0.0) >= 0.5)})
+        hosts.rows["relevance_sum"][host] += record.relevance
+    frontier.counts.update({"fetches": 1, "failed": int(failed), "relevant": int((record.relevance or 0.0) >= 0.5)})
 
 
 def _known_links(frontier: Frontier, row: int) -> list[KnownLink]:

@@ -101,12 +101,12 @@ class Addresses:
 def queue_at(address: str) -> str | None:
     """The queue of an address, in whatever form it is written; None for what is no address."""
     try:
-        known = ip_address(address.strip("[]"))
+        parsed = ip_address(address.strip("[]"))
     except ValueError:
         return None
-    if isinstance(known, IPv6Address) and known.ipv4_mapped is not None:
-        known = known.ipv4_mapped
-    return f"{ADDRESS_MARK}{known}"
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
+        parsed = parsed.ipv4_mapped
+    return f"{ADDRESS_MARK}{parsed}"
 
 
 def _may_be_address(queue: str) -> bool:
