@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlguide.core.columns import texts
 from crawlguide.core.types import Batch, Hosts, UrlRecord
-from crawlguide.store.tables.rows import HOST, PACE, ROW, STATES
+from crawlguide.store.tables.rows import HOST, POLITENESS, ROW, STATES
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import I64, U64
@@ -46,7 +46,8 @@ def lines(joined: bytes) -> list[str]:
 
 def batch(replies: list[list[Any]]) -> Batch:
     rows, mine, pace = (
-        np.frombuffer(b"".join(reply[n] for reply in replies), kind) for n, kind in ((2, ROW), (6, HOST), (7, PACE))
+        np.frombuffer(b"".join(reply[n] for reply in replies), kind)
+        for n, kind in ((2, ROW), (6, HOST), (7, POLITENESS))
     )
     names = [lines(reply[5]) for reply in replies]
     offsets = np.cumsum([0, *map(len, names)])[:-1]

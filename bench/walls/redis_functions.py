@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crawlguide.store.tables.rows import HOST, PACE, ROW
+from crawlguide.store.tables.rows import HOST, POLITENESS, ROW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ def source() -> str:
     lua = LUA.read_text()
     whole = lua + "".join(f"register('{name}')\n" for name in re.findall(r"^function on\.(\w+)", lua, re.MULTILINE))
     whole = whole.replace("@SIZE@", str(ROW.itemsize))
-    for name, record in (("ROW", ROW), ("HOST", HOST), ("PACE", PACE)):
+    for name, record in (("ROW", ROW), ("HOST", HOST), ("PACE", POLITENESS)):
         fields: Mapping[str, Any] = record.fields or {}
         known = {field: part for field, part in fields.items() if part[0].str[1:] in CODES}
         codes = [CODES.get(part[0].str[1:], "x" * part[0].itemsize) for part in fields.values()]

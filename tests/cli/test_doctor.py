@@ -21,6 +21,7 @@ from crawlguide.gateway import doctor
 from crawlguide.gateway.doctor import Finding
 from crawlguide.store.embedded import format as formats
 from crawlguide.store.embedded.disk import Disk
+from crawlguide.store.embedded.keyspaces import DiskKeyspace
 from tests.cli.conftest import Ended, done, refused
 from tests.cli.test_crawling import free_port, stranger
 
@@ -114,9 +115,9 @@ def test_a_folder_in_use_says_by_whom(data: Path) -> None:
 
 def test_a_folder_of_a_newer_version_is_wrong(data: Path) -> None:
     disk = Disk(data)
-    shelf = disk.shelf("default", doctor.FORMAT_KEY[:-6])
-    shelf.put(b"format", b'{"version": 99, "tables": {}}')
-    disk.write({shelf: shelf.pending})
+    folder = DiskKeyspace(disk, "default", doctor.FORMAT_KEY[:-6])
+    folder.put(b"format", b'{"version": 99, "tables": {}}')
+    disk.write({folder: folder.pending})
     disk.close()
     judged(doctor.folder(data), "wrong", "written by a newer crawlguide (format 99)")
 

@@ -47,6 +47,16 @@ def test_a_kernel_is_compiled_anew_when_a_part_or_a_number_in_another_file_has_c
     assert ran(tmp_path, 3, "-", before="# it only moved\n\n") == "4 cached"
 
 
+def test_a_kernel_is_compiled_anew_when_a_part_has_moved_to_another_module(tmp_path: Path) -> None:
+    assert ran(tmp_path, 1, "+") == "12 compiled"
+    (tmp_path / "pieces.py").rename(tmp_path / "moved.py")
+    (tmp_path / "whole.py").write_text(KERNEL.replace("pieces", "moved"))
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "whole"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "12 compiled"
+
+
 def test_how_it_is_compiled_counts() -> None:
     assert fingerprint(ran, {}) == fingerprint(ran, {}) != fingerprint(ran, {"nogil": True})
     assert fingerprint(ran, {"fastmath": {"reassoc"}}) != fingerprint(ran, {})

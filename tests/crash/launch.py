@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from crawlguide import cli
-from crawlguide.store.embedded import ledger
+from crawlguide.store.embedded import writer
 
 LOG_AT_LEAST = 1 << 18
 
 if __name__ == "__main__":
-    ledger.LOG_AT_LEAST = LOG_AT_LEAST
+    writer.LOG_AT_LEAST = LOG_AT_LEAST
     cli.main()

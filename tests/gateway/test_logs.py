@@ -31,7 +31,7 @@ from crawlguide.gateway import http, logs, serve
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.library import open_guide
 from crawlguide.gateway.logs import AT_MOST, WINDOW_S, Lines, as_json, as_text
-from crawlguide.store.embedded import ledger
+from crawlguide.store.embedded import writer
 from crawlguide.testing import ManualClock
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ async def test_a_full_disk_is_told_once_and_so_is_its_end(
 
 
 def test_a_snapshot_is_told(heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "LOG_AT_LEAST", 0)
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", 0)
     with Guide.open(tmp_path / "data") as guide:
         for number in range(1_000):
             tell(guide, fetched(f"https://example.com/{number}", f"https://example.org/{number}"))

@@ -34,7 +34,7 @@ from crawlguide.gateway.folder import Folder, greet
 from crawlguide.gateway.library import open_guide
 from crawlguide.gateway.remote import Remote
 from crawlguide.store.embedded import format as formats
-from crawlguide.store.embedded import keys
+from crawlguide.store.embedded import keyspaces
 from crawlguide.store.embedded.disk import Disk
 
 if TYPE_CHECKING:
@@ -413,9 +413,9 @@ async def test_a_server_says_that_a_folder_was_of_an_older_format(
     guide = open_guide(tmp_path / "old", Config())
     await guide.close()
     disk = Disk(tmp_path / "old")
-    shelf = keys.shelf(disk, keys.FOLDER, b"F")
-    shelf.put(b"format", formats.now().replace(b"relevance_sum", b"relevance_all"))
-    disk.write({shelf: shelf.pending})
+    folder = keyspaces.keyspace(disk, keyspaces.FOLDER, b"F")
+    folder.put(b"format", formats.now().replace(b"relevance_sum", b"relevance_all"))
+    disk.write({folder: folder.pending})
     disk.close()
     guide = open_guide(tmp_path / "old", Config())
     with caplog.at_level("INFO", "crawlguide"):

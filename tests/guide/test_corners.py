@@ -37,7 +37,7 @@ def test_answers_that_ended_do_not_pile_up(clock: ManualClock) -> None:
         for number in range(200):
             ask(guide, request_id=str(number))
             clock.advance(3_600.0)
-        assert len(store_of(guide)._books[Crawl("default", "default")].answers) < 10  # type: ignore[attr-defined]
+        assert len(store_of(guide).crawls[Crawl("default", "default")].answers) < 10  # type: ignore[attr-defined]
 
 
 def test_the_focus_counts_however_large_the_frontier_is(clock: ManualClock) -> None:

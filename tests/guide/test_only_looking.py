@@ -130,8 +130,8 @@ async def test_a_thousand_looks_change_neither_numbers_nor_state_nor_the_next_an
 
 def test_a_look_at_templates_that_rest_counts_no_probe() -> None:
     rule, found = Traps(Patterns([], "policy.trap_patterns")), [f"{A}browse/{number}" for number in range(5)]
-    number = rule.memory.novelty.number("a.org", found[0])
-    rule.memory.novelty.note(number, 100.0, 0.0)
+    number = int(rule.memory.accounts(rule.memory.scan(found[:1]))[0])
+    rule.memory.novelty.record_page(number, 100.0, 0.0)
     looking = rule.keep(batch(found), question(NOW, looking=True))
     assert not rule.memory.probes
     assert rule.keep(batch(found), question(NOW)).tolist() == looking.tolist()

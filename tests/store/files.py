@@ -17,7 +17,7 @@ TRIES = 100
 def copy(folder: Path, target: Path, store: EmbeddedStore | None = None) -> Path:
     """Copy a folder that may be open; RocksDB tidies up behind our back, so only a copy without changes counts."""
     if store is not None:
-        store._ledger._snapshot.join()
+        store._writer._snapshot.join()
     for _ in range(TRIES):
         before = _listed(folder)
         try:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from crawlguide.core.clock import ManualClock
-from crawlguide.store.embedded import EmbeddedStore, ledger
+from crawlguide.store.embedded import EmbeddedStore, writer
 from crawlguide.store.moves.rank import Quota
 
 from .crawling import Crawler
@@ -39,5 +39,5 @@ def say(given: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    ledger.LOG_AT_LEAST = LOG_AT_LEAST
+    writer.LOG_AT_LEAST = LOG_AT_LEAST
     asyncio.run(main(Path(sys.argv[1])))

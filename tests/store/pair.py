@@ -91,17 +91,17 @@ class Pair:
             assert said in {None, 0.0} if first is None else said is not None and said <= max(first - at, 0.0)
 
     def _strictly_held(self, crawl: Crawl) -> set[str]:
-        frontier = self.memory._frontier(crawl)
+        frontier = self.memory.frontier(crawl)
         rows = [row for row, lease in frontier.leases.by_row.items() if lease.strict]
         return {str(frontier.hosts.names[host]) for host in frontier.table["host"][rows]}
 
     def _first(self, crawl: Crawl) -> float | None:
         """The first instant at which a URL can be given, found the long way; None if none ever can."""
-        frontier = self.memory._frontier(crawl)
+        frontier = self.memory.frontier(crawl)
         table, hosts = frontier.table[: frontier.index.rows], frontier.hosts
         turn = table[(table["state"] == QUEUED) & np.isnan(table["due"])]["host"]
         turn = turn[~np.isin(hosts.names[turn].astype(str), list(self._strictly_held(crawl)))]
-        opens = np.maximum(frontier.pace.opens[hosts.pace_row[turn]], hosts.rows["withheld"][turn])
+        opens = np.maximum(frontier.politeness.opens[hosts.queue_row[turn]], hosts.rows["withheld"][turn])
         dues = table["due"][(table["state"] != FREE) & ~np.isnan(table["due"])]
         ends = [lease.expires for lease in frontier.leases.by_row.values()]
         first = min([*opens.tolist(), *dues.tolist(), *ends], default=np.inf)
@@ -160,11 +160,11 @@ def _from_the_lowest(store: MemoryStore) -> None:
 
     Rows decide between equals where nothing else does: which of equally old pages is forgotten first.
     """
-    for book in store._books.values():
+    for book in store.crawls.values():
         book.frontier.index._spare.sort(reverse=True)
         book.frontier.hosts._hosts._spare.sort(reverse=True)
         book.frontier.hosts._domains._spare.sort(reverse=True)
-    store._pace._queues._spare.sort(reverse=True)
+    store.politeness._queues._spare.sort(reverse=True)
 
 
 async def _answered(store: Store, question: Callable[[Store], Awaitable[Any]]) -> Any:

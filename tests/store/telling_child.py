@@ -12,7 +12,7 @@ from crawlguide.core.config import Config
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import VERSION, Fetch, Outlink, ReportMessage
 from crawlguide.guide.local import LocalGuide
-from crawlguide.store.embedded import EmbeddedStore, ledger
+from crawlguide.store.embedded import EmbeddedStore, writer
 from crawlguide.store.moves.rank import Quota
 
 QUOTA = Quota(urls=100_000, urls_per_host=100_000, links=100_000)
@@ -71,5 +71,5 @@ async def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    ledger.LOG_AT_LEAST = 20_000  # so that snapshots are among what fails
+    writer.LOG_AT_LEAST = 20_000  # so that snapshots are among what fails
     asyncio.run(main(Path(sys.argv[1])))

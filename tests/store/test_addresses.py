@@ -9,8 +9,8 @@ import pytest
 
 from crawlguide import AsyncGuide, Guide
 from crawlguide.core.config import Config, StoreOptions
-from crawlguide.store.tables.politeness_queues import Addresses, queue_at
-from crawlguide.store.tables.shelves import MemoryShelf
+from crawlguide.store.tables.keyspace import MemoryKeyspace
+from crawlguide.store.tables.sharing import Addresses, queue_at
 from crawlguide.testing import ManualClock
 from tests.support import NOW, ask, fetched, store_of, tell
 
@@ -39,7 +39,7 @@ def waits(guide: Guide, **more: Any) -> dict[str, int]:
 
 
 def leases(guide: Guide, queue: str) -> int:
-    pace: Any = store_of(guide)._pace  # type: ignore[attr-defined]
+    pace: Any = store_of(guide).politeness  # type: ignore[attr-defined]
     return int(pace.rows["leases"][pace.row(queue)])
 
 
@@ -159,13 +159,13 @@ def test_other_crawls_and_a_restart_know_of_it(tmp_path: Path) -> None:
 
 
 def test_what_was_found_is_forgotten_with_the_queue_of_its_address() -> None:
-    shelf = MemoryShelf()
-    known = Addresses(shelf, used=True)
-    assert known.found("a.example", HERE)
-    assert not known.found("a.example", HERE)
+    keyspace = MemoryKeyspace()
+    known = Addresses(keyspace, used=True)
+    assert known.locate("a.example", HERE)
+    assert not known.locate("a.example", HERE)
     known.forget(known.queue_of("a.example"))
     assert known.queue_of("a.example") == "a.example"
-    assert not list(shelf.items())
+    assert not list(keyspace.items())
 
 
 async def test_many_who_ask_at_once_never_share_a_slot(tmp_path: Path) -> None:

@@ -758,7 +758,7 @@ async def test_links_of_a_page_that_did_not_change_are_not_kept_twice(store: Sto
         await store.record(CRAWL, told, at, 3)
         await store.discover(CRAWL, links(X, Y, parent=[0, 0]), told, at)
     assert len(await store.children(CRAWL, ids(A))) == 2
-    assert store._frontier(CRAWL).links_kept == 2  # type: ignore[attr-defined]
+    assert store.frontier(CRAWL).links_kept == 2  # type: ignore[attr-defined]
 
 
 async def test_purging_dropped_urls_lowers_their_count(store: Store) -> None:

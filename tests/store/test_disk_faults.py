@@ -21,7 +21,7 @@ from crawlguide.core.errors import CrawlGuideError, StorageFull, StoreUnavailabl
 from crawlguide.core.messages import SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import backup
-from crawlguide.store.embedded import EmbeddedStore, ledger
+from crawlguide.store.embedded import EmbeddedStore, writer
 from crawlguide.store.memory import MemoryStore
 from crawlguide.store.moves.rank import Quota
 
@@ -88,7 +88,7 @@ async def failing_at(fault: Fault) -> Crawler:
 
     crawler = Crawler(EmbeddedStore(folder, QUOTA), ManualClock(), look)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledger, "LOG_AT_LEAST", 2_000)
+        patch.setattr(writer, "LOG_AT_LEAST", 2_000)
         fault.arm(patch)
         await worked(crawler)
         await crawler.insist(lambda: backup.backup(crawler.guide, folder.with_name("backup")))

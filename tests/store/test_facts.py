@@ -7,18 +7,24 @@ import numpy as np
 from crawlguide.core.tables import Fact
 from crawlguide.core.types import BATCH_FACTS, HOST_FACTS, Batch, Hosts
 from crawlguide.store import views
-from crawlguide.store.changes import Unwatched
+from crawlguide.store.dirty import Untracked
 from crawlguide.store.frontier import Frontier
 from crawlguide.store.moves.rank import Quota
-from crawlguide.store.tables.pace import Pace
-from crawlguide.store.tables.rows import HOST, PACE, ROW
-from crawlguide.store.tables.shelves import MemoryShelf, in_memory
+from crawlguide.store.tables.keyspace import MemoryKeyspace, in_memory
+from crawlguide.store.tables.politeness import PolitenessQueues
+from crawlguide.store.tables.rows import HOST, POLITENESS, ROW
 
 from .builders import ids, links
 
 A = "https://a.org/"
 # What a fact is called in the store, where it is not called the same.
-FROM_ROW = {"estimated_ms": "median_ms", "estimated_bytes": "median_bytes", "value": "priority", "score": "priority"}
+FROM_ROW = {
+    "manual_priority": "given",
+    "estimated_ms": "median_ms",
+    "estimated_bytes": "median_bytes",
+    "value": "priority",
+    "score": "priority",
+}
 FROM_HOST = {"crawl_delay": "delay", "last_fetch": "last"}
 
 
@@ -30,13 +36,15 @@ def numbered(records: np.ndarray[tuple[int], np.dtype[np.void]], first: int, spa
 
 
 def known() -> tuple[Frontier, Batch]:
-    frontier = Frontier(Pace(MemoryShelf(), MemoryShelf()), Quota(10, 10, 10), in_memory(), Unwatched())
+    frontier = Frontier(
+        PolitenessQueues(MemoryKeyspace(), MemoryKeyspace()), Quota(10, 10, 10), in_memory(), Untracked()
+    )
     found = links(A)
     frontier.claim(ids(A), found.url, found.host, 0.0)
     numbered(frontier.table, 1, ("host",))
     numbered(frontier.hosts.rows, 40, ("pace", "domain"))
-    numbered(frontier.pace.rows, 60, ())
-    frontier.pace.opens[0], frontier.hosts.domain_pages[0] = 90, 91
+    numbered(frontier.politeness.rows, 60, ())
+    frontier.politeness.opens[0], frontier.hosts.domain_pages[0] = 90, 91
     return frontier, views.batch(frontier, np.array([0]))
 
 
@@ -53,7 +61,7 @@ def test_the_facts_of_a_url_are_those_of_its_row() -> None:
     frontier, batch = known()
     for name in facts(Batch):
         stored = FROM_ROW.get(name, name)
-        source = frontier.table if stored in (ROW.names or ()) else frontier.pace.rows
+        source = frontier.table if stored in (ROW.names or ()) else frontier.politeness.rows
         assert getattr(batch, name).tolist() == [float(source[stored][0])], name
 
 
@@ -61,7 +69,7 @@ def test_the_facts_of_a_host_are_those_of_its_rows() -> None:
     frontier, batch = known()
     for name in facts(Hosts).keys() - {"next_fetch", "domain_pages"}:
         stored = FROM_HOST.get(name, name)
-        source = frontier.hosts.rows if stored in (HOST.names or ()) else frontier.pace.rows
-        assert stored in (*(HOST.names or ()), *(PACE.names or ()))
+        source = frontier.hosts.rows if stored in (HOST.names or ()) else frontier.politeness.rows
+        assert stored in (*(HOST.names or ()), *(POLITENESS.names or ()))
         assert getattr(batch.hosts, name).tolist() == [float(source[stored][0])], name
     assert (batch.hosts.next_fetch.tolist(), batch.hosts.domain_pages.tolist()) == ([90.0], [91.0])

@@ -14,10 +14,11 @@ import pytest
 
 from crawlguide.core.clock import ManualClock
 from crawlguide.core.errors import ConfigError, CrawlGuideError
-from crawlguide.store.embedded import EmbeddedStore, ledger
+from crawlguide.store.embedded import EmbeddedStore, writer
 from crawlguide.store.embedded import format as formats
 from crawlguide.store.embedded.disk import Disk
-from crawlguide.store.embedded.journal import TABLES, Entry, encode
+from crawlguide.store.embedded.journal import TABLE_KINDS, Entry, encode
+from crawlguide.store.embedded.keyspaces import DiskKeyspace
 from crawlguide.store.embedded.notebook import MARK
 from crawlguide.store.embedded.store import FORMAT
 from crawlguide.store.moves.rank import Quota
@@ -132,9 +133,11 @@ async def test_a_folder_of_a_newer_crawlguide_is_refused_and_left_as_it_is(tmp_p
 def older_layouts() -> dict[str, np.dtype[Any]]:
     """The tables as an older crawlguide might have written them: other kinds, another order, a field less."""
     kinds = {"depth": "<i4", "status": "<i4", "failures": "<i4", "pages": "<i4", "leases": "<i8"}
-    older: dict[str, np.dtype[Any]] = {"ids": TABLES["ids"], "domains": np.dtype(np.int32)}
+    older: dict[str, np.dtype[Any]] = {"ids": TABLE_KINDS["ids"], "domains": np.dtype(np.int32)}
     for table in ("rows", "hosts", "pace", "given"):
-        fields = [(name, kinds.get(name, kind[0])) for name, kind in reversed([*(TABLES[table].fields or {}).items()])]
+        fields = [
+            (name, kinds.get(name, kind[0])) for name, kind in reversed([*(TABLE_KINDS[table].fields or {}).items()])
+        ]
         older[table] = np.dtype([field for field in fields if field[0] != "given"])
     return older
 
@@ -142,7 +145,7 @@ def older_layouts() -> dict[str, np.dtype[Any]]:
 async def filled(folder: Path) -> dict[str, Any]:
     """A folder with a snapshot and a log behind it; returns what it knows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledger, "LOG_AT_LEAST", 4_000)
+        patch.setattr(writer, "LOG_AT_LEAST", 4_000)
         crawler = Crawler(EmbeddedStore(folder, QUOTA), ManualClock())
         await crawler.begin()
         for _ in range(8):
@@ -161,24 +164,24 @@ def rewritten(folder: Path, written: formats.Written) -> None:
     assert chunks
     assert entries
     for family, items in (("rows", chunks), ("log", entries)):
-        shelf = disk.shelf(family, b"")
-        disk.write({shelf: items})
-    disk.write({disk.shelf("default", b""): {b"\0\0\0\0F" + FORMAT: msgspec.json.encode(written)}})
+        keyspace = DiskKeyspace(disk, family, b"")
+        disk.write({keyspace: items})
+    disk.write({DiskKeyspace(disk, "default", b""): {b"\0\0\0\0F" + FORMAT: msgspec.json.encode(written)}})
     disk.sync()
     disk.close()
 
 
 def _entry(value: bytes, older: dict[str, np.dtype[Any]]) -> bytes:
     entry = msgspec.msgpack.decode(value, type=Entry)
-    for piece in entry.pieces:
-        piece.records = _converted(piece.table, piece.records, older)
+    for update in entry.updates:
+        update.records = _converted(update.table, update.records, older)
     return encode(entry)
 
 
 def _converted(table: str, records: bytes, older: dict[str, np.dtype[Any]]) -> bytes:
     if table.startswith(MARK):  # a sheet says itself how it is laid out
         return records
-    new = np.frombuffer(records, TABLES[table])
+    new = np.frombuffer(records, TABLE_KINDS[table])
     if new.dtype.names is None:
         return new.astype(older[table]).tobytes()
     old = np.zeros(len(new), older[table])

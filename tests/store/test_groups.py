@@ -9,7 +9,7 @@ import pytest
 from crawlguide import Guide
 from crawlguide.core.config import Config, StoreOptions
 from crawlguide.core.errors import ConfigError
-from crawlguide.store.tables.politeness_queues import queue_of, read
+from crawlguide.store.tables.sharing import queue_of, read
 from crawlguide.testing import ManualClock
 from tests.support import NOW, ask, fetched, store_of, tell
 

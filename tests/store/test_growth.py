@@ -14,7 +14,7 @@ from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.guide.local import LocalGuide
-from crawlguide.store.embedded import EmbeddedStore, ledger
+from crawlguide.store.embedded import EmbeddedStore, writer
 from crawlguide.store.moves.rank import Quota
 
 from .builders import CRAWL, fetches, ids, links
@@ -71,7 +71,7 @@ class Months:
         return Fetch(url, status=200, fetch_time=f"{self.calls}", relevance=0.5, outlinks=[*outlinks, known])
 
     def sizes(self) -> dict[str, int]:
-        frontier, disk = self.store._frontier(MAIN), self.store._disk
+        frontier, disk = self.store.frontier(MAIN), self.store._disk
         owner = self.store._owners[MAIN].to_bytes(4, "big")
         kept = {name: _count(disk.items("default", owner + kind)) for name, kind in SHELVES.items()}
         return kept | {
@@ -81,8 +81,8 @@ class Months:
             "hosts": len(frontier.hosts),
             "host rows": frontier.hosts.end,
             "domains": len(frontier.hosts.domain_pages),
-            "queues": len(self.store._pace),
-            "queue rows": self.store._pace.end,
+            "queues": len(self.store.politeness),
+            "queue rows": self.store.politeness.end,
             "links": frontier.links_kept,
         }
 
@@ -97,7 +97,7 @@ def _count(items: Iterable[object]) -> int:
 
 
 async def test_a_crawl_of_many_months_stays_within_its_quotas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "LOG_AT_LEAST", 200_000)
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", 200_000)
     months, sizes, held = Months(tmp_path), [], []
     months.open()
     await months.guide.define(MAIN, DEFINITION)
@@ -185,9 +185,9 @@ async def test_a_forgotten_page_that_is_linked_again_is_new_again(store: Store) 
 
 async def test_links_of_forgotten_pages_make_room_for_others(store: Store) -> None:
     await fetched(store, *PAGES[:4], at=0.0, to=PAGES[7])
-    assert store._frontier(CRAWL).links_kept == 4  # type: ignore[attr-defined]
+    assert store.frontier(CRAWL).links_kept == 4  # type: ignore[attr-defined]
     await store.forget_old(CRAWL, 200.0)
-    assert store._frontier(CRAWL).links_kept == 0  # type: ignore[attr-defined]
+    assert store.frontier(CRAWL).links_kept == 0  # type: ignore[attr-defined]
     assert len(await store.parents(CRAWL, ids(PAGES[7]))) == 0
 
 
@@ -196,7 +196,7 @@ async def test_a_page_that_was_forgotten_and_came_back_is_one_parent(store: Stor
         await fetched(store, PAGES[0], PAGES[1], at=at, to=PAGES[7])
         await store.forget_old(CRAWL, at + 150.0)
     await fetched(store, PAGES[0], at=400.0, to=PAGES[7])
-    frontier = store._frontier(CRAWL)  # type: ignore[attr-defined]
+    frontier = store.frontier(CRAWL)  # type: ignore[attr-defined]
     row = int(frontier.index.find(ids(PAGES[7]))[0])
     assert frontier.parents(row, 10).parent.tolist() == ids(PAGES[0]).tolist()
 
@@ -206,4 +206,4 @@ async def test_hosts_of_which_nothing_is_left_and_queues_nobody_knows_are_forgot
     await store.forget_old(CRAWL, 200.0)
     assert (await store.stats(CRAWL))["hosts"] == 0
     await store.forget_old(CRAWL, 2 * DAY_S)
-    assert len(store._pace) == 0  # type: ignore[attr-defined]
+    assert len(store.politeness) == 0  # type: ignore[attr-defined]

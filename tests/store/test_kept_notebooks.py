@@ -12,7 +12,7 @@ from crawlguide.core.clock import ManualClock
 from crawlguide.core.errors import StorageFull
 from crawlguide.gateway import backup
 from crawlguide.guide.local import LocalGuide
-from crawlguide.store.embedded import EmbeddedStore, ledger
+from crawlguide.store.embedded import EmbeddedStore, writer
 from crawlguide.store.embedded import format as formats
 from crawlguide.store.embedded.store import FORMAT
 from crawlguide.store.moves.rank import Quota
@@ -52,9 +52,9 @@ async def says(store: EmbeddedStore) -> dict[str, Any]:
 
 async def until_a_snapshot(store: EmbeddedStore, work: Callable[[int], None]) -> None:
     """Work and commit until a snapshot that began since has come to its end."""
-    store._ledger._snapshot.abandon()
-    before, number = store._ledger.folder.get(ledger.LOG_START), 0
-    while store._ledger.folder.get(ledger.LOG_START) == before:
+    store._writer._snapshot.abandon()
+    before, number = store._writer.folder.get(writer.LOG_START), 0
+    while store._writer.folder.get(writer.LOG_START) == before:
         work(number)
         await store.commit(durable=False)
         number += 1
@@ -128,8 +128,8 @@ def _full(*arguments: Any, **more: Any) -> None:
 async def test_snapshots_hold_sheets_while_they_are_written_and_grow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "LOG_AT_LEAST", 3_000)
-    monkeypatch.setattr(ledger, "SNAPSHOT_PACE", 1)
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", 3_000)
+    monkeypatch.setattr(writer, "SNAPSHOT_PACE", 1)
     store, starts = await begun(tmp_path / "data"), set[bytes | None]()
     await store.discover(CRAWL, links(A), None, 0.0)
     for number in range(2_500):
@@ -137,7 +137,7 @@ async def test_snapshots_hold_sheets_while_they_are_written_and_grow(
         written(sheet, [number, number // 2], number)
         await store.record(CRAWL, fetches(A, fetch_time=str(number)), float(number), 3)
         await store.commit(durable=False)
-        starts.add(store._ledger.folder.get(ledger.LOG_START))
+        starts.add(store._writer.folder.get(writer.LOG_START))
     assert len(starts) > 2  # several came to their end
     found = await crashed(store, tmp_path / "copy")
     assert await known(found, CRAWL, ids(A)) == await known(store, CRAWL, ids(A))
@@ -150,7 +150,7 @@ async def test_a_sheet_that_began_anew_is_not_mixed_with_what_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Records of both kinds are in the snapshot and in the log."""
-    monkeypatch.setattr(ledger, "LOG_AT_LEAST", 3_000)
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", 3_000)
     store = await begun(tmp_path)
     sheet = await arms(store)
     await until_a_snapshot(store, lambda number: written(sheet, [number % 500], number))
@@ -178,7 +178,7 @@ async def test_a_sheet_that_began_anew_is_not_mixed_with_what_it_was(
 async def test_nothing_is_left_of_the_notebook_of_a_crawl_that_was_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "LOG_AT_LEAST", 3_000)
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", 3_000)
     store = await begun(tmp_path)
     other = (await store.notebook(OTHER)).sheet("arms", ARM)
     sheet = await arms(store)
@@ -232,12 +232,12 @@ async def test_a_strategy_that_does_not_say_what_it_changed_spoils_no_backup(tmp
 async def test_a_folder_from_before_there_were_notebooks_is_opened_and_marked(tmp_path: Path) -> None:
     store = await begun(tmp_path)
     first = msgspec.json.decode(formats.now(), type=formats.Written)
-    store._ledger.folder.put(FORMAT, msgspec.json.encode(msgspec.structs.replace(first, version=1)))
+    store._writer.folder.put(FORMAT, msgspec.json.encode(msgspec.structs.replace(first, version=1)))
     await store.close()
     for came_from in (1, None):
         store = EmbeddedStore(tmp_path, QUOTA)
         assert store.migrated_from == came_from
-        assert msgspec.json.decode(store._ledger.folder.get(FORMAT) or b"", type=formats.Written) == first
+        assert msgspec.json.decode(store._writer.folder.get(FORMAT) or b"", type=formats.Written) == first
         written(await arms(store), [2], 7)
         await store.close()
 

@@ -13,7 +13,7 @@ import pytest
 from crawlguide.core import faults
 from crawlguide.core.clock import ManualClock
 from crawlguide.core.notebook import Notebook
-from crawlguide.store.embedded import EmbeddedStore, ledger
+from crawlguide.store.embedded import EmbeddedStore, writer
 from crawlguide.store.memory import MemoryStore
 
 from .builders import ids
@@ -66,7 +66,7 @@ def killed(folder: Path, point: str, steps: int | None = None) -> list[list[str]
 
 
 async def check(folder: Path, said: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "LOG_AT_LEAST", LOG_AT_LEAST)
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", LOG_AT_LEAST)
     expected, crawler = await twin(), await gone_on(folder, said)
     assert crawler.given == expected.given
     assert await known(crawler.store, MAIN, IDS) == await known(expected.store, MAIN, IDS)
@@ -80,7 +80,7 @@ async def test_without_its_notebook_the_choices_are_others() -> None:
     await crawler.begin()
     for step in range(STEPS):
         if step == STEPS // 2:
-            store._book(MAIN).notebook = Notebook()
+            store.data(MAIN).notebook = Notebook()
             crawler.go_on_with(store)
         await crawler.step()
     assert crawler.given != (await twin()).given

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from crawlguide.core import urls as addresses
-from crawlguide.store.embedded import ledger
+from crawlguide.store.embedded import writer
 from crawlguide.store.moves.rank import Quota
 
 from .builders import ids, links, terms
@@ -67,7 +67,7 @@ class Histories(RuleBasedStateMachine):
     def begin(self, gathers: bool, commits: bool, pace: float) -> None:
         """Some things are done after every rule in some histories, and in others only where a rule says so."""
         self.gathers, self.commits = gathers, commits
-        ledger.SNAPSHOT_PACE = pace  # type: ignore[assignment]  # a piece with each commit, or all at once
+        writer.SNAPSHOT_PACE = pace  # type: ignore[assignment]  # a piece with each commit, or all at once
         for crawl in CRAWLS:
             self.pair.same(lambda store, crawl=crawl: store.crawl_put(crawl, b"{}", self.at))  # type: ignore[misc]
         self.pair.same(lambda store: store.discover(CRAWLS[0], links(*URLS[:4]), None, self.at))
@@ -316,8 +316,8 @@ class Histories(RuleBasedStateMachine):
 
 @pytest.mark.timeout(0 if EXAMPLES else 600)
 def test_a_folder_that_is_stopped_and_started_knows_what_memory_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "LOG_AT_LEAST", 2_000)  # so snapshots are begun and ended all the time
-    monkeypatch.setattr(ledger, "SNAPSHOT_PACE", 2)
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", 2_000)  # so snapshots are begun and ended all the time
+    monkeypatch.setattr(writer, "SNAPSHOT_PACE", 2)
     run_state_machine_as_test(
         Histories,
         settings=settings(

@@ -11,7 +11,7 @@ import pytest
 
 from crawlguide.core.errors import CrawlGuideError, NotFound, StorageFull
 from crawlguide.store import views
-from crawlguide.store.embedded import EmbeddedStore, disk, ledger
+from crawlguide.store.embedded import EmbeddedStore, disk, writer
 from crawlguide.store.moves.rank import Quota
 
 from . import files
@@ -54,13 +54,13 @@ async def reopened(store: EmbeddedStore) -> EmbeddedStore:
 
 
 async def test_snapshots_of_tables_of_many_pieces_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "LOG_AT_LEAST", 1_000)
-    monkeypatch.setattr(ledger, "SNAPSHOT_PACE", 8)
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", 1_000)
+    monkeypatch.setattr(writer, "SNAPSHOT_PACE", 8)
     store = await begun(tmp_path / "data", *MANY)
     started: set[bytes | None] = set()
     for number in range(0, len(MANY), 2):
         await told(store, number)
-        started.add(store._ledger.folder.get(ledger.LOG_START))
+        started.add(store._writer.folder.get(writer.LOG_START))
     assert len(started) > 2  # several came to their end
     wanted = await known(store, CRAWL, ids(*MANY))
     crashed = EmbeddedStore(files.copy(store.folder, tmp_path / "copy", store), QUOTA)
@@ -73,10 +73,10 @@ async def test_a_snapshot_is_not_ended_by_the_flush_of_one_that_was_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Deleting a crawl gives a snapshot up; the next one may begin while the first is still being flushed."""
-    monkeypatch.setattr(ledger, "LOG_AT_LEAST", 500)
-    monkeypatch.setattr(ledger, "SNAPSHOT_PACE", 3)
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", 500)
+    monkeypatch.setattr(writer, "SNAPSHOT_PACE", 3)
     store, go, number = await begun(tmp_path, *MANY), threading.Event(), 0
-    flush, snapshot, flushing = store._disk.flush, store._ledger._snapshot, threading.Event()
+    flush, snapshot, flushing = store._disk.flush, store._writer._snapshot, threading.Event()
 
     def held_up(family: str) -> None:
         flushing.set()
@@ -106,13 +106,13 @@ async def test_a_snapshot_does_not_keep_what_was_never_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Upkeep brings a snapshot on, in the midst of things that are not written yet."""
-    monkeypatch.setattr(ledger, "LOG_AT_LEAST", 1_000)
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", 1_000)
     store, number = await begun(tmp_path / "data", *MANY), 0
-    while store._ledger.folder.get(ledger.LOG_START) is None:
+    while store._writer.folder.get(writer.LOG_START) is None:
         await told(store, number)
         number += 1
-    monkeypatch.setattr(ledger, "SNAPSHOT_PACE", 0)
-    while not store._ledger._snapshot.is_running:
+    monkeypatch.setattr(writer, "SNAPSHOT_PACE", 0)
+    while not store._writer._snapshot.is_running:
         await told(store, 0)
     wanted = await known(store, CRAWL, ids(*MANY, X))
     await store.purge(CRAWL, None, "h3.org")
@@ -146,7 +146,7 @@ async def test_a_host_whose_row_serves_another_is_forgotten_on_disk_too(tmp_path
     store = await reopened(store)  # the hash speaks of queues and how many crawls know them
     await store.purge(CRAWL, None, None)
     await store.forget_old(CRAWL, 1e6)
-    assert len(store._pace) == 0
+    assert len(store.politeness) == 0
     await store.close()
 
 
@@ -180,7 +180,7 @@ async def test_a_crawl_may_be_deleted_while_it_is_purged(tmp_path: Path, monkeyp
     with pytest.raises(NotFound):
         await store.stats(CRAWL)
     await store.forget_old(OTHER, 1e6)
-    assert len(store._pace) == 1  # the queue of a.org; nobody knows the others
+    assert len(store.politeness) == 1  # the queue of a.org; nobody knows the others
     await store.close()
 
 

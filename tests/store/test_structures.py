@@ -9,11 +9,10 @@ import pytest
 
 from crawlguide.store.queues.heaps import Heaps
 from crawlguide.store.queues.waiting import Queues
-from crawlguide.store.tables.expiring import Expiring
 from crawlguide.store.tables.index import Index
+from crawlguide.store.tables.keyspace import MemoryExpiring, MemoryKeyspace
 from crawlguide.store.tables.leases import Lease, Leases
 from crawlguide.store.tables.rows import ROW
-from crawlguide.store.tables.shelves import MemoryShelf
 
 SEEDS = range(6)
 
@@ -113,10 +112,10 @@ def test_the_worst_and_the_later_come_in_order(seed: int) -> None:
             queues.postpone(rows, chance.integers(step, step + 50, len(rows)).astype(np.float64))
         waits = [row for row in range(200) if queues._place[row] >= 0 and np.isnan(table["due"][row])]
         later = np.flatnonzero(~np.isnan(table["due"]))
-        assert queues.worst() == min(waits, key=lambda row: (table["priority"][row], -row), default=None)
+        assert queues.worst.first() == min(waits, key=lambda row: (table["priority"][row], -row), default=None)
         assert queues.next_due() == (table["due"][later].min() if len(later) else None)
         due = later[table["due"][later] <= step]
-        assert queues.due(step).tolist() == due.tolist()
+        assert queues.take_due(step).tolist() == due.tolist()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -124,7 +123,7 @@ def test_queues_give_the_best_of_open_hosts(seed: int) -> None:
     chance = np.random.default_rng(seed)
     hosts, rows = 25, 600
     queues, table = waiting_rows(rows, hosts)
-    opens, pace_row = chance.choice([0.0, 50.0], hosts), np.arange(hosts, dtype=np.int32)
+    opens, queue_row = chance.choice([0.0, 50.0], hosts), np.arange(hosts, dtype=np.int32)
     home, priority = chance.integers(0, hosts, rows).astype(np.int32), chance.random(rows)
     everything = np.arange(rows, dtype=np.int32)
     table["priority"] = priority
@@ -143,18 +142,18 @@ def test_queues_give_the_best_of_open_hosts(seed: int) -> None:
             mine = [other for other in expected if home[other] == home[row]]
             if opens[home[row]] <= at and len(mine) < per_host:
                 expected.append(row)
-        assert queues.best(50, per_host, at, opens, pace_row).tolist() == expected[:50]
+        assert queues.waiting.best(50, per_host, at, opens, queue_row).tolist() == expected[:50]
 
 
 def test_the_lowest_ranked_row_of_a_host_is_found() -> None:
     queues, _ = waiting_rows(9, 1)
     rows = np.arange(9, dtype=np.int32)
     queues.push(rows, np.zeros(9, np.int32), np.array([5, 3, 8, 1, 9, 1, 7, 4, 6.0]), rows.astype(np.int64))
-    assert queues.worst_of_host(0) == 5
+    assert queues.waiting.worst(0) == 5
 
 
 def test_an_entry_ends_when_its_time_is_over_and_a_newer_one_stays() -> None:
-    kept = Expiring()
+    kept = MemoryExpiring()
     kept.put("a", b"1", 10.0)
     kept.put("b", b"2", 5.0)
     kept.put("a", b"3", 20.0)
@@ -163,7 +162,7 @@ def test_an_entry_ends_when_its_time_is_over_and_a_newer_one_stays() -> None:
 
 
 def test_the_next_end_of_a_lease_passes_over_what_was_told() -> None:
-    leases = Leases(MemoryShelf())
+    leases = Leases(MemoryKeyspace())
     leases.add(Lease("c-1", None, 10.0, {1: 0.0, 2: 0.0}))
     leases.add(Lease("c-1", None, 20.0, {3: 0.0}))
     leases.end([1, 2])

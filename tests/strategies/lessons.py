@@ -14,7 +14,7 @@ from crawlguide.core.messages import Fetch
 from crawlguide.core.types import Lesson, Seed
 from crawlguide.features.rewards import Rewards
 from crawlguide.guide.crawl.active_crawl import relevance_of
-from crawlguide.guide.tell.intake import FetchColumns, Rules, reported, seeded
+from crawlguide.guide.tell.intake import Rules, no_fetches, reported, seeded
 from tests.support import CRAWL, NOW
 
 RULES = Rules(judge=lambda fetch: relevance_of(fetch, None), verdict=lambda _: None)
@@ -22,7 +22,7 @@ RULES = Rules(judge=lambda fetch: relevance_of(fetch, None), verdict=lambda _: N
 
 def seeds(*found: str) -> Lesson:
     links, nobody = seeded([Seed(url) for url in found], RULES), texts([])
-    return Lesson(NOW, FetchColumns().columns(""), nobody, nobody, links, np.ones(len(links), np.bool_))
+    return Lesson(NOW, no_fetches(), nobody, nobody, links, np.ones(len(links), np.bool_))
 
 
 def told(*fetches: dict[str, Any]) -> Lesson:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crawlguide.guide.ask.valuation import stands
+from crawlguide.guide.ask import gathering
 from crawlguide.strategies.layered import exploration, tuning
 from crawlguide.strategies.layered.records import LINK, PLACE
 from tests.strategies.alone import learner, tables
@@ -14,6 +14,7 @@ from tests.strategies.lessons import told
 from tests.strategies.site import opened
 from tests.support import ask, batch, fetched, tell
 
+stands: Any = gathering.stands
 spread_over_hosts: Any = exploration.spread_over_hosts  # kernels have no annotations
 DIGGING, OTHER = "https://dig.example/", "https://other.example/"
 

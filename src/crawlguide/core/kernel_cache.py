@@ -38,6 +38,8 @@ def fingerprint(function: Any, options: Mapping[str, Any]) -> str:
 
 def share_between_processes(cache_file: Any) -> None:
     """Let many processes read from and write to one of numba's cache files."""
+    cache_file._load_index = _or_nothing(cache_file._load_index, dict)
+    cache_file._load_data = _or_nothing(cache_file._load_data, lambda: None)
     cache_file.load = _locked(cache_file.load, cache_file._cache_path, fcntl.LOCK_SH)
     cache_file.save = _locked(cache_file.save, cache_file._cache_path, fcntl.LOCK_EX)
 
@@ -76,6 +78,19 @@ def key_by_fields(cache: Any) -> None:
         return *index_key(signature, codegen), tuple(getattr(kind, "_fields", ()) for kind in kinds)
 
     cache._index_key = keyed
+
+
+def _or_nothing(action: Callable[..., Any], nothing: Callable[[], Any]) -> Callable[..., Any]:
+    """Code that names a module or a class which has moved since is compiled anew."""
+
+    @wraps(action)
+    def loaded(*arguments: Any) -> Any:
+        try:
+            return action(*arguments)
+        except (ImportError, AttributeError):
+            return nothing()
+
+    return loaded
 
 
 def _locked(action: Callable[..., Any], folder: str, mode: int) -> Callable[..., Any]:

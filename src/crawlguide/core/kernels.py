@@ -43,7 +43,10 @@ def records(dtype: Any) -> Any:
 
 
 def named_tuple(kind: type[tuple[Any, ...]], *fields: Any) -> Any:
-    """The numba type of a `NamedTuple`: one argument of a kernel that has many arrays to read and write."""
+    """The numba type of a `NamedTuple`: one argument of a kernel that has many arrays to read and write.
+
+    It costs some three microseconds a call more than its columns one by one: not for kernels that are called per row.
+    """
     types: Any = numba.types
     if all(field == fields[0] for field in fields):
         return types.NamedUniTuple(fields[0], len(fields), kind)

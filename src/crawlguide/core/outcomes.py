@@ -34,14 +34,21 @@ def is_retryable(status: int, error: str = "") -> bool:
     return error in RETRIED_ERRORS or (not error and (status == 429 or status >= 500))
 
 
-def blames_host(status: int, error: str = "") -> bool:
-    """A failure that says something about the host; a missing page does not."""
-    return is_retryable(status, error) or error == "tls"
-
-
 def failures(fetches: Fetches) -> Mask:
     """What did not answer, or said no."""
     return (fetches.status >= 400) | np.array(fetches.error != "", np.bool_)
+
+
+def retryables(fetches: Fetches) -> Mask:
+    """Failures that may pass: worth another try later."""
+    unreached = np.array([error in RETRIED_ERRORS for error in fetches.error], np.bool_)
+    refused = (fetches.status == 429) | (fetches.status >= 500)
+    return unreached | (refused & np.array(fetches.error == "", np.bool_))
+
+
+def host_errors(fetches: Fetches) -> Mask:
+    """Failures that say something about the host; a missing page does not."""
+    return retryables(fetches) | np.array(fetches.error == "tls", np.bool_)
 
 
 def releases(fetches: Fetches) -> Mask:

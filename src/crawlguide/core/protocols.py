@@ -245,7 +245,7 @@ class Queues(Protocol):
         """Write the priority at rest of queued URLs; then, over quota, the lowest-ranked are forgotten."""
         ...
 
-    async def set_priority(self, crawl: Crawl, ids: U64, given: F64) -> None:
+    async def set_priority(self, crawl: Crawl, ids: U64, manual_priority: F64) -> None:
         """Set the priority of known URLs by hand; NaN lifts it. It counts when they are ranked the next time."""
         ...
 

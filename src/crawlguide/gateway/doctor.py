@@ -185,9 +185,9 @@ def _written(path: Path) -> bytes:
     from rocksdict import AccessType, Rdict  # noqa: PLC0415
 
     from crawlguide.store.embedded import disk as options  # noqa: PLC0415
-    from crawlguide.store.embedded.disk import said_plainly  # noqa: PLC0415
+    from crawlguide.store.embedded.disk import translated_errors  # noqa: PLC0415
 
-    with said_plainly(path):
+    with translated_errors(path):
         database = Rdict(str(path), options.database(), options.families(), AccessType.read_only())
         found: bytes | None = database.get(FORMAT_KEY)
         database.close()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from crawlguide.core.kernels import f64s, flag, i64s, kernel, nothing, one_f64
-from crawlguide.store.tables.pace import paced
+from crawlguide.store.tables.politeness import paced
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Definition

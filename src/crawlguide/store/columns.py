@@ -1,4 +1,4 @@
-"""Columns that grow in place."""
+"""What tables are built of: columns that grow in place, runs of slots, and numbers for names that are used again."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from crawlguide.core.kernels import i32s, i64s, kernel, nothing, one_f64, one_i64, part, records
-from crawlguide.store.tables.rows import FREE, HOST, ROW
+from crawlguide.core.kernels import part
 
 Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
 STEP = 1 << 16
 
 
 def grown(column: Array, length: int, fill: Any = None) -> Array:
-    """The same column with room for `length` rows, new ones filled.
+    """The same array with room for `length` rows, new ones filled.
 
     Growing asks the allocator to extend the block (moving pages, not bytes, once it is large) by a bounded step,
     so no request ever pays for copying a whole frontier. Nobody may hold a view of a column across a call that grows.
@@ -26,6 +25,51 @@ def grown(column: Array, length: int, fill: Any = None) -> Array:
     if fill is not None:
         column[old:] = fill
     return column
+
+
+class Names:
+    """A number for each name; the number of a forgotten name serves a new one."""
+
+    def __init__(self) -> None:
+        self.number_of: dict[str, int] = {}
+        self.names: list[str] = []  # by number; "" for one that is spare
+        self._spare: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.number_of)
+
+    @property
+    def end(self) -> int:
+        """Every number in use is smaller."""
+        return len(self.names)
+
+    def numbers(self) -> list[int]:
+        """Those in use, in order."""
+        return sorted(self.number_of.values())
+
+    def find(self, name: str) -> int | None:
+        return self.number_of.get(name)
+
+    def add(self, name: str) -> int:
+        """A number for a name that has none."""
+        number = self._spare.pop() if self._spare else self.end
+        self.put(name, number)
+        return number
+
+    def put(self, name: str, number: int) -> None:
+        """The name is known by this number."""
+        self.number_of[name] = number
+        self.names += [""] * (number + 1 - len(self.names))
+        self.names[number] = name
+
+    def forget(self, name: str) -> None:
+        number = self.number_of.pop(name)
+        self.names[number] = ""
+        self._spare.append(number)
+
+    def close_gaps(self) -> None:
+        """After `put`: numbers that no name has are for new names."""
+        self._spare = [number for number in reversed(range(self.end)) if not self.names[number]]
 
 
 # Runs of slots whose lengths are powers of two, cut from one column; a run given back serves the next taker.
@@ -51,26 +95,7 @@ def take_run(slots, free, used, order):  # type: ignore[no-untyped-def]
 
 
 @part
-def give_run(slots, free, start, order):  # type: ignore[no-untyped-def]
+def free_run(slots, free, start, order):  # type: ignore[no-untyped-def]
+    """Give a run back."""
     slots[start].item = free[order]
     free[order] = start
-
-
-# Rows that nothing is known of yet.
-
-DEEPEST = np.iinfo(np.int16).max
-
-
-@kernel(nothing(i64s, i32s, one_i64, one_f64, records(ROW), records(HOST)))
-def clear(rows, hosts, sequence, at, table, host_rows):  # type: ignore[no-untyped-def]
-    """Number the rows from `sequence` on; they belong to no state yet, and nothing leads to them."""
-    for number in range(len(rows)):
-        row = table[rows[number]]
-        host_rows[hosts[number]].urls += 1
-        row.sequence, row.discovered, row.host, row.state = sequence + number, at, hosts[number], FREE
-        row.fetched, row.due, row.relevance, row.given = np.nan, np.nan, np.nan, np.nan
-        row.priority, row.parent_sum, row.parent_best = 0.0, 0.0, 0.0
-        row.newest_in, row.arm, row.max_depth, row.stamp = 0, -1, -1, -1
-        row.outs, row.parents, row.status, row.tries = 0, 0, 0, 0
-        row.counted, row.noted, row.reason = 0, 0, 0
-        row.depth = DEEPEST

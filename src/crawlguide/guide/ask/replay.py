@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import urls
-from crawlguide.store.tables.pace import LONGEST_S
+from crawlguide.store.tables.politeness import LONGEST_S
 
 if TYPE_CHECKING:
     from crawlguide.core.messages import Advice

@@ -1,4 +1,4 @@
-"""What a crawl's definition says about everything that comes in."""
+"""What comes into a crawl: the fetches and links of a tell, and seeds, each converted once into columns."""
 
 from __future__ import annotations
 
@@ -16,30 +16,40 @@ from crawlguide.core.types import Fetches, Links, Report, Seed
 from crawlguide.policy.robots.cache import is_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from crawlguide.core.messages import Fetch, Outlink, SeedMessage
     from crawlguide.core.protocols import Sees
-    from crawlguide.core.tables import U64
+    from crawlguide.core.tables import F64, U64
     from crawlguide.core.types import Crawl
+
+NAN = float("nan")
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Who judges a page, what is refused on sight, and how deep it goes."""
+    """What a crawl's definition says about all that comes in: who judges a page, what is refused, how deep it goes."""
 
     judge: Callable[[Fetch], float]
     verdict: Callable[[str], str | None]  # why a host is refused
     max_depth: int = -1
     bans: Callable[[str, str], str | None] | None = None  # the rule that bans a URL on a host, if any are banned
-    priorities: Mapping[str, float] = field(default_factory=dict)  # of single URLs
+    priorities: Mapping[str, float] = field(default_factory=dict)  # manual priorities of single URLs
     follows: Callable[[Fetch, str], bool] | None = None  # whether the links of a page at a URL may be followed
-    keeps: Callable[[Fetch, str], bool] | None = None  # whether a page at a URL may be kept, else it is worth nothing
+    keeps: Callable[[Fetch, str], bool] | None = None  # whether a page at a URL may be kept, else its relevance is 0
     seers: Sequence[Sees] = ()  # filters that judge a URL by itself
-    seeded: Callable[[str], None] | None = None  # who hears of the host of each seed
+    seeded: Callable[[str], None] | None = None  # called with the host of each seed
 
-    def worth(self, fetch: Fetch, url: str) -> float:
-        return self.judge(fetch) if self.keeps is None or self.keeps(fetch, url) else 0.0
+    def relevance(self, fetch: Fetch, url: str, target: str) -> float:
+        """NaN for robots.txt and the like: nobody looks for it."""
+        if is_file(url):
+            return NAN
+        return self.judge(fetch) if self.keeps is None or self.keeps(fetch, target) else 0.0
+
+    def outlinks(self, fetch: Fetch, target: str) -> Sequence[Outlink]:
+        """The links of a page that may be followed."""
+        links = fetch.outlinks or ()
+        return links if not links or self.follows is None or self.follows(fetch, target) else ()
 
     def reason(self, url: str, host: str) -> str | None:
         """Why a URL is dropped on sight; None: it is not."""
@@ -50,12 +60,98 @@ class Rules:
         return next((seer.name for seer in self.seers if seer.sight([host], [url], [""], key)[0]), None)
 
 
-# Links, one by one, become columns; what the crawl refuses on sight is marked with the reason.
+# a tell
+
+
+def reported(messages: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float, rules: Rules) -> Report:
+    """The fetches and links of a tell as columns; what cannot be used is skipped with its reason."""
+    items: list[int] = []
+    pages: list[str] = []
+    targets: list[str] = []
+    links, skips, truncated = LinkColumns(rules), {}, 0
+    for item, fetch in enumerate(messages):
+        try:
+            _check(fetch)
+            url = urls.canonical(fetch.url)
+            target = urls.canonical(fetch.redirected_to, url) if fetch.redirected_to else url
+        except UrlError as wrong:
+            skips[item] = wrong.message
+            continue
+        outlinks = rules.outlinks(fetch, target)
+        truncated += max(0, len(outlinks) - MAX_OUTLINKS)
+        links.add(outlinks[:MAX_OUTLINKS], len(items), target)
+        items.append(item)
+        pages.append(url)
+        targets.append(target)
+    used = [messages[item] for item in items]
+    relevance = _numbers(map(rules.relevance, used, pages, targets))
+    fetches = fetch_columns(items, used, pages, targets, relevance, crawler_id)
+    return Report(crawl, at, fetches, links.columns(), [fetch.url for fetch in messages], skips, truncated)
+
+
+def _check(fetch: Fetch) -> None:
+    if fetch.status is None and fetch.error is None and fetch.reward is None:
+        raise UrlError("status: expected a status or an error (or a reward as late feedback), got none of them")
+
+
+def fetch_columns(
+    items: Sequence[int],
+    messages: Sequence[Fetch],
+    pages: Sequence[str],
+    targets: Sequence[str],
+    relevance: F64,
+    crawler_id: str,
+) -> Fetches:
+    """Messages as columns; `pages` and `targets` are their canonical URLs, before and after redirects."""
+    hosts, target_hosts = [urls.queue(url) for url in pages], [urls.queue(url) for url in targets]
+    return Fetches(
+        item=np.array(items, np.int64),
+        url=texts(pages),
+        id=_ids(pages, hosts),
+        host=texts(hosts),
+        target_url=texts(targets),
+        target_id=_ids(targets, target_hosts),
+        target_host=texts(target_hosts),
+        status=np.array([_status(fetch) for fetch in messages], np.int32),
+        error=texts(_error(fetch) for fetch in messages),
+        elapsed_ms=_numbers(fetch.elapsed_ms for fetch in messages),
+        bytes=_numbers(fetch.bytes for fetch in messages),
+        relevance=relevance,
+        reward=_numbers(fetch.reward for fetch in messages),
+        retry_after_s=_numbers(fetch.retry_after_s for fetch in messages),
+        fetch_time=texts(fetch.fetch_time or "" for fetch in messages),
+        content_hash=texts(fetch.content_hash or "" for fetch in messages),
+        crawler_id=crawler_id,
+    )
+
+
+def no_fetches() -> Fetches:
+    return fetch_columns([], [], [], [], np.zeros(0), "")
+
+
+def _status(fetch: Fetch) -> int:
+    """-1 for late feedback, which says nothing about a fetch; 0 where there was no answer."""
+    return -1 if fetch.status is None and fetch.error is None else fetch.status or 0
+
+
+def _error(fetch: Fetch) -> str:
+    return fetch.error or ("other" if fetch.status == 0 else "")  # a status of 0 is what many call no answer
+
+
+def _ids(canonical: Sequence[str], hosts: Sequence[str]) -> U64:
+    return np.array(list(map(urls.identity, canonical, hosts)), np.uint64)
+
+
+def _numbers(values: Iterable[float | None]) -> F64:
+    return np.array([NAN if value is None else value for value in values], np.float64)
+
+
+# links
 
 
 @dataclass
 class LinkColumns:
-    """Collects links one by one and turns them into columns."""
+    """Collects links column by column; what the crawl refuses on sight is marked with the reason."""
 
     rules: Rules
     parent: list[int] = field(default_factory=list)
@@ -85,6 +181,7 @@ class LinkColumns:
                 self.metadata.append(_packed_or_none(link.metadata) if link.metadata else None)
 
     def seed(self, seed: Seed) -> None:
+        """A seed is a link that stands on no page."""
         self.seeds[len(self.url)] = seed
         self.parent.append(-1)
         self.url.append(seed.url)
@@ -97,14 +194,9 @@ class LinkColumns:
         self.metadata.append(seed.metadata)
 
     def columns(self) -> Links:
-        count = len(self.url)
-        given, max_depth = np.full(count, np.nan), np.full(count, -1, np.int32)
+        ids, max_depth = _ids(self.url, self.host), np.full(len(self.url), -1, np.int32)
         for row, seed in self.seeds.items():
-            given[row] = np.nan if seed.priority is None else seed.priority
             max_depth[row] = -1 if seed.max_depth is None else seed.max_depth
-        ids = np.array(list(map(urls.identity, self.url, self.host)), np.uint64)
-        if self.rules.priorities:  # a person has said so, whoever finds it
-            given[:] = [self.rules.priorities.get(url, said) for url, said in zip(self.url, given, strict=True)]
         return Links(
             parent=np.array(self.parent, np.int64),
             url=texts(self.url),
@@ -112,12 +204,21 @@ class LinkColumns:
             host=texts(self.host),
             anchor=texts(self.anchor),
             position=np.array(self.position, np.int32),
-            manual_priority=given,
+            manual_priority=self._manual_priority(),
             max_depth=max_depth,
             metadata=texts(self.metadata),
             reason=texts(self._reasons(ids)),
             deepest=self.rules.max_depth,
         )
+
+    def _manual_priority(self) -> F64:
+        """What the crawl's definition sets for a URL goes before what its seed says; NaN: nobody sets one."""
+        priority = np.full(len(self.url), np.nan)
+        for row, seed in self.seeds.items():
+            priority[row] = NAN if seed.priority is None else seed.priority
+        if self.rules.priorities:
+            priority[:] = list(map(self.rules.priorities.get, self.url, priority))
+        return priority
 
     def _reasons(self, ids: U64) -> list[str | None]:
         verdicts = {host: self.rules.verdict(host) for host in set(self.host)}
@@ -126,18 +227,18 @@ class LinkColumns:
             banned = (bans(url, host) for url, host in zip(self.url, self.host, strict=True))
             reasons = [reason or ("banned" if rule else None) for reason, rule in zip(reasons, banned, strict=True)]
         for seer in self.rules.seers:
-            self._seen_by(seer, reasons, ids)
+            self._refuse(seer, reasons, ids)
         return reasons
 
-    def _seen_by(self, seer: Sees, reasons: list[str | None], ids: U64) -> None:
+    def _refuse(self, seer: Sees, reasons: list[str | None], ids: U64) -> None:
         """What a filter refuses on sight, except seeds: people vouch for them."""
         rows: Sequence[int] = range(len(reasons))
-        hosts, found, pages = self.host, self.url, self.page
+        hosts, links, pages = self.host, self.url, self.page
         if self.seeds or any(reasons):
             rows = [row for row in rows if reasons[row] is None and row not in self.seeds]
-            hosts, found, pages = ([column[row] for row in rows] for column in (hosts, found, pages))
+            hosts, links, pages = ([column[row] for row in rows] for column in (hosts, links, pages))
             ids = ids[np.array(rows, np.int64)]
-        for row, why in zip(rows, seer.sight(hosts, found, pages, ids), strict=True):
+        for row, why in zip(rows, seer.sight(hosts, links, pages, ids), strict=True):
             if why is not None:
                 reasons[row] = seer.name
 
@@ -148,67 +249,7 @@ def _packed_or_none(metadata: Mapping[str, Any] | None) -> bytes | None:
     return packed if 0 < len(packed) <= MAX_METADATA_BYTES else None
 
 
-# Fetches, one by one, become columns.
-
-NAN = float("nan")
-
-
-@dataclass
-class FetchColumns:
-    """Collects fetches row by row and turns them into columns."""
-
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def add(self, number: int, fetch: Fetch, url: str, target: str, relevance: float) -> None:
-        self.rows.append(
-            (
-                number,
-                url,
-                target,
-                -1 if fetch.status is None and fetch.error is None else fetch.status or 0,
-                fetch.error or ("other" if fetch.status == 0 else ""),  # a status of 0 is what many call no answer
-                _number(fetch.elapsed_ms),
-                _number(fetch.bytes),
-                relevance,
-                _number(fetch.reward),
-                _number(fetch.retry_after_s),
-                fetch.fetch_time or "",
-                fetch.content_hash or "",
-            )
-        )
-
-    def columns(self, crawler_id: str) -> Fetches:
-        numbers: Sequence[Sequence[Any]] = list(zip(*self.rows, strict=True)) or [()] * 12
-        item, url, target, status, error, elapsed, size, relevance, reward, retry, time, content = numbers
-        return Fetches(
-            item=np.array(item, np.int64),
-            url=texts(url),
-            id=np.array([urls.identity(one) for one in url], np.uint64),
-            host=texts(urls.queue(one) for one in url),
-            target_url=texts(target),
-            target_id=np.array([urls.identity(one) for one in target], np.uint64),
-            target_host=texts(urls.queue(one) for one in target),
-            status=np.array(status, np.int32),
-            error=texts(error),
-            elapsed_ms=np.array(elapsed, np.float64),
-            bytes=np.array(size, np.float64),
-            relevance=np.array(relevance, np.float64),
-            reward=np.array(reward, np.float64),
-            retry_after_s=np.array(retry, np.float64),
-            fetch_time=texts(time),
-            content_hash=texts(content),
-            crawler_id=crawler_id,
-        )
-
-
-def _number(value: float | None) -> float:
-    return NAN if value is None else float(value)
-
-
-# What people and crawlers vouch for.
+# seeds
 
 
 def seed_of(message: str | SeedMessage) -> Seed:
@@ -227,44 +268,8 @@ def _packed(metadata: Mapping[str, Any]) -> bytes:
 
 
 def seeded(seeds: Sequence[Seed], rules: Rules) -> Links:
-    """Seeds as links that come from nowhere."""
+    """Seeds as links that stand on no page."""
     links = LinkColumns(rules)
     for seed in seeds:
         links.seed(seed)
     return links.columns()
-
-
-# What a crawler tells: its fetches and the links on them, as columns.
-
-
-def reported(fetches: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float, rules: Rules) -> Report:
-    """The fetches and links of a tell as columns; what cannot be used is skipped with its reason."""
-    told, links, skips, truncated = FetchColumns(), LinkColumns(rules), {}, 0
-    for number, fetch in enumerate(fetches):
-        try:
-            _check(fetch)
-            url = urls.canonical(fetch.url)
-            target = urls.canonical(fetch.redirected_to, url) if fetch.redirected_to else url
-        except UrlError as wrong:
-            skips[number] = wrong.message
-            continue
-        outlinks = fetch.outlinks or ()
-        if outlinks and rules.follows and not rules.follows(fetch, target):
-            outlinks = ()
-        truncated += max(0, len(outlinks) - MAX_OUTLINKS)
-        links.add(outlinks[:MAX_OUTLINKS], len(told), target)
-        told.add(number, fetch, url, target, NAN if is_file(url) else rules.worth(fetch, target))
-    return Report(
-        crawl=crawl,
-        at=at,
-        fetches=told.columns(crawler_id),
-        links=links.columns(),
-        urls=[fetch.url for fetch in fetches],
-        skips=skips,
-        truncated=truncated,
-    )
-
-
-def _check(fetch: Fetch) -> None:
-    if fetch.status is None and fetch.error is None and fetch.reward is None:
-        raise UrlError("status: expected a status or an error (or a reward as late feedback), got none of them")

@@ -11,7 +11,7 @@ from crawlguide.core.columns import among, distinct, first_of_each, texts
 from crawlguide.core.messages import Ack, ItemResult
 from crawlguide.core.types import Lesson
 from crawlguide.guide.ask.valuation import priority_at_rest
-from crawlguide.guide.tell.intake import FetchColumns, reported, seeded
+from crawlguide.guide.tell.intake import no_fetches, reported, seeded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ class Telling:
         discovery = await self.store.discover(crawl, links, None, at)
         learned = NOTHING
         if active.learner is not None:
-            nobody, nothing = texts([]), FetchColumns().columns("")
+            nobody, nothing = texts([]), no_fetches()
             learned = _taught(active.learner, Lesson(at, nothing, nobody, nobody, links, _fresh(links, discovery)))
         await self._rank(active, crawl, np.concatenate([discovery.touched, learned]))
         return discovery.new

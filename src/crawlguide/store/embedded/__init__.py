@@ -1,7 +1,8 @@
-"""One folder, no server: RocksDB keeps what is known, columns in memory keep it quick.
+"""One folder, no server: RocksDB keeps what is known, columns in memory answer.
 
-Every change goes into a log of changed rows before it is answered for; a snapshot of all rows, written piece by piece
-while others are served, lets the log begin anew. Opening is loading the snapshot and the rows logged since.
+`store` is the plug. Changed rows are dirty (`store/dirty`) until `writer` puts them into the `journal`, and `committer`
+syncs it, before a change is acknowledged. A `snapshot` of all rows, written in chunks while others are served, lets the
+journal begin anew. Opening is `loading` the snapshot and the journal since.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from crawlguide.store.embedded.store import EmbeddedStore
 from crawlguide.store.moves.rank import Quota
-from crawlguide.store.tables import politeness_queues
+from crawlguide.store.tables.sharing import sharing
 
 __all__ = ["EmbeddedStore", "build"]
 
@@ -22,4 +23,4 @@ if TYPE_CHECKING:
 
 def build(options: StoreOptions, folder: Path) -> EmbeddedStore:
     """Open or make the store in a folder."""
-    return EmbeddedStore(folder, Quota.of(options), politeness_queues.sharing(options))
+    return EmbeddedStore(folder, Quota.of(options), sharing(options))

@@ -13,6 +13,8 @@ Waiter = tuple[asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 
 
 class Committer:
+    """Group commit: many requests wait for one sync of the disk."""
+
     def __init__(self, sync: Callable[[], None]) -> None:
         self._sync = sync
         self._waiting: list[Waiter] = []

@@ -9,11 +9,10 @@ import msgspec
 import numpy as np
 
 from crawlguide.core.errors import ConfigError, DataError
-from crawlguide.store.embedded.journal import TABLES, Column
+from crawlguide.store.embedded.journal import TABLE_KINDS, Column
 
 if TYPE_CHECKING:
     from pathlib import Path
-
 
 VERSION = 2  # 2: notebooks
 
@@ -26,7 +25,7 @@ class Written(msgspec.Struct):
 
 
 def now() -> bytes:
-    return msgspec.json.encode(Written(VERSION, {name: layout(kind) for name, kind in TABLES.items()}))
+    return msgspec.json.encode(Written(VERSION, {name: layout(kind) for name, kind in TABLE_KINDS.items()}))
 
 
 def layout(kind: np.dtype[Any]) -> str:
@@ -60,17 +59,17 @@ class Reader:
 
     @property
     def is_old(self) -> bool:
-        """Whether the same was said in other records."""
-        return any(self.tables.get(name) != kind for name, kind in TABLES.items())
+        """Whether records were laid out differently."""
+        return any(self.tables.get(name) != kind for name, kind in TABLE_KINDS.items())
 
     def records(self, table: str, data: bytes) -> Column:
         kind = self.tables[table]
         old = whole(table, kind, data)
-        if kind == TABLES[table]:
+        if kind == TABLE_KINDS[table]:
             return old
         if kind.names is None:
-            return old.astype(TABLES[table])
-        new = np.zeros(len(old), TABLES[table])
+            return old.astype(TABLE_KINDS[table])
+        new = np.zeros(len(old), TABLE_KINDS[table])
         for name in set(kind.names or ()) & set(new.dtype.names or ()):
             new[name] = old[name]
         for name in set(new.dtype.names or ()) - set(kind.names or ()):
@@ -80,15 +79,15 @@ class Reader:
 
 
 def whole(table: str, kind: np.dtype[Any], data: bytes) -> Column:
-    """The records in a piece of a table."""
+    """The records in some bytes of a table."""
     if len(data) % kind.itemsize:
         raise DataError(f"data: a piece of table {table!r} has {len(data)} bytes, not a multiple of {kind.itemsize}")
     return np.frombuffer(data, kind)
 
 
-def reader(kept: bytes, folder: Path) -> Reader:
+def reader(stored: bytes, folder: Path) -> Reader:
     try:
-        written = msgspec.json.decode(kept, type=Written)
+        written = msgspec.json.decode(stored, type=Written)
     except msgspec.DecodeError as wrong:
         raise DataError(f"data: {folder} does not say how it was written: {wrong}") from None
     if written.version > VERSION:
@@ -97,6 +96,3 @@ def reader(kept: bytes, folder: Path) -> Reader:
             f" this one reads formats up to {VERSION}: use the newer one"
         )
     return Reader(written.version, {name: laid_out(text) for name, text in written.tables.items()})
-
-
-# What stands where: every key begins with the number of the crawl it belongs to, 0 for the whole folder.

@@ -1,4 +1,4 @@
-"""Notebooks in a folder: records that changed go into the log with the rows of the same commit."""
+"""Notebooks in a folder: records that changed go into the journal with the rows of the same commit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crawlguide.store.embedded import journal
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import I32, I64
-    from crawlguide.store.embedded.shelf import DiskShelf
+    from crawlguide.store.embedded.keyspaces import DiskKeyspace
 
 MARK = "~"  # no table of ours begins with it
 
@@ -25,10 +25,10 @@ class Listed(msgspec.Struct, array_like=True):
     layout: str
 
 
-class KeptSheet(Sheet):
-    """Knows which of its records are not written yet; whoever has some is listed in `dirty`."""
+class DiskSheet(Sheet):
+    """Knows which of its records are dirty; a sheet with dirty records is in `dirty`."""
 
-    def __init__(self, kind: np.dtype[Any], owner: int, number: int, dirty: dict[KeptSheet, None]) -> None:
+    def __init__(self, kind: np.dtype[Any], owner: int, number: int, dirty: dict[DiskSheet, None]) -> None:
         super().__init__(kind)
         self.owner, self.table = owner, f"{MARK}{number}"
         self._dirty = dirty
@@ -57,7 +57,7 @@ class KeptSheet(Sheet):
         return rows
 
     def put(self, rows: I32 | I64, data: bytes) -> None:
-        """Records as they were once written down."""
+        """Take over records as they were stored."""
         records = formats.whole(self.table, self.rows.dtype, data)
         if len(rows):
             super().fit(int(rows.max()) + 1)
@@ -65,31 +65,31 @@ class KeptSheet(Sheet):
         self._length = self.used
 
 
-class KeptNotebook(Notebook):
-    def __init__(self, owner: int, shelf: DiskShelf, dirty: dict[KeptSheet, None]) -> None:
+class DiskNotebook(Notebook):
+    def __init__(self, owner: int, keyspace: DiskKeyspace, dirty: dict[DiskSheet, None]) -> None:
         super().__init__()
-        self._owner, self._shelf, self._dirty = owner, shelf, dirty
+        self._owner, self._keyspace, self._dirty = owner, keyspace, dirty
         self._newest = 0
 
     def open(self) -> None:
         """Blank sheets for all that are listed; their records are put as they are read."""
-        for key, value in self._shelf.items():
+        for key, value in self._keyspace.items():
             listed = msgspec.msgpack.decode(value, type=Listed)
             self._sheets[key.decode()] = self._sheet(formats.laid_out(listed.layout), listed.number)
             self._newest = max(self._newest, listed.number)
 
-    def kept(self) -> list[KeptSheet]:
-        return [cast("KeptSheet", sheet) for sheet in self._sheets.values()]
+    def sheets(self) -> list[DiskSheet]:
+        return [cast("DiskSheet", sheet) for sheet in self._sheets.values()]
 
     def replaced(self) -> list[str]:
         """The tables of sheets that gave way to others."""
-        known = {sheet.table for sheet in self.kept()}
+        known = {sheet.table for sheet in self.sheets()}
         return [table for number in range(1, self._newest) if (table := f"{MARK}{number}") not in known]
 
     def _blank(self, name: str, kind: np.dtype[Any]) -> Sheet:
         self._newest += 1
-        self._shelf.put(name.encode(), msgspec.msgpack.encode(Listed(self._newest, formats.layout(kind))))
+        self._keyspace.put(name.encode(), msgspec.msgpack.encode(Listed(self._newest, formats.layout(kind))))
         return self._sheet(kind, self._newest)
 
-    def _sheet(self, kind: np.dtype[Any], number: int) -> KeptSheet:
-        return KeptSheet(kind, self._owner, number, self._dirty)
+    def _sheet(self, kind: np.dtype[Any], number: int) -> DiskSheet:
+        return DiskSheet(kind, self._owner, number, self._dirty)

@@ -1,8 +1,8 @@
-"""A snapshot of all rows, written in small pieces between commits, after which the log begins anew.
+"""A snapshot of all rows, written in small chunks between commits, after which the journal begins anew.
 
-Pieces are written at different moments, and may be newer than the place at which the log begins: applying the log to
-them writes the same rows again, the last time as they are now. So any mixture of old and new pieces is right as long
-as the log from the last finished snapshot on is there.
+Chunks are written at different moments, and may be newer than the place at which the journal begins: applying the
+journal to them writes the same rows again, the last time as they are now. So any mixture of old and new chunks is right
+as long as the journal from the last finished snapshot on is there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from crawlguide.core import faults
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.store.embedded.journal import Column
-from crawlguide.store.tables.shelves import key_of
+from crawlguide.store.tables.keyspace import key_of
 
 if TYPE_CHECKING:
     from crawlguide.store.embedded.disk import Disk
@@ -33,12 +33,12 @@ def chunk_key(owner: int, table: str, number: int) -> bytes:
 
 
 @dataclass
-class Run:
+class Attempt:
     """One attempt. A flush that ends after its attempt was abandoned says nothing about the next one."""
 
-    start: int  # the log from here on belongs to this snapshot
+    start: int  # the journal from here on belongs to this snapshot
     chunks: Iterator[tuple[bytes, bytes]]
-    budget: int = 0  # bytes that may be written by now; less than 0 after a piece larger than what was left
+    budget: int = 0  # bytes that may be written by now; less than 0 after a chunk larger than what was left
     flush: threading.Thread | None = None
     flushed: bool = False
     failed: bool = False
@@ -49,21 +49,21 @@ class Snapshot:
 
     def __init__(self, disk: Disk, tables: Tables) -> None:
         self._disk, self._tables = disk, tables
-        self._run: Run | None = None
+        self._run: Attempt | None = None
 
     @property
     def is_running(self) -> bool:
         return self._run is not None
 
     def begin(self, start: int) -> None:
-        self._run = Run(start, self._pieces())
+        self._run = Attempt(start, self._all_chunks())
 
     def abandon(self) -> None:
         """What was written may be gone, or is of no use any more."""
         self._run = None
 
     def step(self, budget: int) -> int | None:
-        """Write pieces for so many bytes more; once all are on the disk: where the log begins now."""
+        """Write chunks for so many bytes more; once all are on the disk: where the journal begins now."""
         run = self._run
         if run is None:
             return None
@@ -71,7 +71,7 @@ class Snapshot:
         while run.flush is None and run.budget > 0:
             run.budget -= self._write(run)
         if run.failed:
-            self._run = None  # the log stays as it is; the next snapshot may fare better
+            self._run = None  # the journal stays; the next snapshot may succeed
         if not run.flushed:
             return None
         self._run = None
@@ -82,18 +82,18 @@ class Snapshot:
         if self._run is not None and self._run.flush is not None:
             self._run.flush.join()
 
-    def _write(self, run: Run) -> int:
-        """The next piece; after the last one the flush begins. Returns how many bytes were written."""
-        piece = next(run.chunks, None)
-        if piece is None:
+    def _write(self, run: Attempt) -> int:
+        """The next chunk; after the last one the flush begins. Returns how many bytes were written."""
+        chunk = next(run.chunks, None)
+        if chunk is None:
             run.flush = threading.Thread(target=self._finish, args=(run,), name="crawlguide-snapshot", daemon=True)
             run.flush.start()
             return 0
-        self._disk.write_unlogged("rows", dict([piece]))
+        self._disk.write_unlogged("rows", dict([chunk]))
         faults.point("during_snapshot")
-        return len(piece[1])
+        return len(chunk[1])
 
-    def _finish(self, run: Run) -> None:
+    def _finish(self, run: Attempt) -> None:
         """In a thread of its own."""
         try:
             self._disk.flush("rows")
@@ -102,7 +102,7 @@ class Snapshot:
             return
         run.flushed = True
 
-    def _pieces(self) -> Iterator[tuple[bytes, bytes]]:
+    def _all_chunks(self) -> Iterator[tuple[bytes, bytes]]:
         for owner, table, column, length in self._tables():
             for first in range(0, length, CHUNK):
                 yield chunk_key(owner, table, first // CHUNK), column[first : min(first + CHUNK, length)].tobytes()

@@ -1,1 +1,1 @@
-"""What changes a frontier: one file for each move of a URL between its states."""
+"""The operations of a store, one file each: every class adds some to `LocalStore`."""

@@ -1,52 +1,238 @@
-"""What a told fetch changes about its row, its host and its politeness queue; and what the end of a lease does."""
+"""Record: what fetches change about their rows, hosts and politeness queues. Done, retried, redirected, corrected."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crawlguide.core.columns import texts
 from crawlguide.core.kernels import (
     allocating_part,
+    bools,
     f64s,
     flag,
     i32s,
-    i64s,
     kernel,
     nothing,
     one_f64,
     one_i64,
     part,
-    records,
 )
-from crawlguide.core.outcomes import RELEASED, blames_host, is_failure, is_retryable
+from crawlguide.core.outcomes import RELEASED, failures, host_errors, retryables
 from crawlguide.core.types import Recorded
-from crawlguide.store.moves import lease as leasing
+from crawlguide.store.crawls import Crawls
 from crawlguide.store.moves.discover import UNKNOWN_RELEVANCE
-from crawlguide.store.tables.rows import DONE, DROPPED, HOST, PACE, QUEUED, ROW
+from crawlguide.store.tables.rows import DONE, DROPPED, QUEUED, TABLES
 
 if TYPE_CHECKING:
-    from crawlguide.core.tables import U64
-    from crawlguide.core.types import Fetches
+    from crawlguide.core.tables import U64, Mask, Text
+    from crawlguide.core.types import Crawl, Fetches
     from crawlguide.store.frontier import Frontier
-    from crawlguide.store.tables.expiring import Kept
+    from crawlguide.store.tables.keyspace import Expiring
 
+FIRST_RETRY_S = 10.0
+LONGEST_RETRY_S = 3_600.0
 LONGEST_BLOCK_S = 86_400.0
 LONGEST_BACKOFF_S = 3_600.0
+REMEMBERED_S = 86_400.0  # how long a fetch that is told again is recognised
+RELEVANT = 0.5
+MOST_CHILDREN, MOST_PARENTS = 2_000, 100  # a correction costs no more than so many look-ups
+
+
+class FetchColumns(NamedTuple):
+    """What the host and its politeness queue learn of each fetch."""
+
+    status: np.ndarray[Any, Any]
+    failed: np.ndarray[Any, Any]
+    is_host_error: np.ndarray[Any, Any]
+    elapsed_ms: np.ndarray[Any, Any]
+    bytes: np.ndarray[Any, Any]
+    retry_after_s: np.ndarray[Any, Any]
+
+
+FETCHES = named(FetchColumns, i32s, bools, bools, f64s, f64s, f64s)
+
+
+class Recording(Crawls):
+    async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int) -> Recorded:
+        self.before_change(at)
+        data = self.data(crawl)
+        data.reported.expire(at, 2 * len(fetches))
+        retryable = retryables(fetches)
+        columns = FetchColumns(
+            fetches.status,
+            failures(fetches),
+            host_errors(fetches),
+            fetches.elapsed_ms,
+            fetches.bytes,
+            fetches.retry_after_s,
+        )
+        record = _Record(data.frontier, data.reported, fetches, columns, retryable, at, max_retries)
+        skipped = [record.apply(number) for number in range(len(fetches))]  # in order: two may be of one URL
+        return Recorded(skipped, _linked_from(data.frontier, fetches.target_id))
+
+
+def _linked_from(frontier: Frontier, pages: U64) -> U64:
+    """URLs that these pages link to: what the pages' relevance says about them may have changed."""
+    rows = frontier.index.find(pages)
+    rows = rows[rows >= 0]
+    rows = rows[frontier.table["outs"][rows] > 0]
+    if not len(rows):
+        return np.zeros(0, np.uint64)
+    children = np.concatenate([frontier.children(row) for row in rows.tolist()])
+    return np.unique(frontier.index.ids[children])
+
+
+@dataclass(frozen=True)
+class _Record:
+    """The fetches of one tell, each named by its number, and the frontier they are applied to."""
+
+    frontier: Frontier
+    reported: Expiring
+    fetches: Fetches
+    columns: FetchColumns
+    retryable: Mask
+    at: float
+    max_retries: int
+
+    def apply(self, number: int) -> str | None:
+        """Apply one fetch; returns why it was skipped, or None."""
+        fetches = self.fetches
+        row, error = int(self.frontier.index.find(fetches.id[number : number + 1])[0]), fetches.error[number]
+        if fetches.status[number] < 0 and not error:
+            return self._late_reward(number, row)
+        if error == RELEASED:
+            return self._released(row)
+        if self._is_repeated(number):
+            return "duplicate"
+        self._fetched(number, row if row >= 0 else self._claim(number, fetches.id, fetches.url, fetches.host))
+        return None
+
+    def _late_reward(self, number: int, row: int) -> str | None:
+        """A downstream signal about a page that was fetched before."""
+        if row < 0 or np.isnan(self.frontier.table["fetched"][row]):
+            return "never_fetched"
+        self._set_relevance(row, min(max(float(self.fetches.reward[number]), 0.0), 1.0))
+        return None
+
+    def _released(self, row: int) -> str | None:
+        """A crawler gives one lease back without having fetched."""
+        lease = self.frontier.leases.by_row.get(row)
+        if lease is None or lease.crawler_id != self.fetches.crawler_id:
+            return "not_leased"
+        self.frontier.requeue(self.frontier.leases.end([row]))
+        return None
+
+    def _is_repeated(self, number: int) -> bool:
+        """The same fetch was told before."""
+        if not self.fetches.fetch_time[number]:
+            return False
+        key = f"{self.fetches.id[number]} {self.fetches.fetch_time[number]}"
+        if self.reported.get(key, self.at) is not None:
+            return True
+        self.reported.put(key, b"", self.at + REMEMBERED_S)
+        return False
+
+    def _claim(self, number: int, ids: U64, urls: Text, hosts: Text) -> int:
+        """A row for a page that was never discovered: what was fetched is recorded all the same."""
+        here = slice(number, number + 1)
+        rows, new = self.frontier.claim(ids[here], urls[here], hosts[here], self.at)
+        if new[0]:
+            self.frontier.counts["discovered"] += 1
+            self.frontier.table["depth"][rows] = 0
+        return int(rows[0])
+
+    def _fetched(self, number: int, row: int) -> None:
+        frontier, failed = self.frontier, bool(self.columns.failed[number])
+        lease = frontier.leases.by_row.get(row)
+        frontier.dirty.row(row)
+        count_fetch(number, row, bool(lease and lease.strict), self.at, self.columns, frontier.tables)
+        frontier.counts["fetches"] += 1
+        frontier.counts["failed"] += failed
+        if self.retryable[number] and self._retries(row):
+            return
+        frontier.finish(row)
+        frontier.table["tries"][row] = 0
+        page = self._redirected(number, row)
+        self._set_relevance(page, 0.0 if failed else float(self.fetches.relevance[number]))
+
+    def _retries(self, row: int) -> bool:
+        """After a passing failure a row is queued again, later each time, until it has been tried often enough.
+
+        A late failure changes nothing for a row that was dropped, is done, or is leased to another crawler by now.
+        """
+        frontier, table = self.frontier, self.frontier.table
+        lease = frontier.leases.by_row.get(row)
+        if table["state"][row] in (DROPPED, DONE) or (lease and lease.crawler_id != self.fetches.crawler_id):
+            return True
+        if table["tries"][row] >= self.max_retries:
+            return False
+        table["tries"][row] += 1
+        wait = min(FIRST_RETRY_S * 2.0 ** (int(table["tries"][row]) - 1), LONGEST_RETRY_S)
+        here = np.array([row])
+        frontier.end_leases([row])
+        frontier.queues.remove(here.astype(np.int32))
+        frontier.move(here, QUEUED)
+        frontier.postpone(here, np.array([self.at + wait]))
+        return True
+
+    def _redirected(self, number: int, row: int) -> int:
+        """The page the content belongs to: after a redirect both URLs are done."""
+        fetches, frontier, table = self.fetches, self.frontier, self.frontier.table
+        if fetches.target_id[number] == fetches.id[number]:
+            return row
+        target = self._claim(number, fetches.target_id, fetches.target_url, fetches.target_host)
+        new = np.isnan(table["fetched"][target]) and not table["parents"][target]
+        table["depth"][target] = table["depth"][row] if new else min(table["depth"][row], table["depth"][target])
+        table["max_depth"][target] = table["max_depth"][row] if new else table["max_depth"][target]
+        frontier.dirty.row(target)
+        table["status"][target], table["fetched"][target] = max(fetches.status[number], 0), self.at
+        frontier.finish(target)
+        queue = frontier.politeness.rows[frontier.hosts.queue_row[table["host"][target]]]
+        queue["last"] = max(queue["last"], self.at)  # the fetch reached that host no later
+        return target
+
+    def _set_relevance(self, row: int, relevance: float) -> None:
+        """The page's relevance is known: its host's mean and its children's evidence follow."""
+        if np.isnan(relevance):  # nobody knows: what was known stays
+            return
+        frontier, table = self.frontier, self.frontier.table
+        before = float(table["relevance"][row])
+        frontier.dirty.row(row)
+        table["relevance"][row] = relevance
+        frontier.counts["relevant"] += int(relevance >= RELEVANT) - int(before >= RELEVANT)
+        host = frontier.hosts.rows[int(table["host"][row])]
+        host["relevance_sum"] += relevance - (0.0 if np.isnan(before) else before)
+        host["judged"] += np.isnan(before)
+        assumed = UNKNOWN_RELEVANCE if np.isnan(before) else before
+        if table["outs"][row] and relevance != assumed:
+            self._correct_children(row, relevance - assumed, assumed)
+
+    def _correct_children(self, row: int, change: float, before: float) -> None:
+        """The children's sum moves by the correction; their best parent may now be this page, or another one."""
+        frontier, table = self.frontier, self.frontier.table
+        children = np.unique(frontier.children(row))
+        frontier.dirty.rows(children)
+        table["parent_sum"][children] += change
+        lost = children[(table["parent_best"][children] <= before) & (change < 0)]
+        table["parent_best"][children] = np.maximum(table["parent_best"][children], before + change)
+        for child in lost[:MOST_CHILDREN].tolist():
+            parents = frontier.index.find(frontier.parents(child, MOST_PARENTS).parent)
+            relevance = table["relevance"][parents[parents >= 0]]
+            table["parent_best"][child] = max(np.where(np.isnan(relevance), UNKNOWN_RELEVANCE, relevance), default=0.0)
 
 
 @allocating_part
-def remembered(ring, count, value):  # type: ignore[no-untyped-def]
-    """Keep the newest values in a ring; returns their median, which one liar cannot move far."""
+def median_with(ring, count, value):  # type: ignore[no-untyped-def]
+    """Keep the newest values in a ring; returns their median, which one wrong value cannot move far."""
     ring[count % len(ring)] = value
     newest = np.sort(ring[: min(count + 1, len(ring))])
     return newest[(len(newest) - 1) // 2]
 
 
 @part
-def slow_down(queue, status, retry_after_s, at):  # type: ignore[no-untyped-def]
+def back_off(queue, status, retry_after_s, at):  # type: ignore[no-untyped-def]
     """Retry-After is obeyed; without it 429 and 503 double the back-off, and a success halves it."""
     busy = status in (429, 503)
     if busy:
@@ -58,249 +244,35 @@ def slow_down(queue, status, retry_after_s, at):  # type: ignore[no-untyped-def]
         queue.blocked = max(queue.blocked, at + min(wait, LONGEST_BLOCK_S))
 
 
-@kernel(
-    nothing(
-        one_i64, one_i64, flag, flag, flag, one_f64, one_f64, one_f64, one_f64,
-        records(ROW), records(HOST), records(PACE), f64s, i64s,
-    )
-)  # fmt: skip
-def told(  # type: ignore[no-untyped-def]
-    row_number, status, failed, is_the_hosts, strict, elapsed_ms, size, retry_after_s, at,
-    table, hosts, pace, opens, domain_pages,
-):  # fmt: skip
+@kernel(nothing(one_i64, one_i64, flag, one_f64, FETCHES, TABLES))
+def count_fetch(number, row_number, strict, at, fetches, tables):  # type: ignore[no-untyped-def]
     """The deployment learns pace, latency and failures, the crawl pages and failures, the row its status.
 
     Under strict politeness the delay counts from the telling: the fetch reached the host no later.
     """
-    row = table[row_number]
-    host = hosts[row.host]
-    queue = pace[host.pace]
+    row = tables.rows[row_number]
+    host = tables.hosts[row.host]
+    queue = tables.politeness[host.pace]
+    failed = fetches.failed[number]
     if strict:
         queue.last = max(queue.last, at)
     queue.fetches += 1
     queue.failures += failed
-    if elapsed_ms >= 0:
-        queue.median_ms = remembered(queue.recent_ms, queue.timed, elapsed_ms)
+    if fetches.elapsed_ms[number] >= 0:
+        queue.median_ms = median_with(queue.recent_ms, queue.timed, fetches.elapsed_ms[number])
         queue.timed += 1
-    if size >= 0 and not failed:
-        queue.median_bytes = remembered(queue.recent_bytes, queue.weighed, size)
+    if fetches.bytes[number] >= 0 and not failed:
+        queue.median_bytes = median_with(queue.recent_bytes, queue.weighed, fetches.bytes[number])
         queue.weighed += 1
-    slow_down(queue, status, retry_after_s, at)
-    opens[host.pace] = max(queue.blocked, queue.next_fetch)
+    back_off(queue, fetches.status[number], fetches.retry_after_s[number], at)
+    tables.opens[host.pace] = max(queue.blocked, queue.next_fetch)
     if failed:
         host.failures += 1
     else:
         host.pages += 1
         if not row.counted:
             row.counted = 1
-            domain_pages[host.domain] += 1
-    host.errors += is_the_hosts
-    row.status = max(status, 0)
+            tables.domain_pages[host.domain] += 1
+    host.errors += fetches.is_host_error[number]
+    row.status = max(fetches.status[number], 0)
     row.fetched = at
-
-
-@kernel(nothing(i64s, records(ROW), records(HOST), records(PACE), i64s, i32s))
-def leave(rows, table, hosts, pace, domain_pages, left):  # type: ignore[no-untyped-def]
-    """Leases of these rows ended; `left` receives their hosts.
-
-    What was withheld because of these leases gets a new hearing.
-    """
-    for number in range(len(rows)):
-        host = hosts[table[rows[number]].host]
-        left[number] = table[rows[number]].host
-        pace[host.pace].leases -= 1
-        domain_pages[host.domain] -= 1
-        host.withheld = -np.inf
-
-
-@kernel(nothing(i64s, one_i64, records(ROW), i64s))
-def move(rows, state, table, states):  # type: ignore[no-untyped-def]
-    """Mark rows, and count how many are in each state."""
-    for row in rows:
-        states[table[row].state] -= 1
-        states[state] += 1
-        table[row].state = state
-
-
-# How told fetches change rows and hosts: done, retried, redirected, corrected.
-
-FIRST_RETRY_S = 10.0
-LONGEST_RETRY_S = 3_600.0
-REMEMBERED_S = 86_400.0
-RELEVANT = 0.5
-CHILDREN_LOOKED_AT, PARENTS_LOOKED_AT = 2_000, 100  # a correction costs no more than so many look-ups
-
-
-class One(NamedTuple):
-    """One fetch of a tell: what happened to a URL is a story of its own, told in plain numbers and words."""
-
-    id: int
-    url: str
-    host: str
-    target_id: int
-    target_url: str
-    target_host: str
-    status: int
-    error: str
-    elapsed_ms: float
-    bytes: float
-    relevance: float
-    reward: float
-    retry_after_s: float
-    fetch_time: str
-
-
-@dataclass
-class Outcomes:
-    """Applies the fetches of one tell to a frontier, one by one."""
-
-    frontier: Frontier
-    told: Kept
-    crawler_id: str
-    at: float
-    max_retries: int
-
-    def record(self, fetches: Fetches) -> Recorded:
-        columns = (getattr(fetches, name).tolist() for name in One._fields)
-        skipped = [self._apply(One._make(values)) for values in zip(*columns, strict=True)]
-        return Recorded(skipped, self._changed(fetches))
-
-    def _apply(self, one: One) -> str | None:
-        """Apply one fetch; returns why it was skipped, or None."""
-        row = int(self.frontier.index.find(np.array([one.id], np.uint64))[0])
-        if one.status < 0 and not one.error:
-            return self._late(row, one.reward)
-        if one.error == RELEASED:
-            return None if leasing.give_back(self.frontier, row, self.crawler_id) else "not_leased"
-        if self._told_before(one):
-            return "duplicate"
-        self._fetched(one, row if row >= 0 else self._claim(one.id, one.url, one.host))
-        return None
-
-    def _claim(self, key: int, url: str, host: str) -> int:
-        """A row for a page that was never discovered: what was fetched is recorded all the same."""
-        rows, fresh = self.frontier.claim(np.array([key], np.uint64), texts([url]), texts([host]), self.at)
-        row = int(rows[0])
-        if fresh[0]:
-            self.frontier.counts["discovered"] += 1
-            self.frontier.table["depth"][row] = 0
-        return row
-
-    def _told_before(self, one: One) -> bool:
-        if not one.fetch_time:
-            return False
-        key = f"{one.id} {one.fetch_time}"
-        if self.told.get(key, self.at) is not None:
-            return True
-        self.told.put(key, b"", self.at + REMEMBERED_S)
-        return False
-
-    def _fetched(self, one: One, row: int) -> None:
-        failed = is_failure(one.status, one.error)
-        self._told(row, one, failed)
-        self.frontier.counts["fetches"] += 1
-        self.frontier.counts["failed"] += failed
-        if failed and is_retryable(one.status, one.error) and self._stays(row):
-            return
-        leasing.finish(self.frontier, row)
-        self.frontier.table["tries"][row] = 0
-        self._judged(self._target(row, one), 0.0 if failed else one.relevance)
-
-    def _told(self, row: int, one: One, failed: bool) -> None:
-        frontier = self.frontier
-        lease, hosts, pace = frontier.leases.by_row.get(row), frontier.hosts, frontier.pace
-        frontier.changes.row(row)
-        told(
-            row, one.status, failed, blames_host(one.status, one.error), bool(lease and lease.strict),
-            one.elapsed_ms, one.bytes, one.retry_after_s, self.at,
-            frontier.table, hosts.rows, pace.rows, pace.opens, hosts.domain_pages,
-        )  # fmt: skip
-
-    def _target(self, row: int, one: One) -> int:
-        """The page the content belongs to: after a redirect both URLs are done."""
-        if one.target_id == one.id:
-            return row
-        target, table = self._claim(one.target_id, one.target_url, one.target_host), self.frontier.table
-        new = np.isnan(table["fetched"][target]) and not table["parents"][target]
-        table["depth"][target] = table["depth"][row] if new else min(table["depth"][row], table["depth"][target])
-        table["max_depth"][target] = table["max_depth"][row] if new else table["max_depth"][target]
-        self._note(target, one.status)
-        leasing.finish(self.frontier, target)
-        self.frontier.pace.ended(int(self.frontier.hosts.pace_row[table["host"][target]]), self.at)
-        return target
-
-    def _note(self, row: int, status: int) -> None:
-        self.frontier.changes.row(row)
-        self.frontier.table["status"][row] = max(status, 0)
-        self.frontier.table["fetched"][row] = self.at
-
-    def _stays(self, row: int) -> bool:
-        """After a passing failure a row is queued again, later each time, until it has been tried often enough.
-
-        A late failure changes nothing for a row that was dropped, is done, or is with another crawler by now.
-        """
-        frontier, table = self.frontier, self.frontier.table
-        lease = frontier.leases.by_row.get(row)
-        if table["state"][row] in (DROPPED, DONE) or (lease and lease.crawler_id != self.crawler_id):
-            return True
-        if table["tries"][row] >= self.max_retries:
-            return False
-        table["tries"][row] += 1
-        wait = min(FIRST_RETRY_S * 2.0 ** (int(table["tries"][row]) - 1), LONGEST_RETRY_S)
-        here = np.array([row])
-        leasing.end(frontier, [row])
-        frontier.queues.remove(here.astype(np.int32))
-        frontier.move(here, QUEUED)
-        frontier.postpone(here, np.array([self.at + wait]))
-        return True
-
-    def _judged(self, row: int, relevance: float) -> None:
-        """The page's relevance is known: its host's mean and its children's evidence follow."""
-        if np.isnan(relevance):  # nobody knows: what was known stays
-            return
-        frontier, table = self.frontier, self.frontier.table
-        before = float(table["relevance"][row])
-        frontier.changes.row(row)
-        table["relevance"][row] = relevance
-        frontier.counts["relevant"] += int(relevance >= RELEVANT) - int(before >= RELEVANT)
-        host = frontier.hosts.rows[int(table["host"][row])]
-        host["relevance_sum"] += relevance - (0.0 if np.isnan(before) else before)
-        host["judged"] += np.isnan(before)
-        shift = _known(relevance) - _known(before)
-        if table["outs"][row] and shift:
-            self._shift_children(row, shift, _known(before))
-
-    def _shift_children(self, row: int, shift: float, before: float) -> None:
-        """The children's sum moves by the correction; their best parent may now be this page, or another one."""
-        frontier, table = self.frontier, self.frontier.table
-        children = np.unique(frontier.children(row))
-        frontier.changes.rows(children)
-        table["parent_sum"][children] += shift
-        lost = children[(table["parent_best"][children] <= before) & (shift < 0)]
-        table["parent_best"][children] = np.maximum(table["parent_best"][children], before + shift)
-        for child in lost[:CHILDREN_LOOKED_AT].tolist():
-            parents = frontier.index.find(frontier.parents(child, PARENTS_LOOKED_AT).parent)
-            relevance = table["relevance"][parents[parents >= 0]]
-            table["parent_best"][child] = max(np.where(np.isnan(relevance), UNKNOWN_RELEVANCE, relevance), default=0.0)
-
-    def _late(self, row: int, reward: float) -> str | None:
-        """A downstream signal about a page that was fetched before."""
-        if row < 0 or np.isnan(self.frontier.table["fetched"][row]):
-            return "never_fetched"
-        self._judged(row, min(max(reward, 0.0), 1.0))
-        return None
-
-    def _changed(self, fetches: Fetches) -> U64:
-        """Waiting URLs that are linked from pages whose relevance these fetches told or corrected."""
-        frontier = self.frontier
-        rows = frontier.index.find(fetches.target_id)
-        rows = rows[rows >= 0]
-        rows = rows[frontier.table["outs"][rows] > 0]
-        if not len(rows):
-            return np.zeros(0, np.uint64)
-        children = np.concatenate([frontier.children(row) for row in rows.tolist()])
-        return np.unique(frontier.index.ids[children])
-
-
-def _known(relevance: float) -> float:
-    return UNKNOWN_RELEVANCE if np.isnan(relevance) else relevance

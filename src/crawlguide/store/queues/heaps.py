@@ -7,12 +7,12 @@ Largest key first; among equal keys the smallest tie.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crawlguide.core.kernels import f64s, i32s, i64s, kernel, nothing, one_f64, one_i64, part, records
-from crawlguide.store.columns import ORDERS, give_run, grown, take_run
+from crawlguide.store.columns import ORDERS, free_run, grown, take_run
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I32, I64
@@ -21,6 +21,83 @@ SLOT = np.dtype([("key", np.float64), ("tie", np.int64), ("item", np.int32)])
 GROUP = np.dtype([("start", np.int64), ("size", np.int32), ("order", np.int32)])  # room = 2**order, -1: none yet
 ITEM = np.dtype([("place", np.int32), ("group", np.int32)])
 SLOTS, GROUPS, ITEMS = records(SLOT), records(GROUP), records(ITEM)
+
+
+class HeapColumns(NamedTuple):
+    """What a kernel reads of some heaps."""
+
+    slots: np.ndarray[Any, Any]
+    groups: np.ndarray[Any, Any]
+    items: np.ndarray[Any, Any]
+
+
+class Heaps:
+    """One heap for each group; an item is in at most one. Largest key first, smallest tie among equals."""
+
+    def __init__(self) -> None:
+        self.slots = np.zeros(0, SLOT)
+        self.groups = np.zeros(0, GROUP)
+        self.items = np.zeros(0, ITEM)
+        self.free = np.full(ORDERS, -1, np.int64)
+        self.used = np.zeros(1, np.int64)
+
+    @property
+    def columns(self) -> HeapColumns:
+        return HeapColumns(self.slots, self.groups, self.items)
+
+    def fit(self, items: int, groups: int) -> None:
+        """Make room for items and groups numbered below these."""
+        self.items = grown(self.items, items, (-1, 0))
+        self.groups = grown(self.groups, groups, (0, 0, -1))
+
+    def push(self, items: I32, groups: I32, keys: F64, ties: I64) -> None:
+        """Queue items; one that is queued already stays where it is."""
+        done = 0
+        while done < len(items):
+            done = push(self.slots, self.groups, self.items, self.free, self.used, items, groups, keys, ties, done)
+            if done < len(items):
+                self.widen(int(groups[done]))
+
+    def load(self, items: I32, groups: I32, keys: F64, ties: I64) -> None:
+        """Queue many items in heaps that are empty."""
+        give_room(self.groups, np.bincount(groups, minlength=len(self.groups)), self.used)
+        self.slots = grown(self.slots, int(self.used[0]))
+        self.push(items, groups, keys, ties)
+
+    def widen(self, group: int) -> None:
+        """Room for a run twice as long as the group has."""
+        order = int(self.groups["order"][group])
+        self.slots = grown(self.slots, int(self.used[0]) + (2 << max(0, order)))
+
+    def remove(self, items: I32) -> None:
+        """Items in no heap are left alone."""
+        remove(self.slots, self.groups, self.items, items)
+
+    def rekey(self, items: I32, keys: F64) -> None:
+        """Items in no heap are left alone."""
+        rekey(self.slots, self.groups, self.items, items, keys)
+
+    def size(self, group: int) -> int:
+        return int(self.groups["size"][group])
+
+    def first(self, group: int) -> tuple[float, int] | None:
+        """The key and the number of a group's best item; None if it is empty."""
+        if not self.groups["size"][group]:
+            return None
+        slot = self.slots[self.groups["start"][group]]
+        return float(slot["key"]), int(slot["item"])
+
+    def top(self, group: int, most: int) -> I32:
+        """Up to `most` good items of a group: the top of its heap, the best first and the others in any order."""
+        start = int(self.groups["start"][group])
+        found: I32 = self.slots["item"][start : start + min(self.size(group), most)].astype(np.int32)
+        return found
+
+    def not_below(self, group: int, floor: float, most: int) -> I32:
+        """Up to `most` items of a group whose key is at least `floor`, in any order."""
+        found = np.empty(most, np.int32)
+        count = not_below(self.slots, self.groups, group, floor, found)
+        return found[:count]
 
 
 @part
@@ -79,7 +156,7 @@ def widen(slots, groups, free, used, number):  # type: ignore[no-untyped-def]
     for at in range(groups[number].size):
         slots[start + at] = slots[old + at]
     if order > 0:
-        give_run(slots, free, old, order - 1)
+        free_run(slots, free, old, order - 1)
     groups[number].start, groups[number].order = start, order
     return True
 
@@ -180,71 +257,3 @@ def not_below(slots, groups, number, floor, found):  # type: ignore[no-untyped-d
                 places[count] = below
                 count += 1
     return count
-
-
-# Exact priority queues, many over one set of items.
-
-
-class Heaps:
-    """One heap for each group; an item is in at most one. Largest key first, smallest tie among equals."""
-
-    def __init__(self) -> None:
-        self.slots = np.zeros(0, SLOT)
-        self.groups = np.zeros(0, GROUP)
-        self.items = np.zeros(0, ITEM)
-        self.free = np.full(ORDERS, -1, np.int64)
-        self.used = np.zeros(1, np.int64)
-
-    def fit(self, items: int, groups: int) -> None:
-        """Make room for items and groups numbered below these."""
-        self.items = grown(self.items, items, (-1, 0))
-        self.groups = grown(self.groups, groups, (0, 0, -1))
-
-    def push(self, items: I32, groups: I32, keys: F64, ties: I64) -> None:
-        """Queue items; one that is queued already stays where it is."""
-        done = 0
-        while done < len(items):
-            done = push(self.slots, self.groups, self.items, self.free, self.used, items, groups, keys, ties, done)
-            if done < len(items):
-                self.widen(int(groups[done]))
-
-    def load(self, items: I32, groups: I32, keys: F64, ties: I64) -> None:
-        """Queue many items in heaps that are empty."""
-        give_room(self.groups, np.bincount(groups, minlength=len(self.groups)), self.used)
-        self.slots = grown(self.slots, int(self.used[0]))
-        self.push(items, groups, keys, ties)
-
-    def widen(self, group: int) -> None:
-        """Room for a run twice as long as the group has."""
-        order = int(self.groups["order"][group])
-        self.slots = grown(self.slots, int(self.used[0]) + (2 << max(0, order)))
-
-    def remove(self, items: I32) -> None:
-        """Items in no heap are left alone."""
-        remove(self.slots, self.groups, self.items, items)
-
-    def rekey(self, items: I32, keys: F64) -> None:
-        """Items in no heap are left alone."""
-        rekey(self.slots, self.groups, self.items, items, keys)
-
-    def size(self, group: int) -> int:
-        return int(self.groups["size"][group])
-
-    def first(self, group: int) -> tuple[float, int] | None:
-        """The key and the number of a group's best item; None if it is empty."""
-        if not self.groups["size"][group]:
-            return None
-        slot = self.slots[self.groups["start"][group]]
-        return float(slot["key"]), int(slot["item"])
-
-    def top(self, group: int, most: int) -> I32:
-        """Up to `most` good items of a group: the top of its heap, the best first and the others in any order."""
-        start = int(self.groups["start"][group])
-        found: I32 = self.slots["item"][start : start + min(self.size(group), most)].astype(np.int32)
-        return found
-
-    def not_below(self, group: int, floor: float, most: int) -> I32:
-        """Up to `most` items of a group whose key is at least `floor`, in any order."""
-        found = np.empty(most, np.int32)
-        count = not_below(self.slots, self.groups, group, floor, found)
-        return found[:count]

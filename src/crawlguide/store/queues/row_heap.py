@@ -1,4 +1,4 @@
-"""Heaps of row numbers whose keys stay in the rows: four bytes a row, for queues that are read seldom.
+"""Heaps of row numbers whose keys stay in the rows: four bytes a row, for queues that are seldom read.
 
 WORST: the lowest priority first, of equals the one discovered last. LATER: the earliest due first, then by number.
 A row is in at most one of the two (in LATER if it is due some time), so both share the column `place`.
@@ -19,6 +19,39 @@ if TYPE_CHECKING:
 
 WORST, LATER = 0, 1
 TABLE = records(ROW)
+
+
+class RowHeap:
+    """One of the two heaps over a table; `place` is the column they share."""
+
+    def __init__(self, table: np.ndarray[Any, Any], place: I32, order: int) -> None:
+        self._table, self._place, self._order = table, place, order
+        self._rows: I32 = np.zeros(0, np.int32)
+        self._size = np.zeros(1, np.int64)
+
+    def __len__(self) -> int:
+        return int(self._size[0])
+
+    def push(self, rows: I32) -> None:
+        """Add rows; one that is in either heap already stays where it is."""
+        self._rows = grown(self._rows, len(self) + len(rows))
+        push(self._table, self._order, self._rows, self._size, self._place, rows)
+
+    def remove(self, rows: I32) -> None:
+        remove(self._table, self._order, self._rows, self._size, self._place, rows)
+
+    def rank(self, rows: I32, priority: F64) -> None:
+        """Write new priorities into the rows, wherever they are."""
+        rank(self._table, self._order, self._rows, self._size, self._place, rows, priority)
+
+    def first(self) -> int | None:
+        return int(self._rows[0]) if len(self) else None
+
+    def due(self, at: float, most: int) -> I32:
+        """Up to `most` rows that are due by `at`, in any order."""
+        rows = np.empty(most, np.int32)
+        count = due_by(self._table, self._rows, self._size, at, rows)
+        return rows[:count]
 
 
 @part
@@ -121,39 +154,3 @@ def due_by(table, heap, size, at, found):  # type: ignore[no-untyped-def]
                 places[count] = below
                 count += 1
     return count
-
-
-# A heap of rows by what stands in them: the worst first, or the earliest due first.
-
-
-class RowHeap:
-    """One of the two heaps over a table; `place` is the column they share."""
-
-    def __init__(self, table: np.ndarray[Any, Any], place: I32, order: int) -> None:
-        self._table, self._place, self._order = table, place, order
-        self._rows: I32 = np.zeros(0, np.int32)
-        self._size = np.zeros(1, np.int64)
-
-    def __len__(self) -> int:
-        return int(self._size[0])
-
-    def push(self, rows: I32) -> None:
-        """Add rows; one that is in either heap already stays where it is."""
-        self._rows = grown(self._rows, len(self) + len(rows))
-        push(self._table, self._order, self._rows, self._size, self._place, rows)
-
-    def remove(self, rows: I32) -> None:
-        remove(self._table, self._order, self._rows, self._size, self._place, rows)
-
-    def rank(self, rows: I32, priority: F64) -> None:
-        """Write new priorities into the rows, wherever they are."""
-        rank(self._table, self._order, self._rows, self._size, self._place, rows, priority)
-
-    def first(self) -> int | None:
-        return int(self._rows[0]) if len(self) else None
-
-    def due(self, at: float, most: int) -> I32:
-        """Up to `most` rows that are due by `at`, in any order."""
-        found = np.empty(most, np.int32)
-        count = due_by(self._table, self._rows, self._size, at, found)
-        return found[:count]

@@ -1,1 +1,1 @@
-"""What is known, as columns: rows of URLs, hosts, links, leases, politeness queues."""
+"""What the store knows, as columns: rows of URLs, hosts, links, leases and politeness queues."""

@@ -1,4 +1,4 @@
-"""Hosts as one crawl knows them: pages, failures, relevance, caps."""
+"""Hosts as one crawl knows them: pages, failures, relevance, and their registrable domains."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlguide.core import urls
-from crawlguide.store.columns import grown
-from crawlguide.store.tables.names import Names
+from crawlguide.store.columns import Names, grown
+from crawlguide.store.tables.keyspace import key_of
 from crawlguide.store.tables.rows import HOST
-from crawlguide.store.tables.shelves import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.tables import I32, I64, Text
-    from crawlguide.store.tables.pace import Pace
-    from crawlguide.store.tables.shelves import Shelf
+    from crawlguide.store.tables.keyspace import Keyspace
+    from crawlguide.store.tables.politeness import PolitenessQueues
 
 
 class CrawlHosts:
     """One row for each politeness queue in which the crawl knows a URL."""
 
-    def __init__(self, pace: Pace, shelf: Shelf) -> None:
-        self._pace = pace
-        self._shelf = shelf
+    def __init__(self, politeness: PolitenessQueues, keyspace: Keyspace) -> None:
+        self._politeness = politeness
+        self._keyspace = keyspace
         self.rows = np.zeros(0, HOST)
-        self.pace_row: I32 = np.zeros(0, np.int32)  # the same as rows["pace"], in one piece for kernels
+        self.queue_row: I32 = np.zeros(0, np.int32)  # rows["pace"] as a column of its own, for kernels
         self.scratch: I32 = np.zeros(0, np.int32)  # zeros, for joins
         self.names: Text = np.zeros(0, object)
-        self.domain_pages: I64 = np.zeros(0, np.int64)  # fetched well or on their way, per registrable domain
+        self.domain_pages: I64 = np.zeros(0, np.int64)  # per registrable domain: fetched well or leased
         self.forgotten_domains: set[int] = set()  # since the last commit
         self._hosts = Names()
         self._domains = Names()
@@ -58,18 +57,18 @@ class CrawlHosts:
 
     def rows_of(self, names: Sequence[str]) -> I32:
         """The row of each host, new ones added."""
-        known = self._hosts.number_of
-        return np.array([known[name] if name in known else self._add(name) for name in names], np.int32)
+        numbers = self._hosts.number_of
+        return np.array([numbers[name] if name in numbers else self._add(name) for name in names], np.int32)
 
     def load(self, rows: np.ndarray[Any, Any], domain_pages: I64) -> None:
-        """Take over hosts as they were written down; their names are on the shelf."""
+        """Take over hosts as they were stored; their names are in the keyspace."""
         self._fit(len(rows) - 1)
-        self.rows[: len(rows)], self.pace_row[: len(rows)] = rows, rows["pace"]
+        self.rows[: len(rows)], self.queue_row[: len(rows)] = rows, rows["pace"]
         self.domain_pages = grown(self.domain_pages, len(domain_pages), 0)
         self.domain_pages[: len(domain_pages)] = domain_pages
         domains = rows["domain"].tolist()
-        for key, kept in self._shelf.items():
-            row, name = int.from_bytes(key, "big"), kept.decode()
+        for key, value in self._keyspace.items():
+            row, name = int.from_bytes(key, "big"), value.decode()
             self._hosts.put(name, row)
             self.names[row] = name
             self._join(name, row, domains[row])
@@ -77,12 +76,11 @@ class CrawlHosts:
         self._domains.close_gaps()
 
     def forget(self, row: int) -> None:
-        """No URL of it is known any more. What it is owed in politeness stays with its queue."""
+        """No URL of it is known any more. Its politeness queue stays."""
         name, domain = self.names[row], int(self.rows["domain"][row])
-        self._pace.rows["crawls"][self.pace_row[row]] -= 1
-        self._pace.touched.add(int(self.pace_row[row]))
+        self._politeness.leave(int(self.queue_row[row]))
         self._hosts.forget(name)
-        self._shelf.delete(key_of(row))
+        self._keyspace.delete(key_of(row))
         self._of_domain[domain].remove(row)
         if not self._of_domain[domain]:
             del self._of_domain[domain]
@@ -92,32 +90,31 @@ class CrawlHosts:
         self.names[row], self.rows[row] = "", np.zeros((), HOST)
 
     def move(self, row: int, queue: int) -> None:
-        """From now on a host has its place in another politeness queue."""
-        self.rows["pace"][row] = self.pace_row[row] = queue
+        """The host belongs to another politeness queue from now on."""
+        self.rows["pace"][row] = self.queue_row[row] = queue
 
     def leave(self) -> None:
-        """The crawl ends: its queues are known by one crawl less."""
+        """The crawl ends: its politeness queues are used by one crawl less."""
         for row in self._hosts.number_of.values():
-            self._pace.rows["crawls"][self.pace_row[row]] -= 1
-            self._pace.touched.add(int(self.pace_row[row]))
+            self._politeness.leave(int(self.queue_row[row]))
 
     def _add(self, name: str) -> int:
         row = self._hosts.add(name)
         self._fit(row)
-        self._shelf.put(key_of(row), name.encode())
+        self._keyspace.put(key_of(row), name.encode())
         self.names[row], self.rows[row] = name, np.zeros((), HOST)
         self.rows["withheld"][row] = -np.inf
-        self.rows["pace"][row] = self.pace_row[row] = self._pace.row(name)
-        self._pace.rows["crawls"][self.pace_row[row]] += 1
-        known = self._domains.find(_domain_hash(name))
-        domain = self._domains.add(_domain_hash(name)) if known is None else known
+        self.rows["pace"][row] = self.queue_row[row] = self._politeness.row(name)
+        self._politeness.rows["crawls"][self.queue_row[row]] += 1
+        found = self._domains.find(_domain_hash(name))
+        domain = self._domains.add(_domain_hash(name)) if found is None else found
         self.rows["domain"][row] = domain
         self._join(name, row, domain)
         return row
 
     def _fit(self, row: int) -> None:
         self.rows, self.names = grown(self.rows, row + 1), grown(self.names, row + 1, "")
-        self.pace_row, self.scratch = grown(self.pace_row, row + 1, 0), grown(self.scratch, row + 1, 0)
+        self.queue_row, self.scratch = grown(self.queue_row, row + 1, 0), grown(self.scratch, row + 1, 0)
 
     def _join(self, name: str, row: int, domain: int) -> None:
         """A host is one of its registrable domain's."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.kernels import i32s, i64s, kernel, nothing, one_i64, part, records, u64s
-from crawlguide.store.columns import ORDERS, give_run, grown, take_run
+from crawlguide.store.columns import ORDERS, free_run, grown, take_run
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import I64, U64
@@ -19,6 +19,86 @@ if TYPE_CHECKING:
 SHARDS = 256
 SLOT = np.dtype([("item", np.int32)])
 SLOTS = records(SLOT)
+
+
+class Index:
+    """A growing hash index; rows of forgotten URLs are used again."""
+
+    def __init__(self) -> None:
+        self.ids: U64 = np.zeros(0, np.uint64)
+        self._slots = np.zeros(0, SLOT)
+        self._starts = np.zeros(SHARDS, np.int64)
+        self._orders = np.full(SHARDS, -1, np.int32)
+        self._filled = np.zeros(SHARDS, np.int32)
+        self._free = np.full(ORDERS, -1, np.int64)
+        self._used = np.zeros(1, np.int64)
+        self._spare: list[int] = []
+        self.rows = 0  # every row in use has a smaller number
+
+    @property
+    def live(self) -> int:
+        """How many ids are known."""
+        return self.rows - len(self._spare)
+
+    def find(self, ids: U64) -> I64:
+        """The row of each id, -1 where it is unknown."""
+        rows = np.empty(len(ids), np.int64)
+        find_all(ids, rows, self.ids, self._slots, self._starts, self._orders)
+        return rows
+
+    def claim(self, ids: U64) -> tuple[I64, I64]:
+        """The row of each id, new rows for unknown ones; and which of them are new (1) or were known (0)."""
+        rows, fresh = np.empty(len(ids), np.int64), np.zeros(len(ids), np.int64)
+        spare = self._spares(len(ids))
+        self.ids = grown(self.ids, self.rows + len(ids), 0)
+        done = 0
+        while done < len(ids):
+            done = claim_all(
+                ids, rows, fresh, done, spare, self.ids, self._slots, self._starts, self._orders,
+                self._filled, self._free, self._used,
+            )  # fmt: skip
+            if done < len(ids):
+                self._slots = grown(self._slots, self._room_for(ids[done]))
+        self._take(spare)
+        return rows, fresh
+
+    def forget(self, rows: I64, *, patient: bool = False) -> None:
+        """Unknown from now on; the rows will serve new ids, the last first; `patient`: after those that are spare."""
+        forget_all(self.ids[rows], self.ids, self._slots, self._starts, self._orders)
+        at = 0 if patient else len(self._spare)
+        self._spare[at:at] = rows.tolist()
+
+    def load(self, count: int, rows: I64) -> None:
+        """Take over ids that were stored: these of `count` rows are in use, the others are spare."""
+        self.rows, done = count, 0
+        while done < len(rows):
+            done = put_all(
+                rows, done, self.ids, self._slots, self._starts, self._orders, self._filled, self._free, self._used
+            )
+            if done < len(rows):
+                self._slots = grown(self._slots, self._room_for(self.ids[rows[done]]))
+        spare = np.ones(count, np.bool_)
+        spare[rows] = False
+        self._spare = np.flatnonzero(spare)[::-1].tolist()
+
+    def _spares(self, wanted: int) -> I64:
+        """A count of rows used so far (none), then rows that are free, used ones first."""
+        again = self._spare[-wanted:][::-1]
+        spare = np.arange(self.rows - len(again) - 1, self.rows + wanted - len(again))
+        spare[0], spare[1 : 1 + len(again)] = 0, again
+        return spare
+
+    def _take(self, spare: I64) -> None:
+        """The spare rows that were used up are in use now."""
+        taken = spare[1 : 1 + int(spare[0])]
+        again = int((taken < self.rows).sum())
+        if again:
+            del self._spare[-again:]
+        self.rows += len(taken) - again
+
+    def _room_for(self, key: np.uint64) -> int:
+        shard = int(key >> np.uint64(48)) & 255
+        return int(self._used[0]) + (16 << max(0, int(self._orders[shard])))
 
 
 @part
@@ -69,7 +149,7 @@ def rehash(shard, ids, slots, starts, orders, filled, free, used):  # type: igno
         if slots[old + at].item >= 0:
             place(slots[old + at].item, ids[slots[old + at].item], slots, starts, orders)
     if old_order >= 0:
-        give_run(slots, free, old, old_order)
+        free_run(slots, free, old, old_order)
     return 1
 
 
@@ -134,85 +214,3 @@ def forget_all(keys, ids, slots, starts, orders):  # type: ignore[no-untyped-def
                 slots[starts[shard] + at].item = -2
                 break
             at = (at + 1) & mask
-
-
-# From a URL's id to its row.
-
-
-class Index:
-    """A growing hash index; rows of forgotten URLs are used again."""
-
-    def __init__(self) -> None:
-        self.ids: U64 = np.zeros(0, np.uint64)
-        self._slots = np.zeros(0, SLOT)
-        self._starts = np.zeros(SHARDS, np.int64)
-        self._orders = np.full(SHARDS, -1, np.int32)
-        self._filled = np.zeros(SHARDS, np.int32)
-        self._free = np.full(ORDERS, -1, np.int64)
-        self._used = np.zeros(1, np.int64)
-        self._spare: list[int] = []
-        self.rows = 0  # every row in use has a smaller number
-
-    @property
-    def live(self) -> int:
-        """How many ids are known."""
-        return self.rows - len(self._spare)
-
-    def find(self, ids: U64) -> I64:
-        """The row of each id, -1 where it is unknown."""
-        rows = np.empty(len(ids), np.int64)
-        find_all(ids, rows, self.ids, self._slots, self._starts, self._orders)
-        return rows
-
-    def claim(self, ids: U64) -> tuple[I64, I64]:
-        """The row of each id, new rows for unknown ones; and which of them are new (1) or were known (0)."""
-        rows, fresh = np.empty(len(ids), np.int64), np.zeros(len(ids), np.int64)
-        spare = self._spares(len(ids))
-        self.ids = grown(self.ids, self.rows + len(ids), 0)
-        done = 0
-        while done < len(ids):
-            done = claim_all(
-                ids, rows, fresh, done, spare, self.ids, self._slots, self._starts, self._orders,
-                self._filled, self._free, self._used,
-            )  # fmt: skip
-            if done < len(ids):
-                self._slots = grown(self._slots, self._room_for(ids[done]))
-        self._take(spare)
-        return rows, fresh
-
-    def forget(self, rows: I64, *, patient: bool = False) -> None:
-        """Unknown from now on; the rows will serve new ids, the last first; `patient`: after those that are spare."""
-        forget_all(self.ids[rows], self.ids, self._slots, self._starts, self._orders)
-        at = 0 if patient else len(self._spare)
-        self._spare[at:at] = rows.tolist()
-
-    def load(self, count: int, rows: I64) -> None:
-        """Take over ids that were written down: these of `count` rows are in use, the others are spare."""
-        self.rows, done = count, 0
-        while done < len(rows):
-            done = put_all(
-                rows, done, self.ids, self._slots, self._starts, self._orders, self._filled, self._free, self._used
-            )
-            if done < len(rows):
-                self._slots = grown(self._slots, self._room_for(self.ids[rows[done]]))
-        spare = np.ones(count, np.bool_)
-        spare[rows] = False
-        self._spare = np.flatnonzero(spare)[::-1].tolist()
-
-    def _spares(self, wanted: int) -> I64:
-        """A count of rows used so far (none), then rows that are free, used ones first."""
-        again = self._spare[-wanted:][::-1]
-        found = np.arange(self.rows - len(again) - 1, self.rows + wanted - len(again))
-        found[0], found[1 : 1 + len(again)] = 0, again
-        return found
-
-    def _take(self, spare: I64) -> None:
-        taken = spare[1 : 1 + int(spare[0])]
-        again = int((taken < self.rows).sum())
-        if again:
-            del self._spare[-again:]
-        self.rows += len(taken) - again
-
-    def _room_for(self, key: np.uint64) -> int:
-        shard = int(key >> np.uint64(48)) & 255
-        return int(self._used[0]) + (16 << max(0, int(self._orders[shard])))

@@ -1,4 +1,4 @@
-"""Who may fetch what until when."""
+"""Leases: which crawler may fetch which rows, and until when."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from crawlguide.store.tables.shelves import key_of
+from crawlguide.store.tables.keyspace import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from crawlguide.store.tables.shelves import Shelf
+    from crawlguide.store.tables.keyspace import Keyspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +40,9 @@ _decoder = msgspec.msgpack.Decoder(Lease)
 class Leases:
     """Leases by row, by crawler and by their end; each step costs what it touches."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, keyspace: Keyspace) -> None:
         self.by_row: dict[int, Lease] = {}
-        self._shelf = shelf
+        self._keyspace = keyspace
         self._by_crawler: dict[str, dict[Lease, None]] = {}
         self._ends: list[tuple[float, int, Lease]] = []
         self._next = 0
@@ -52,13 +52,13 @@ class Leases:
         return len(self.by_row)
 
     def add(self, lease: Lease) -> None:
-        self._shelf.put(key_of(self._next, 8), _encoder.encode(lease))
+        self._keyspace.put(key_of(self._next, 8), _encoder.encode(lease))
         self._hold(self._next, lease, lease.rows)
 
     def load(self, is_leased: Callable[[int], bool]) -> None:
-        """Take over leases as they were written down; of two for one row the newer one holds."""
-        for key, kept in self._shelf.items():
-            lease = _decoder.decode(kept)
+        """Take over leases as they were stored; of two for one row the newer one holds."""
+        for key, value in self._keyspace.items():
+            lease = _decoder.decode(value)
             self._hold(int.from_bytes(key, "big"), lease, [row for row in lease.rows if is_leased(row)])
 
     def _hold(self, number: int, lease: Lease, rows: Collection[int]) -> None:
@@ -83,8 +83,8 @@ class Leases:
             rows += self._ended(self._pop())
         return rows
 
-    def held_by(self, crawler_id: str) -> list[int]:
-        """End everything a crawler holds; returns its rows."""
+    def release(self, crawler_id: str) -> list[int]:
+        """End every lease of a crawler; returns its rows."""
         return [row for lease in self._by_crawler.pop(crawler_id, {}) for row in self._ended(lease)]
 
     def count(self, crawler_id: str) -> int:
@@ -109,9 +109,9 @@ class Leases:
             del self._held[lease.crawler_id]
 
     def _pop(self) -> Lease:
-        """The lease that ends first is no longer kept."""
+        """Take out the lease that ends first."""
         _, number, lease = heapq.heappop(self._ends)
-        self._shelf.delete(key_of(number, 8))
+        self._keyspace.delete(key_of(number, 8))
         held = self._by_crawler.get(lease.crawler_id)
         if held is not None:
             held.pop(lease, None)

@@ -1,8 +1,15 @@
-"""What is kept of one URL, as one record of a column, and the words for its state."""
+"""The records that columns are made of, for a URL, a host and a politeness queue, and the states of a URL.
+
+The names of fields are written into data folders: they stay as they are.
+"""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+
+from crawlguide.core.kernels import f64s, i64s, named_tuple, records
 
 QUEUED, LEASED, DONE, DROPPED, FREE = 0, 1, 2, 3, 4
 STATES = ("queued", "leased", "done", "dropped")
@@ -16,7 +23,7 @@ ROW = np.dtype(
         ("priority", np.float64),  # at rest
         ("parent_sum", np.float64),  # of the relevance of all pages known to link here
         ("parent_best", np.float64),
-        ("given", np.float64),  # priority set by hand, NaN: none
+        ("given", np.float64),  # manual priority, NaN: none
         ("relevance", np.float64),  # of its last fetch, NaN: unknown
         ("newest_in", np.uint64),  # id of the page with the newest link that leads here, 0: none
         ("outs", np.int32),  # links it was last seen to hold
@@ -36,9 +43,9 @@ ROW = np.dtype(
     align=True,
 )
 
-PACE = np.dtype(
+POLITENESS = np.dtype(
     [
-        ("last", np.float64),  # instant of the newest slot given out
+        ("last", np.float64),  # instant of the newest slot granted
         ("next_fetch", np.float64),
         ("blocked", np.float64),  # Retry-After, back-off or an operator's block ends then
         ("delay", np.float64),  # its own delay, NaN: the crawl's default
@@ -58,7 +65,7 @@ PACE = np.dtype(
     align=True,
 )
 
-GIVEN = np.dtype(  # what giving a URL out changes, on its own, its politeness queue's and its domain's row
+ASSIGNED = np.dtype(  # what leasing a URL changes in its own row, its politeness queue's and its domain's
     [
         ("last", np.float64),
         ("next_fetch", np.float64),
@@ -73,7 +80,7 @@ GIVEN = np.dtype(  # what giving a URL out changes, on its own, its politeness q
 
 HOST = np.dtype(
     [
-        ("pace", np.int32),  # row in the deployment's queues
+        ("pace", np.int32),  # row of its politeness queue
         ("domain", np.int32),  # row in the crawl's domains
         ("pages", np.int64),  # fetched well
         ("failures", np.int64),
@@ -85,3 +92,16 @@ HOST = np.dtype(
     ],
     align=True,
 )
+
+
+class Tables(NamedTuple):
+    """The columns that most kernels work on. They grow in place, so one tuple serves a frontier all its life."""
+
+    rows: np.ndarray[Any, Any]
+    hosts: np.ndarray[Any, Any]
+    politeness: np.ndarray[Any, Any]
+    opens: np.ndarray[Any, Any]  # per politeness queue: when it may be fetched again
+    domain_pages: np.ndarray[Any, Any]  # per registrable domain: fetched well or leased
+
+
+TABLES = named_tuple(Tables, records(ROW), records(HOST), records(POLITENESS), f64s, i64s)

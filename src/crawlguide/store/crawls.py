@@ -1,0 +1,125 @@
+"""The crawls of a store, and what is kept of each besides its URLs: definition, answers, what was learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crawlguide.core.errors import NotFound
+from crawlguide.core.notebook import Notebook
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crawlguide.core.tables import I64, U64
+    from crawlguide.core.types import Crawl
+    from crawlguide.store.frontier import Frontier
+    from crawlguide.store.moves.rank import Quota
+    from crawlguide.store.tables.keyspace import Expiring, Keyspace
+    from crawlguide.store.tables.politeness import PolitenessQueues
+
+CLEARED_AT_ONCE = 4  # expired answers removed at each look-up: so they never pile up
+
+
+@dataclass
+class CrawlData:
+    """All that is kept of one crawl."""
+
+    definition: bytes
+    frontier: Frontier
+    answers: Expiring  # by request
+    reported: Expiring  # fetches that were told, to recognise one that is told again
+    states: Keyspace
+    notebook: Notebook = field(default_factory=Notebook)
+
+
+class Crawls:
+    """Every crawl by its name. All operations of a store build on this: they look up a crawl's frontier here."""
+
+    def __init__(self, quota: Quota, politeness: PolitenessQueues) -> None:
+        self.quota = quota
+        self.politeness = politeness
+        self.crawls: dict[Crawl, CrawlData] = {}
+
+    def data(self, crawl: Crawl) -> CrawlData:
+        try:
+            return self.crawls[crawl]
+        except KeyError:
+            raise NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id") from None
+
+    def frontier(self, crawl: Crawl) -> Frontier:
+        return self.data(crawl).frontier
+
+    def frontiers(self) -> list[Frontier]:
+        return [data.frontier for data in self.crawls.values()]
+
+    def known_rows(self, crawl: Crawl, ids: U64) -> tuple[Frontier, I64]:
+        """The crawl's frontier, and the rows of those ids that it knows."""
+        frontier = self.frontier(crawl)
+        rows = frontier.index.find(ids)
+        return frontier, rows[rows >= 0]
+
+    def before_change(self, at: float) -> None:
+        """Called before anything changes; raises where no change can be kept."""
+
+    def new_crawl(self, crawl: Crawl, definition: bytes) -> CrawlData:
+        """Empty tables for a crawl; where they are kept is up to the kind of store."""
+        raise NotImplementedError
+
+    # catalogue
+
+    async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
+        self.before_change(at)
+        if crawl in self.crawls:
+            self.crawls[crawl].definition = definition
+            return False
+        self.crawls[crawl] = self.new_crawl(crawl, definition)
+        return True
+
+    async def crawl_get(self, crawl: Crawl) -> bytes | None:
+        return self.crawls[crawl].definition if crawl in self.crawls else None
+
+    async def crawl_list(self, tenant: str) -> list[Crawl]:
+        return sorted(crawl for crawl in self.crawls if crawl.tenant == tenant)
+
+    async def crawl_delete(self, crawl: Crawl) -> bool:
+        self.before_change(0.0)
+        data = self.crawls.pop(crawl, None)
+        if data is None:
+            return False
+        data.frontier.end_leases(list(data.frontier.leases.by_row))
+        data.frontier.hosts.leave()
+        return True
+
+    async def count(self, crawl: Crawl, numbers: Mapping[str, int]) -> None:
+        frontier = self.frontier(crawl)
+        for name, number in numbers.items():
+            frontier.counts[name] += number
+        frontier.dirty.counters()
+
+    # answers and learned state
+
+    async def answer_get(self, crawl: Crawl, key: str, at: float) -> bytes | None:
+        answers = self.data(crawl).answers
+        answers.expire(at, CLEARED_AT_ONCE)
+        return answers.get(key, at)
+
+    async def answer_put(self, crawl: Crawl, key: str, answer: bytes, expires: float) -> None:
+        self.data(crawl).answers.put(key, answer, expires)
+
+    async def state_get(self, crawl: Crawl, name: str) -> tuple[bytes, int] | None:
+        stored = self.data(crawl).states.get(name.encode())
+        return None if stored is None else (stored[8:], int.from_bytes(stored[:8], "big"))
+
+    async def state_put(self, crawl: Crawl, name: str, state: bytes, version: int) -> bool:
+        stored = await self.state_get(crawl, name)
+        if stored is not None and stored[1] >= version:
+            return False
+        self.data(crawl).states.put(name.encode(), version.to_bytes(8, "big") + state)
+        return True
+
+    async def notebook(self, crawl: Crawl) -> Notebook:
+        return self.data(crawl).notebook
+
+    async def generation(self) -> int:
+        return 0  # memory is never read anew

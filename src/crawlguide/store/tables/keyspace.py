@@ -1,0 +1,131 @@
+"""What does not belong into columns, as bytes by key: texts, links, metadata, leases, names of hosts, answers."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from crawlguide.core.columns import texts
+
+if TYPE_CHECKING:
+    from crawlguide.core.tables import I64, Rows, Text
+
+
+class Keyspace(Protocol):
+    """Bytes by key, of one kind. What was put is seen at once; it lasts with the store's next `commit`."""
+
+    def get(self, key: bytes) -> bytes | None: ...
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]: ...
+
+    def put(self, key: bytes, value: bytes) -> None: ...
+
+    def delete(self, key: bytes) -> None: ...
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Everything, in the order of the keys."""
+        ...
+
+
+class MemoryKeyspace:
+    def __init__(self) -> None:
+        self._entries: dict[bytes, bytes] = {}
+
+    def get(self, key: bytes) -> bytes | None:
+        return self._entries.get(key)
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        return [self._entries.get(key) for key in keys]
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self._entries[key] = value
+
+    def delete(self, key: bytes) -> None:
+        self._entries.pop(key, None)
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        return iter(sorted(self._entries.items()))
+
+
+@dataclass(frozen=True)
+class Keyspaces:
+    """Those of one crawl."""
+
+    urls: Keyspace
+    metadata: Keyspace
+    links: Keyspace
+    leases: Keyspace
+    hosts: Keyspace
+    states: Keyspace
+
+
+def in_memory() -> Keyspaces:
+    return Keyspaces(*(MemoryKeyspace() for _ in range(6)))
+
+
+def key_of(number: int, size: int = 4) -> bytes:
+    """A number, say of a row, as a key: in order of the numbers."""
+    return number.to_bytes(size, "big")
+
+
+class UrlTexts:
+    """The URL of each row, read when somebody asks for it."""
+
+    def __init__(self, keyspace: Keyspace) -> None:
+        self._keyspace = keyspace
+
+    def put(self, rows: I64, urls: Text) -> None:
+        for row, url in zip(rows.tolist(), urls.tolist(), strict=True):
+            self._keyspace.put(key_of(row), url.encode())
+
+    def forget(self, rows: Sequence[int]) -> None:
+        for row in rows:
+            self._keyspace.delete(key_of(row))
+
+    def of(self, row: int) -> str:
+        return (self._keyspace.get(key_of(row)) or b"").decode()
+
+    def take(self, rows: Rows) -> Text:
+        urls = self._keyspace.get_many([key_of(row) for row in rows.tolist()])
+        return texts([(url or b"").decode() for url in urls])
+
+
+class Expiring(Protocol):
+    """Bytes by name, each until an instant of its own."""
+
+    def get(self, key: str, at: float) -> bytes | None: ...
+
+    def put(self, key: str, value: bytes, expires: float) -> None: ...
+
+    def expire(self, at: float, most: int = ...) -> None:
+        """Remove what has ended, at most so many entries a call."""
+        ...
+
+
+class MemoryExpiring:
+    """A dictionary, and a heap of when its entries end."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, tuple[float, bytes]] = {}
+        self._ends: list[tuple[float, str]] = []
+
+    def get(self, key: str, at: float) -> bytes | None:
+        entry = self._entries.get(key)
+        return entry[1] if entry and entry[0] > at else None
+
+    def put(self, key: str, value: bytes, expires: float) -> None:
+        self._entries[key] = (expires, value)
+        heapq.heappush(self._ends, (expires, key))
+
+    def expire(self, at: float, most: int = 1_000) -> None:
+        while self._ends and self._ends[0][0] <= at and most > 0:
+            most -= 1
+            end, key = heapq.heappop(self._ends)
+            entry = self._entries.get(key)
+            if entry and entry[0] <= end:
+                del self._entries[key]
+
+    def __len__(self) -> int:
+        return len(self._entries)

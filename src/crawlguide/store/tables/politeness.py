@@ -1,0 +1,157 @@
+"""Politeness queues of the whole deployment: pace, latency and failures, shared by all tenants and crawls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawlguide.core.kernels import part
+from crawlguide.store.columns import Names, grown
+from crawlguide.store.tables.keyspace import key_of
+from crawlguide.store.tables.rows import POLITENESS
+from crawlguide.store.tables.sharing import ALONE, Addresses, queue_of
+
+if TYPE_CHECKING:
+    from crawlguide.core.tables import F64
+    from crawlguide.store.tables.keyspace import Keyspace
+    from crawlguide.store.tables.sharing import Sharing
+
+IDLE_S = 86_400.0
+SWEPT_AT_ONCE = 20_000
+LONGEST_S = 30.0  # by which slowness alone holds a host back
+
+
+class PolitenessQueues:
+    """One row for each politeness queue that was ever seen."""
+
+    def __init__(self, names: Keyspace, addresses: Keyspace, sharing: Sharing = ALONE) -> None:
+        self._keyspace, self._groups = names, sharing.groups
+        self._addresses = Addresses(addresses, sharing.by_address)
+        self.rows = np.zeros(0, POLITENESS)
+        self.opens: F64 = np.zeros(0)  # per queue: when it may be fetched again
+        self._queues = Names()
+        self._swept = 0
+        self.touched: set[int] = set()  # changed for other reasons than a crawl's rows
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    @property
+    def end(self) -> int:
+        """Every queue's row has a smaller number."""
+        return self._queues.end
+
+    def numbers(self) -> list[int]:
+        """The rows that are in use."""
+        return self._queues.numbers()
+
+    def row(self, host: str) -> int:
+        """Hosts of one group, or of one address, have one row."""
+        queue = self._queue_of(host)
+        row = self._queues.find(queue)
+        return self._add(queue) if row is None else row
+
+    def _queue_of(self, host: str) -> str:
+        queue = queue_of(host, self._groups) if self._groups else host
+        return self._addresses.queue_of(host) if queue == host else queue
+
+    def _is_shared(self, row: int) -> bool:
+        return " " in self._queues.names[row]  # no host has a blank in its name
+
+    def _add(self, queue: str) -> int:
+        row = self._queues.add(queue)
+        self._keyspace.put(key_of(row), queue.encode())
+        self.touched.add(row)
+        self._fit(row)
+        self._reset(row)
+        return row
+
+    def _fit(self, row: int) -> None:
+        self.rows = grown(self.rows, row + 1)
+        self.opens = grown(self.opens, row + 1, -np.inf)
+
+    def _reset(self, row: int) -> None:
+        self.opens[row] = -np.inf
+        self.rows[row] = np.zeros((), POLITENESS)
+        for name in ("last", "next_fetch", "blocked"):
+            self.rows[name][row] = -np.inf
+        for name in ("delay", "median_ms", "median_bytes"):
+            self.rows[name][row] = np.nan
+
+    def load(self, rows: np.ndarray[Any, Any]) -> None:
+        """Take over queues as they were stored; their names are in the keyspace."""
+        self._fit(len(rows) - 1)
+        self.rows[: len(rows)] = rows
+        self.opens[: len(rows)] = np.maximum(rows["next_fetch"], rows["blocked"])
+        for key, name in self._keyspace.items():
+            self._queues.put(name.decode(), int.from_bytes(key, "big"))
+        self._queues.close_gaps()
+        self._addresses.load()
+
+    def leave(self, row: int) -> None:
+        """A crawl does not use the queue any more."""
+        self.rows["crawls"][row] -= 1
+        self.touched.add(row)
+
+    def forget_idle(self, at: float) -> None:
+        """Forget those of the next few queues that no crawl uses, nobody waits for and no operator has set."""
+        start = self._swept if self._swept < self.end else 0
+        self._swept = start + SWEPT_AT_ONCE
+        rows, opens = self.rows[start : self.end][:SWEPT_AT_ONCE], self.opens[start : self.end][:SWEPT_AT_ONCE]
+        idle = (rows["crawls"] == 0) & (rows["leases"] == 0) & (rows["limit"] == 0) & np.isnan(rows["delay"])
+        for row in (start + np.flatnonzero(idle & (opens < at - IDLE_S))).tolist():
+            if self._queues.names[row]:
+                self._keyspace.delete(key_of(row))
+                self._addresses.forget(self._queues.names[row])
+                self._queues.forget(self._queues.names[row])
+
+    # what operators and robots.txt set
+
+    def block(self, row: int, until: float) -> None:
+        """A queue that hosts share is never let in sooner than another of them wants."""
+        if self._is_shared(row):
+            until = max(until, float(self.rows["blocked"][row]))
+        self.rows["blocked"][row] = until
+        self.opens[row] = max(until, float(self.rows["next_fetch"][row]))
+
+    def set_delay(self, row: int, delay_s: float) -> None:
+        """Of hosts that share a queue the longest delay counts."""
+        queue = self.rows[row]
+        if self._is_shared(row) and queue["delay"] > delay_s:
+            return
+        queue["delay"] = delay_s
+        queue["next_fetch"] = queue["last"] + delay_s
+        self.opens[row] = max(float(queue["next_fetch"]), float(queue["blocked"]))
+
+    # hosts whose address is known
+
+    def locate(self, host: str, address: str) -> int | None:
+        """A host is at an address; returns the row it had to leave for that, None if nothing changed."""
+        before = self._queues.find(self._queue_of(host))
+        changed = self._addresses.locate(host, address)
+        return before if changed and before != self.row(host) else None
+
+    def merge(self, old: int, new: int, leases: int, crawls: int) -> None:
+        """A host has moved from one row to another, which keeps from now on what the host's own row promised."""
+        rows = self.rows
+        for name in ("last", "next_fetch", "blocked", "backoff"):
+            rows[name][new] = max(rows[name][new], rows[name][old])
+        rows["delay"][new] = np.fmax(rows["delay"][new], rows["delay"][old])
+        limits = [int(rows["limit"][row]) for row in (old, new) if rows["limit"][row]]
+        rows["limit"][new] = min(limits, default=0)
+        for name, number in (("leases", leases), ("crawls", crawls)):
+            rows[name][old] -= number
+            rows[name][new] += number
+        if not rows["crawls"][old]:  # it was the host's alone: nothing is left there
+            rows["delay"][old], rows["limit"][old] = np.nan, 0
+        self.opens[new] = max(float(rows["next_fetch"][new]), float(rows["blocked"][new]))
+        self.touched.update((old, new))
+
+
+@part
+def paced(delay_s, factor, median_ms):  # type: ignore[no-untyped-def]
+    """The delay, or so many times what a fetch takes; NaN: not known. A delay of 0 means no pacing at all."""
+    if delay_s <= 0.0 or np.isnan(median_ms):
+        return delay_s
+    return max(delay_s, min(factor * median_ms / 1_000.0, LONGEST_S))
