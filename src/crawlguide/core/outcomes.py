@@ -42,7 +42,7 @@ def failures(fetches: Fetches) -> Mask:
 def retryables(fetches: Fetches) -> Mask:
     """Failures that may pass: worth another try later."""
     unreached = np.array([error in RETRIED_ERRORS for error in fetches.error], np.bool_)
-    refused = (fetches.status == 429) | (fetches.status >= 500)
+    refused: Mask = (fetches.status == 429) | (fetches.status >= 500)
     return unreached | (refused & np.array(fetches.error == "", np.bool_))
 
 

@@ -51,7 +51,7 @@ class FetchColumns(NamedTuple):
     retry_after_s: np.ndarray[Any, Any]
 
 
-FETCHES = named(FetchColumns, i32s, bools, bools, f64s, f64s, f64s)
+FETCHES = named_tuple(FetchColumns, i32s, bools, bools, f64s, f64s, f64s)
 
 
 class Recording(Crawls):
