@@ -14,6 +14,7 @@ from crawlguide.core.kernels import (
     flag,
     i32s,
     kernel,
+    named_tuple,
     nothing,
     one_f64,
     one_i64,
