@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.lab.policy_names import DEFAULT
 from crawlguide.lab.summary import mean
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64
     from crawlguide.lab.summary import Summary, Task
 
-DEFAULT = "layered"
 RESAMPLES = 10_000
 SEED = 0
 CONFIDENCE = 0.95
