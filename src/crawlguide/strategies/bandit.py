@@ -67,7 +67,7 @@ class Bandit:
     def remember(self, notebook: Notebook) -> None:
         first = [PRIOR.get(name, 0.0) for name in FEATURES]
         self._model = Ridge(notebook, f"{self._settings.prefix}model", first, PRIOR_EXAMPLES)
-        self._table = ArmTable(self._settings, notebook, self._key, self._worth)
+        self._table = ArmTable(self._settings, notebook, self._key, self._value)
 
     def predict(self, batch: Batch) -> F64:
         return self._table.predict(batch)
@@ -87,7 +87,7 @@ class Bandit:
     def stats(self) -> Mapping[str, float]:
         return {"arms": self._table.count, "updates": int(self._table.crawl["updates"])}
 
-    def _worth(self, rows: I64) -> F64:
+    def _value(self, rows: I64) -> F64:
         x = features(self._table, rows)
         if self._linucb:
             value = self._model.mean(x) + self._exploration * self._model.width(x)

@@ -54,7 +54,7 @@ class Scorer:
     def remember(self, notebook: Notebook) -> None:
         self._model = notebook.sheet(f"{self._settings.prefix}model", WEIGHTS)
         self._model.fit(1)
-        self._table = ArmTable(self._settings, notebook, self._worth, self._worth)
+        self._table = ArmTable(self._settings, notebook, self._value, self._value)
 
     def predict(self, batch: Batch) -> F64:
         return self._table.predict(batch)
@@ -63,16 +63,16 @@ class Scorer:
         self._table.assigned(batch)
 
     def learn(self, lesson: Lesson) -> U64:
-        found, model = examples(self._table, lesson), self._model.rows[0]
-        step(model["weights"], found.x, found.reward, self._learning_rate, self._decay)
-        model["examples"] += len(found.reward)
+        learned, model = examples(self._table, lesson), self._model.rows[0]
+        step(model["weights"], learned.x, learned.reward, self._learning_rate, self._decay)
+        model["examples"] += len(learned.reward)
         self._model.changed(np.zeros(1, np.int64))
-        return self._table.to_rank(found.arms, np.isin(found.arms, found.tried))
+        return self._table.to_rank(learned.arms, np.isin(learned.arms, learned.tried))
 
     def stats(self) -> Mapping[str, float]:
         return {"arms": self._table.count, "updates": int(self._model.rows["examples"][0])}
 
-    def _worth(self, rows: I64) -> F64:
+    def _value(self, rows: I64) -> F64:
         x, model = features(self._table, rows), self._model.rows[0]
         unit = 1.0 / (1.0 + np.exp(-(x @ model["weights"]))) if model["examples"] >= ENOUGH else 0.5
         value: F64 = (1.0 - PARENT) * unit + PARENT * x[:, FEATURES.index("best_page")]

@@ -59,7 +59,7 @@ class Ucb:
         self.remember(Notebook())
 
     def remember(self, notebook: Notebook) -> None:
-        self._table = ArmTable(self._settings, notebook, self._key, self._worth)
+        self._table = ArmTable(self._settings, notebook, self._key, self._value)
 
     def predict(self, batch: Batch) -> F64:
         return self._table.predict(batch)
@@ -78,7 +78,7 @@ class Ucb:
     def stats(self) -> Mapping[str, float]:
         return {"arms": self._table.count, "updates": int(self._table.crawl["plays"])}
 
-    def _worth(self, rows: I64) -> F64:
+    def _value(self, rows: I64) -> F64:
         urls = self._table.urls
         index: F64 = self._index(rows_of(self._table.arms, urls["arm"][rows])) + urls["key"][rows]
         value: F64 = index / (1.0 + index)

@@ -52,8 +52,8 @@ class ArmQueues:
 
     def first(self, arm: int) -> int:
         """The best row of an arm, -1 if none waits."""
-        found = self._heaps.first(arm) if arm < len(self._heaps.groups) else None
-        return -1 if found is None else found[1]
+        out = self._heaps.first(arm) if arm < len(self._heaps.groups) else None
+        return -1 if out is None else out[1]
 
     @property
     def sizes(self) -> I64:
@@ -66,11 +66,11 @@ class ArmQueues:
 
         Those are rows that became active or parked, and the active rows of arms whose value `changed`.
         """
-        found = np.empty(MOST_RANKED, np.int32)
+        out = np.empty(MOST_RANKED, np.int32)
         self._heaps.fit(0, int(which.max()) + 1 if len(which) else 0)
         slots, groups = self._heaps.slots, self._heaps.groups
-        count = set_floors(slots, groups, arms, which, changed.astype(np.uint8), self._active, found)
-        return found[:count].astype(np.int64)
+        count = set_floors(slots, groups, arms, which, changed.astype(np.uint8), self._active, out)
+        return out[:count].astype(np.int64)
 
 
 @part
@@ -120,8 +120,8 @@ def key_at(slots, start, size, place, open_places):  # type: ignore[no-untyped-d
 
 
 @kernel(one_i64(SLOTS, GROUPS, ARMS, i64s, u8s, one_i64, i32s))
-def set_floors(slots, groups, arms, which, changed, active, found):  # type: ignore[no-untyped-def]
-    """Fills `found` with the rows to rank again and returns how many there are."""
+def set_floors(slots, groups, arms, which, changed, active, out):  # type: ignore[no-untyped-def]
+    """Fills `out` with the rows to rank again and returns how many there are."""
     most = 2 * CROWDED * active
     places, open_places, count = np.empty(most + 2, np.int64), np.empty(most + 2, np.int64), 0
     for number in range(len(which)):
@@ -135,7 +135,7 @@ def set_floors(slots, groups, arms, which, changed, active, found):  # type: ign
         if changed[number] or arm.floor != old:
             now = not_below(slots, start, size, min(old, arm.floor), places, most)
             for place in places[:now]:
-                if count < len(found):
-                    found[count] = slots[start + place].item
+                if count < len(out):
+                    out[count] = slots[start + place].item
                     count += 1
     return count

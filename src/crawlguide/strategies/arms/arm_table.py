@@ -60,13 +60,13 @@ class ArmLesson:
 class ArmTable:
     """Goes on from what lies in a notebook, and writes into it.
 
-    `key` orders the URLs within their arm, from 0; `worth` is what they are worth among those of all arms.
+    `key` orders the URLs within their arm, from 0; `value` compares them with those of other arms, from 0 to 1.
     """
 
     def __init__(
-        self, settings: ArmSettings, notebook: Notebook, key: Callable[[I64], F64], worth: Callable[[I64], F64]
+        self, settings: ArmSettings, notebook: Notebook, key: Callable[[I64], F64], value: Callable[[I64], F64]
     ) -> None:
-        self._settings, self._key, self._worth = settings, key, worth
+        self._settings, self._key, self._value = settings, key, value
         self._urls = RecordTable(notebook.sheet(f"{settings.prefix}urls", URL))
         self._arms = RecordTable(notebook.sheet(f"{settings.prefix}arms", ARM))
         self._crawl = notebook.sheet(f"{settings.prefix}all", CRAWL)
@@ -112,10 +112,10 @@ class ArmTable:
         if not self.count:
             return unknown
         rows = self.rows(batch.id)
-        worth, urls = self._worth(rows), rows_of(self.urls, rows)
+        by_arm, urls = self._value(rows), rows_of(self.urls, rows)
         parked = (urls["state"] == WAITING) & (urls["key"] < self.arms["floor"][urls["arm"]])
-        value = np.where(parked, PARKED * np.minimum(urls["key"], 1.0), worth)
-        value = np.where(urls["front"] == 1, 1.0 - PARKED * (1.0 - worth), value)
+        value = np.where(parked, PARKED * np.minimum(urls["key"], 1.0), by_arm)
+        value = np.where(urls["front"] == 1, 1.0 - PARKED * (1.0 - by_arm), value)
         return np.where(rows < 0, unknown, np.clip(value, 0.0, 1.0))
 
     def assigned(self, batch: Batch) -> None:
@@ -231,7 +231,7 @@ def set_finder(urls, rows, parents, pages):  # type: ignore[no-untyped-def]
 
 
 @kernel(nothing(URLS, i64s, i64s, f64s, one_i64))
-def count_parents(urls, rows, parents, worth, counted):  # type: ignore[no-untyped-def]
+def count_parents(urls, rows, parents, reward, counted):  # type: ignore[no-untyped-def]
     """Each page counts once for a URL it links to. A seed counts as linked from a page that was worth 1."""
     for number in range(len(rows)):
         url, parent = urls[rows[number]], parents[number]
@@ -239,7 +239,7 @@ def count_parents(urls, rows, parents, worth, counted):  # type: ignore[no-untyp
         if url.counted == mark:
             continue
         url.counted = mark
-        paid = 1.0 if parent < 0 else worth[parent]
+        paid = 1.0 if parent < 0 else reward[parent]
         url.parents += 1.0
         url.total += paid
         url.best = max(url.best, paid)

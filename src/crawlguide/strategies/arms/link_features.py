@@ -59,17 +59,17 @@ def examples(table: ArmTable, lesson: Lesson) -> Examples:
 
 def features(table: ArmTable, rows: I64) -> F64:
     """The features of each URL, by its row in the table; for a row of -1 they mean nothing."""
-    found = np.zeros((len(rows), len(FEATURES)))
+    out = np.zeros((len(rows), len(FEATURES)))
     if table.count:
-        describe(table.urls, table.arms, np.maximum(rows, 0), found)
-    return found
+        describe(table.urls, table.arms, np.maximum(rows, 0), out)
+    return out
 
 
 @kernel(nothing(URLS, ARMS, i64s, matrix))
-def describe(urls, arms, rows, found):  # type: ignore[no-untyped-def]
+def describe(urls, arms, rows, out):  # type: ignore[no-untyped-def]
     """In the order of `FEATURES`."""
     for number in range(len(rows)):
-        url, column = urls[rows[number]], found[number]
+        url, column = urls[rows[number]], out[number]
         column[:] = 0.0
         column[0] = 1.0
         column[1] = (url.total + 0.5) / (url.parents + 2.0)

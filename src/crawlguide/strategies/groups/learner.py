@@ -49,7 +49,7 @@ class Groups:
 
     def remember(self, notebook: Notebook) -> None:
         prefix = self._settings.prefix
-        self._table = ArmTable(self._settings, notebook, self._key, self._worth)
+        self._table = ArmTable(self._settings, notebook, self._key, self._value)
         self._qualities = QTable(notebook.sheet(f"{prefix}q", CELL), self._settings.decay)
         self._hosts = RecordTable(notebook.sheet(f"{prefix}hosts", HOST))
         if self._table.is_new:
@@ -95,7 +95,7 @@ class Groups:
             )
             crawl["state"] = state_of([depth, pages, mean, last, table.waiting / 500, self._hosts.sheet.used / 50])
 
-    def _worth(self, rows: I64) -> F64:
+    def _value(self, rows: I64) -> F64:
         urls = self._table.urls
         value: F64 = (self._quality(urls["arm"][rows]) + urls["key"][rows]) / 3.0
         return value

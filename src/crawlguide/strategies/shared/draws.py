@@ -99,37 +99,37 @@ def uniform_by_id(seed: int, draw: int, ids: U64 = ONE) -> F64:
 
 def gamma_by_id(shape: F64, seed: int, draw: int, ids: U64) -> F64:
     """A number from a gamma distribution for each shape and id."""
-    found = np.empty(len(ids))
-    gammas(np.ascontiguousarray(shape), bits_by_id(seed, draw, ids), np.zeros(1, COUNTER), found)
-    return found
+    out = np.empty(len(ids))
+    gammas(np.ascontiguousarray(shape), bits_by_id(seed, draw, ids), np.zeros(1, COUNTER), out)
+    return out
 
 
 def mixed_with(ids: U64, salt: int) -> U64:
     """Other ids for the same things: each bit depends on every bit of the id and of the salt."""
-    found = np.empty(len(ids), np.uint64)
-    mix(np.ascontiguousarray(ids), np.uint64(salt), found)
-    return found
+    out = np.empty(len(ids), np.uint64)
+    mix(np.ascontiguousarray(ids), np.uint64(salt), out)
+    return out
 
 
 def bits_by_id(seed: int, draw: int, ids: U64) -> U64:
     """64 random bits for each id."""
-    found = np.empty(len(ids), np.uint64)
-    mix_draw(np.ascontiguousarray(ids), np.uint64(seed), np.uint64(draw), found)
-    return found
+    out = np.empty(len(ids), np.uint64)
+    mix_draw(np.ascontiguousarray(ids), np.uint64(seed), np.uint64(draw), out)
+    return out
 
 
 @kernel(nothing(f64s, u64s, COUNTERS, f64s))
-def gammas(shape, seeds, counter, found):  # type: ignore[no-untyped-def]
+def gammas(shape, seeds, counter, out):  # type: ignore[no-untyped-def]
     """Each draws from a sequence of its own."""
     for row in range(len(shape)):
         counter[0].draws = 0
-        found[row] = gamma(seeds[row], counter[0], shape[row])
+        out[row] = gamma(seeds[row], counter[0], shape[row])
 
 
 @kernel(nothing(u64s, one_u64, u64s))
-def mix(ids, salt, found):  # type: ignore[no-untyped-def]
+def mix(ids, salt, out):  # type: ignore[no-untyped-def]
     for row in range(len(ids)):
-        found[row] = mixed(ids[row] ^ salt)
+        out[row] = mixed(ids[row] ^ salt)
 
 
 @part
@@ -139,7 +139,7 @@ def stem(seed, draw):  # type: ignore[no-untyped-def]
 
 
 @kernel(nothing(u64s, one_u64, one_u64, u64s))
-def mix_draw(ids, seed, draw, found):  # type: ignore[no-untyped-def]
+def mix_draw(ids, seed, draw, out):  # type: ignore[no-untyped-def]
     common = stem(seed, draw)
     for row in range(len(ids)):
-        found[row] = mixed(ids[row] ^ common)
+        out[row] = mixed(ids[row] ^ common)

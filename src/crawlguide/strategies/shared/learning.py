@@ -1,4 +1,4 @@
-"""What every learning strategy needs: a record for each URL it has heard of, and what each fetch was worth."""
+"""What every learning strategy needs: a record for each URL, and what came of each fetch."""
 
 from __future__ import annotations
 

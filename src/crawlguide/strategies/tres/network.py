@@ -77,10 +77,10 @@ def forward(layers, x, first, second):  # type: ignore[no-untyped-def]
 
 
 @kernel(nothing(f32s, matrix_f32, f64s))
-def values(w, x, found):  # type: ignore[no-untyped-def]
+def values(w, x, out):  # type: ignore[no-untyped-def]
     first, second, layers = np.empty(FIRST, np.float32), np.empty(SECOND, np.float32), layers_of(w)
     for row in range(len(x)):
-        found[row] = forward(layers, x[row], first, second)
+        out[row] = forward(layers, x[row], first, second)
 
 
 @part

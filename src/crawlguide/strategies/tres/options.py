@@ -69,6 +69,6 @@ class Options(Fixed, frozen=True):
     model: Annotated[str, Meta(max_length=4_096, description="the path of an ONNX file")] = ""
 
 
-def param(given: float | Param) -> Param:
+def param(value: float | Param) -> Param:
     """A bare number is fixed."""
-    return given if isinstance(given, Param) else Param(value=given, mode="fixed")
+    return value if isinstance(value, Param) else Param(value=value, mode="fixed")

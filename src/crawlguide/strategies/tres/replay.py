@@ -86,12 +86,12 @@ def best_next(online, target, transition, first, second):  # type: ignore[no-unt
 
 
 @kernel(nothing(TRANSITION_RECORDS, f32s, f32s, one_f64, f64s))
-def targets(transitions, online, target, gamma, found):  # type: ignore[no-untyped-def]
+def targets(transitions, online, target, gamma, out):  # type: ignore[no-untyped-def]
     """reward + γ · what comes next, for each."""
     first, second = np.empty(FIRST, np.float32), np.empty(SECOND, np.float32)
     here, there = layers_of(online), layers_of(target)
     for row in range(len(transitions)):
-        found[row] = transitions[row].reward + gamma * best_next(here, there, transitions[row], first, second)
+        out[row] = transitions[row].reward + gamma * best_next(here, there, transitions[row], first, second)
 
 
 @kernel(nothing(TRANSITION_RECORDS, f64s, f64s, f32s, f32s, f32s, f32s, f64s, CRAWL_RECORDS, one_i64, i64s))

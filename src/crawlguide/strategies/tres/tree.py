@@ -39,12 +39,12 @@ def add_sample(nodes, leaves, samples, x, reward):  # type: ignore[no-untyped-de
 
 
 @kernel(nothing(SAMPLE_RECORDS, one_i64, one_i64, f64s))
-def best_split(samples, first, count, found):  # type: ignore[no-untyped-def]
+def best_split(samples, first, count, out):  # type: ignore[no-untyped-def]
     """Where the variance of rewards falls most: feature, threshold and by how much (times `count`).
 
     The feature is -1 where no split reduces it.
     """
-    found[0], found[1], found[2] = -1.0, 0.0, 1e-9
+    out[0], out[1], out[2] = -1.0, 0.0, 1e-9
     total, least, most = 0.0, np.inf, -np.inf
     for row in range(first, first + count):
         total += samples[row].reward
@@ -63,8 +63,8 @@ def best_split(samples, first, count, found):  # type: ignore[no-untyped-def]
             if here < there:
                 right = total - left
                 gain = left**2 / (place + 1) + right**2 / (count - place - 1) - total**2 / count
-                if gain > found[2]:
-                    found[0], found[1], found[2] = column, here, gain
+                if gain > out[2]:
+                    out[0], out[1], out[2] = column, here, gain
 
 
 @kernel(nothing(NODE_RECORDS, LEAF_RECORDS, SAMPLE_RECORDS, one_i64, one_i64, one_i64, one_i64, one_f64))
