@@ -23,7 +23,7 @@ from crawlguide.strategies.layered.records import (
 FAR = 250  # a distance that stands for "no hit on the way here"
 HIT_RATE_STEP = 0.02
 FEW_PAGES = 6.0
-PEAK_DECAY = 0.999  # of the peak rate with each fetch: half of it is forgotten after 700
+PEAK_DECAY = 0.9997  # of the peak rate with each fetch: half of it is forgotten after 2 300
 
 # Links are found.
 
