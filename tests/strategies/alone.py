@@ -35,6 +35,15 @@ def page(found: Layered, url: str) -> Any:
     return found.memory.pages.rows[link(found, url)["page"]]
 
 
+def parents(found: Layered, url: str) -> tuple[float, float, float]:
+    """Pages with a reward that link here: how many, the sum of their rewards, and the best."""
+    one = link(found, url)
+    labels = found.memory.pages.rows["label"][one["parents"][one["parents"] >= 0]]
+    labels = labels[~np.isnan(labels)]
+    best = max([one["best"], *labels.tolist()])
+    return float(one["count"]) + len(labels), float(one["sum"] + labels.sum()), float(best)
+
+
 def column(found: Layered, url: str, name: str) -> float:
     """One column of a link, as it is now."""
     columns = np.zeros(COLUMNS, np.float32)

@@ -125,9 +125,9 @@ def test_pages_pass_on_what_they_hold_and_nothing_comes_from_nowhere() -> None:
     learner.learn(lessons.seeds(*HOSTS[:2]))
     first = [{"url": f"{HOSTS[2]}{n}"} for n in range(4)]
     learner.learn(lessons.told({"url": HOSTS[0], "status": 200, "relevance": 1.0, "outlinks": first}))
-    learner.learn(lessons.told({"url": f"{HOSTS[2]}0", "status": 200, "outlinks": [{"url": "/new"}]}))  # nobody judged
+    learner.learn(lessons.told({"url": f"{HOSTS[2]}0", "status": 200, "outlinks": [{"url": "/new"}]}))  # no reward
     rows = learner.memory.find(lessons.ids(*HOSTS[:2], f"{HOSTS[2]}1", f"{HOSTS[2]}new"))
-    assert learner.memory.links.rows["cash"][rows].tolist() == [0.0, 0.5, 0.125, 0.0]
+    assert learner.memory.links.rows["cash"][rows].tolist() == [0.0, 0.5, 0.125, 0.125]
 
 
 # what was written by another version

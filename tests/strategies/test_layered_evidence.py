@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.notebook import Notebook
 from crawlguide.strategies.layered import tuning
 from crawlguide.strategies.layered.columns import NAMES, PRIOR
 from crawlguide.strategies.layered.evidence import FAR
 from crawlguide.strategies.layered.model import FIRST_SQUARE
 from crawlguide.strategies.layered.records import DONE, VISITED, WAITING
-from tests.strategies.alone import A, column, learner, link, linked, page, place
+from tests.strategies.alone import A, column, learner, link, linked, page, parents, place
 from tests.strategies.lessons import ids, seeds, told
 from tests.support import batch, fetched, question
 
@@ -27,13 +28,13 @@ DECAY = tuning.DEFAULTS["decay"]
 def test_a_page_that_links_here_counts_once() -> None:
     found, target = learner(), A + "target"
     found.learn(seeds(*PAGES))
-    assert link(found, PAGES[0])["count"] == 0  # a seed stands on no page
+    assert parents(found, PAGES[0]) == (0, 0, 0)  # a seed stands on no page
     found.learn(told(fetched(PAGES[0], target, target, relevance=1.0)))
     found.learn(told(fetched(PAGES[0], target, relevance=1.0)))
-    assert (link(found, target)["count"], link(found, target)["sum"]) == (1, 1)
+    assert parents(found, target) == (1, 1, 1)
     found.learn(told(fetched(PAGES[1], target, relevance=0.25), fetched(PAGES[2], target, relevance=0.0)))
     one = link(found, target)
-    assert (one["count"], one["sum"], one["best"]) == (3, 1.25, 1)
+    assert parents(found, target) == (3, 1.25, 1)
     assert (one["depth"], one["distance"]) == (1, 1)
 
 
@@ -153,7 +154,7 @@ def test_what_failed_may_pay_at_another_time() -> None:
     found.learn(told(fetched(PAGES[0], A + "x", relevance=1.0)))
     host = place(found, PAGES[0])
     assert (host["fetched"], host["alive"], host["total"]) == (2, 1, 1)
-    assert (link(found, A + "x")["count"], link(found, A + "x")["sum"]) == (1, 1)
+    assert parents(found, A + "x") == (1, 1, 1)
     found.learn(told(fetched(PAGES[0], relevance=1.0)))  # but a page that is fetched again is no other page
     assert place(found, PAGES[0])["fetched"] == 2
 
@@ -166,11 +167,46 @@ def test_a_page_that_nobody_judged_teaches_nothing_until_somebody_does() -> None
     assert link(found, PAGES[0])["state"] == VISITED
     assert (place(found, PAGES[0])["fetched"], place(found, PAGES[0])["pending"]) == (0, 0)
     assert found.stats()["examples"] == 0
-    assert link(found, A + "x")["count"] == 0  # it speaks neither for nor against its links
+    assert parents(found, A + "x") == (0, 0, 0)  # it speaks neither for nor against its links
     found.learn(told({"url": PAGES[0], "reward": 0.75}))
     assert (link(found, PAGES[0])["state"], link(found, PAGES[0])["label"]) == (DONE, 0.75)
     assert (place(found, PAGES[0])["fetched"], place(found, PAGES[0])["total"]) == (1, 0.75)
     assert found.stats()["examples"] == 1
+
+
+def test_links_of_a_page_have_it_as_a_parent_when_its_reward_comes_late() -> None:
+    found, known, new = learner(), A + "known", A + "new"
+    found.learn(told(fetched(PAGES[3], known, relevance=0.0)))
+    found.learn(told({"url": PAGES[0], "status": 200, "title": "birds", "outlinks": [linked(known), linked(new)]}))
+    assert (link(found, new)["finder"], link(found, new)["depth"]) == (link(found, PAGES[0])["page"], 1)
+    assert (parents(found, known), parents(found, new)) == ((1, 0, 0), (0, 0, 0))
+    assert column(found, new, "finder") == 0.0
+    found.learn(told({"url": PAGES[0], "reward": 1.0}))
+    assert (parents(found, known), parents(found, new)) == ((2, 1, 1), (1, 1, 1))
+    assert [column(found, url, "near a hit") for url in (known, new)] == [0.5, 0.5]
+    assert column(found, new, "finder") == 1.0
+    assert page(found, PAGES[0])["found"] == 1
+
+
+def test_of_many_parents_the_older_ones_are_counted() -> None:
+    found, target, many = learner(), A + "target", [f"{A}many/{number}" for number in range(7)]
+    for number, url in enumerate(many):
+        found.learn(told(fetched(url, target, relevance=float(number < 2))))
+    assert parents(found, target) == (7, 2, 1)
+    assert link(found, target)["count"] == 3
+
+
+def test_records_that_counted_all_parents_are_migrated() -> None:
+    book, found, target = Notebook(), learner(), A + "target"
+    found.remember(book)
+    found.learn(told(*(fetched(url, target, relevance=1.0) for url in PAGES[:3])))
+    row = found.memory.find(ids(target))
+    found.memory.links.rows["count"][row], found.memory.links.rows["sum"][row] = 3, 3
+    book.sheet("format", np.dtype(np.int8))  # as if it had not been there
+    found.remember(book)
+    assert parents(found, target) == (3, 3, 1)
+    found.remember(book)
+    assert parents(found, target) == (3, 3, 1)
 
 
 def test_a_late_reward_takes_the_place_of_what_was_said() -> None:
@@ -180,10 +216,19 @@ def test_a_late_reward_takes_the_place_of_what_was_said() -> None:
     assert changed is not None
     assert set(changed.tolist()) >= set(ids(*children).tolist())
     assert (link(found, PAGES[0])["label"], page(found, PAGES[0])["label"]) == (1, 1)
-    assert [(link(found, url)["sum"], link(found, url)["best"]) for url in children] == [(1, 1), (1, 1)]
+    assert [parents(found, url) for url in children] == [(1, 1, 1), (1, 1, 1)]
     assert (place(found, PAGES[0])["total"], place(found, PAGES[0])["fetched"]) == (1, 1)
     found.learn(told({"url": PAGES[0], "reward": 0.0}))
-    assert (link(found, children[0])["sum"], place(found, PAGES[0])["good"]) == (0, 0)
+    assert (parents(found, children[0]), place(found, PAGES[0])["good"]) == ((1, 0, 0), 0)
+
+
+def test_a_late_reward_counts_for_links_found_before_and_for_pages_that_link_to_its_page() -> None:
+    found, late, child = learner(), A + "late", A + "child"
+    found.learn(told(fetched(PAGES[0], late, child, relevance=0.0)))
+    found.learn(told(fetched(late, child, relevance=0.0)))
+    assert (page(found, PAGES[0])["good"], parents(found, child)) == (0, (2, 0, 0))
+    found.learn(told({"url": late, "reward": 1.0}))
+    assert (page(found, PAGES[0])["good"], parents(found, child)) == (1, (2, 1, 1))
 
 
 # chances

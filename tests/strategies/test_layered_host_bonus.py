@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crawlguide.guide.ask import gathering
-from crawlguide.strategies.layered import exploration, tuning
+from crawlguide.strategies.layered import exploration
 from crawlguide.strategies.layered.records import LINK, PLACE
 from tests.strategies.alone import learner, tables
 from tests.strategies.lessons import told
@@ -101,11 +101,19 @@ def test_the_bonus_grows_when_the_hit_rate_falls_below_its_peak() -> None:
     assert bonuses(new, 100, "losses")[0] < bonuses(new, 0, "losses")[0]
 
 
-def test_the_bonus_has_a_bound_and_the_peak_is_forgotten_in_a_long_decline() -> None:
+def test_the_peak_is_forgotten_in_a_long_decline() -> None:
     new = [f"{OTHER}new"]
-    declines = [bonuses(new, dry)[0] for dry in (200, 600, 2_000)]
-    assert sum(tuning.DEFAULTS[name] for name in ("host_bonus", "near_host_bonus")) > declines[0]
-    assert declines[0] > 1.2 * declines[1] > 2.0 * declines[2] > 0.0
+    after_400, after_4_000 = (bonuses(new, dry)[0] for dry in (400, 4_000))
+    assert after_400 > 2.0 * after_4_000 > 0.0
+
+
+def test_the_bonus_has_a_bound() -> None:
+    found, new = learner("pottery", "draws", "bonus", "leads"), f"{OTHER}pottery"
+    found.learn(told({**fetched(DIGGING), "relevance": 1.0, "outlinks": [{"url": new, "anchor": "pottery"}]}))
+    crawl = found.memory.crawl.rows
+    crawl["best"], crawl["good"], crawl["tried"], crawl["hits"], crawl["fetched"] = 1.0, 0.0, 100.0, 500.0, 1_000
+    (bonus,) = found.exploration_bonus(batch([new]))
+    assert 0.2 < bonus < exploration.MOST_HOST_BONUS
 
 
 def test_the_bonus_is_larger_in_a_folder_where_nothing_was_fetched() -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crawlguide.core.kernels import part, summing_part
+from crawlguide.strategies.layered.evidence import parent_rewards
 from crawlguide.strategies.layered.records import COLUMNS, DONE, FAILED, MEANING, PARENTS
 
 
@@ -104,8 +105,18 @@ def odds(chance):  # type: ignore[no-untyped-def]
 
 
 @part
-def parents_rate(link, usual, tuning):  # type: ignore[no-untyped-def]
-    return odds((link.sum + tuning.few_parents * usual) / (link.count + tuning.few_parents)) - odds(usual)
+def parents_rate(count, total, usual, tuning):  # type: ignore[no-untyped-def]
+    return odds((total + tuning.few_parents * usual) / (count + tuning.few_parents)) - odds(usual)
+
+
+@part
+def hit_distance(link, pages):  # type: ignore[no-untyped-def]
+    """Links from the nearest hit on the way here; a late reward may have made it shorter."""
+    distance = np.int64(link.distance)
+    for number in range(PARENTS):
+        if link.parents[number] >= 0:
+            distance = min(distance, np.int64(pages[link.parents[number]].distance) + 1)
+    return distance
 
 
 @part
@@ -236,22 +247,28 @@ def products(link, profile):  # type: ignore[no-untyped-def]
 
 
 @part
+def known_label(page):  # type: ignore[no-untyped-def]
+    return 0.0 if np.isnan(page.label) else np.float64(page.label)
+
+
+@part
 def describe_evidence(row, tables, columns):  # type: ignore[no-untyped-def]
     """Rewards of the pages that link here, of the links beside it, and of its places."""
     link, pages, tuning, usual = tables.links[row], tables.pages, tables.tuning[0], rate(tables.crawl[0])
-    shared = parents_rate(link, usual, tuning)
+    count, total, best = parent_rewards(link, pages)
+    shared = parents_rate(count, total, usual, tuning)
     mean_yield, best_yield = yields(link, pages, usual, tuning)
     columns[AT.parents] = shared
-    columns[AT.best_parent] = link.best
-    columns[AT.good_parents] = np.log1p(link.sum)
-    columns[AT.bad_parents] = np.log1p(max(link.count - link.sum, 0.0))
+    columns[AT.best_parent] = best
+    columns[AT.good_parents] = np.log1p(total)
+    columns[AT.bad_parents] = np.log1p(max(count - total, 0.0))
     columns[AT.mean_yield] = mean_yield
     columns[AT.best_yield] = best_yield
     columns[AT.parents_and_yield] = shared * mean_yield / 4.0
     columns[AT.neighbours] = neighbours(row, tables.links, tables.links_used, usual)
     columns[AT.host], columns[AT.place] = place_rates(link, tables.places, usual, tuning)
-    columns[AT.finder] = pages[link.finder].label if link.finder >= 0 else 0.0
-    columns[AT.near_a_hit] = 1.0 / (1.0 + link.distance)
+    columns[AT.finder] = known_label(pages[link.finder]) if link.finder >= 0 else 0.0
+    columns[AT.near_a_hit] = 1.0 / (1.0 + hit_distance(link, pages))
 
 
 @part

@@ -23,23 +23,41 @@ from crawlguide.strategies.layered.records import (
 FAR = 250  # a distance that stands for "no hit on the way here"
 HIT_RATE_STEP = 0.02
 FEW_PAGES = 6.0
-PEAK_DECAY = 0.999  # of the peak rate with each fetch: half of it is forgotten after 700
+PEAK_DECAY = 0.9997  # of the peak rate with each fetch: half of it is forgotten after 2 300
 
 # Links are found.
 
 
 @part
-def add_parent(link, page, parent):  # type: ignore[no-untyped-def]
-    """Count a page that links here, once; the newest few are remembered by number."""
+def parent_rewards(link, pages):  # type: ignore[no-untyped-def]
+    """How many pages with a known reward link here, the sum of their rewards, and the best of them.
+
+    The newest are looked up, so that a late reward counts for all links of its page, whenever they were found.
+    """
+    count, total, best = np.float64(link.count), np.float64(link.sum), np.float64(link.best)
+    for number in range(PARENTS):
+        parent = link.parents[number]
+        if parent >= 0 and not np.isnan(pages[parent].label):
+            count += 1.0
+            total += pages[parent].label
+            best = max(best, np.float64(pages[parent].label))
+    return count, total, best
+
+
+@part
+def add_parent(link, pages, parent):  # type: ignore[no-untyped-def]
+    """The newest few are remembered by number; of older ones what they were worth is kept."""
     for number in range(PARENTS):
         if link.parents[number] == parent:
             return
+    oldest = link.parents[PARENTS - 1]
+    if oldest >= 0 and not np.isnan(pages[oldest].label):
+        link.count += 1.0
+        link.sum += pages[oldest].label
+        link.best = max(link.best, pages[oldest].label)
     for number in range(PARENTS - 1, 0, -1):
         link.parents[number] = link.parents[number - 1]
     link.parents[0] = parent
-    link.count += 1.0
-    link.sum += page.label
-    link.best = max(link.best, page.label)
 
 
 @kernel(nothing(i64s, i64s, u8s, TABLES))
@@ -61,7 +79,7 @@ def add_links(rows, parents, fresh, tables):  # type: ignore[no-untyped-def]
                 link.depth = min(page.depth + 1, FAR)
                 link.abroad = link.places[0] != tables.links[page.link].places[0]
         if parent >= 0:
-            add_parent(link, pages[parent], parent)
+            add_parent(link, pages, parent)
             link.distance = min(link.distance, pages[parent].distance + 1, FAR)
             link.depth = min(link.depth, pages[parent].depth + 1)
 
@@ -141,13 +159,16 @@ def release(rows, tables):  # type: ignore[no-untyped-def]
                 tables.pages[link.finder].waiting += 1
 
 
-@kernel(nothing(i64s, TABLES))
-def visit(rows, tables):  # type: ignore[no-untyped-def]
-    """Fetches without a reward: these links are no longer waiting or assigned, and teach nothing yet."""
-    for row in rows:
-        leave_queue(tables.links[row], tables)
-        if tables.links[row].state != DONE:
-            tables.links[row].state = VISITED
+@kernel(nothing(i64s, i64s, f32s, TABLES))
+def visit(rows, page, title, tables):  # type: ignore[no-untyped-def]
+    """Fetches without a reward: these links are no longer waiting or assigned, and their pages teach nothing yet."""
+    for number in range(len(rows)):
+        link, here = tables.links[rows[number]], tables.pages[page[number]]
+        leave_queue(link, tables)
+        if link.state != DONE:
+            link.state, link.page = VISITED, page[number]
+            here.link, here.label, here.title = rows[number], np.nan, title[number]
+            here.depth, here.distance = link.depth, link.distance
 
 
 # Rewards arrive.
@@ -214,20 +235,23 @@ def reward_link(row, page, label, answered, title, tables):  # type: ignore[no-u
 
 @kernel(nothing(one_i64, one_f64, TABLES))
 def amend_reward(row, label, tables):  # type: ignore[no-untyped-def]
-    """A late reward replaces the one that a page had: its places and the links found on it are corrected."""
+    """A late reward replaces the one that a page had, also where it was counted for places and for pages linking here.
+
+    The links of the page look its reward up.
+    """
     link, more = tables.links[row], label - tables.links[row].label
     page = tables.pages[link.page]
     link.label = page.label = label
+    page.distance = 0 if label >= 0.5 else link.distance
     tables.crawl[0].hits += more
     for level in range(link.levels):
         place = tables.places[link.places[level]]
         place.good = max(place.good + more, 0.0)
         place.total += more
-    for number in range(page.first, min(page.first + page.found, tables.links_used)):
-        child = tables.links[number]
-        if child.finder == link.page:
-            child.sum = max(child.sum + more, 0.0)
-            child.best = max(child.best, label) if child.count > 1.0 else label
+    for number in range(PARENTS):
+        if link.parents[number] >= 0:
+            parent = tables.pages[link.parents[number]]
+            parent.good = min(max(parent.good + more, 0.0), parent.tried)
 
 
 @kernel(nothing(i64s, f32s, TABLES))

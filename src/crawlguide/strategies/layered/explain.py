@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from crawlguide.strategies.layered.columns import TABLE
 
 if TYPE_CHECKING:
@@ -28,12 +30,15 @@ def sentences(memory: LayeredMemory, row: int, columns: F32) -> list[str]:
 
 def facts(memory: LayeredMemory, row: int) -> dict[str, Any]:
     """Numbers that sentences may name."""
-    link = memory.links.rows[row]
+    link, pages = memory.links.rows[row], memory.pages.rows
+    labels = pages["label"][link["parents"][link["parents"] >= 0]]
+    labels = labels[~np.isnan(labels)]
+    count, total = link["count"] + len(labels), link["sum"] + labels.sum()
     host, place = memory.places.rows[link["places"][[0, link["levels"] - 1]]]
     return {
-        "parents": link["count"],
-        "parents_sum": link["sum"],
-        "pages": "page" if link["count"] == 1 else "pages",
+        "parents": count,
+        "parents_sum": total,
+        "pages": "page" if count == 1 else "pages",
         "host_sum": host["total"],
         "host_fetched": host["fetched"],
         "place_rate": place["good"] / max(float(place["tried"]), 1e-9),

@@ -21,6 +21,7 @@ from crawlguide.strategies.shared.draws import beta, uniform
 CLOSEST = 4.0  # the most that a similarity stands out
 TOLERATED = 0.85  # of the peak rate: a smaller loss is none
 FEW_PAGES = 4.0  # that say little of the rest of a host: often they only lead on
+MOST_HOST_BONUS = 0.5
 FEW_IN_FOLDER = 2.0  # fetches of a folder that halve its bonus
 
 
@@ -48,9 +49,9 @@ def novelty(link, places):  # type: ignore[no-untyped-def]
 def new_host_bonus(link, columns, tables):  # type: ignore[no-untyped-def]
     """For a link to a host where nothing was fetched: more where its words are near to the goal."""
     crawl, tuning = tables.crawl[0], tables.tuning[0]
-    paid = min((crawl.hits + 0.5) / (crawl.fetched + 5.0) + tuning.decline_bonus * decline(crawl), 1.0)
+    paid = (crawl.hits + 0.5) / (crawl.fetched + 5.0) + tuning.decline_bonus * decline(crawl)
     words = tuning.host_bonus + tuning.near_host_bonus * max(columns[AT.best_meaning], 0.0) / CLOSEST
-    return paid * words * np.exp(columns[AT.answers]) * novelty(link, tables.places)
+    return min(paid * words, MOST_HOST_BONUS) * np.exp(columns[AT.answers]) * novelty(link, tables.places)
 
 
 @part

@@ -281,6 +281,13 @@ def compare_links(memory: LayeredMemory, aim: Aim, rows: I64, anchors: F32, addr
     observe_similarities(address, ADDRESS, memory.crawl.rows)
 
 
+def compare_titles(memory: LayeredMemory, aim: Aim, titles: list[str]) -> F32:
+    """How similar each title is to the goal."""
+    found = aim.similarity(Embedding.load().embed(titles))
+    observe_similarities(found, TITLE, memory.crawl.rows)
+    return found
+
+
 def read_pages(memory: LayeredMemory, aim: Aim, titles: list[str], texts: list[str], label: F32, failed: Mask) -> F32:
     """How similar each title is to the goal; and the profile learns what hits are like."""
     pages = [f"{title} {text[:READ_OF_A_PAGE]}" for title, text in zip(titles, texts, strict=True)]

@@ -16,7 +16,7 @@ from crawlguide.strategies.layered.ask_signals import AskSignals
 from crawlguide.strategies.layered.explain import sentences
 from crawlguide.strategies.layered.meaning import Aim
 from crawlguide.strategies.layered.memory import FIRST, TRANSFERABLE, LayeredMemory, waiting_beside
-from crawlguide.strategies.layered.records import COLUMNS, DONE, LEVELS, SEED, UNREWARDED, VISITED
+from crawlguide.strategies.layered.records import COLUMNS, DONE, LEVELS, NO_PAGE, SEED, VISITED
 from crawlguide.strategies.layered.scores import CACHED, SCORE, LinkScores, ScoredBatch
 
 if TYPE_CHECKING:
@@ -189,9 +189,15 @@ class Layered:
         released, late = releases(fetches), fetches.status == LATE
         used = ~(released | np.isnan(reward))
         if late.any():
-            used &= ~late | (self.memory.links.rows["page"][rows] < 0)
-        amended = rows[:0] if used.all() else self._learn_unused(rows, reward, used, released, late)
+            waiting = (self.memory.links.rows["page"][rows] < 0) | (self.memory.links.rows["state"][rows] == VISITED)
+            used &= ~late | waiting
         page = np.full(len(fetches), -1, np.int64)
+        amended = rows[:0]
+        if not used.all():
+            evidence.release(rows[released], self.memory.tables())
+            amended = self._amend(rows, reward, late & ~used)
+            visited = ~(released | late | used)
+            page[visited] = self._visit(lesson, rows[visited], visited)
         before = int(self.memory.crawl.rows["examples"][0])
         page[used], taught = self._learn_fetches(lesson, rows[used], reward[used].astype(np.float32), used)
         found = self._learn_links(lesson.links, page)
@@ -221,6 +227,8 @@ class Layered:
         self.ask_signals.refresh_links(rows)
         titles, texts = lesson.title[used].tolist(), lesson.text[used].tolist()
         title = ingest.read_pages(self.memory, self.aim, titles, texts, label, failed)
+        late = fetches.status == LATE
+        title[late] = self.memory.pages.rows["title"][page[late]]  # as it was told with the page
         replayed = np.full(len(rows) * int(self.tuning["replays"][0]), -1, np.int64)
         answered = (~failed).astype(np.int64)
         model.learn(self.seed, rows, label, relevant, answered, title, page, self.memory.tables(), replayed)
@@ -228,11 +236,12 @@ class Layered:
         evidence.count_refusals(rows, refusals(fetches), self.memory.tables())
         return page, np.concatenate([rows, replayed[replayed >= 0]])
 
-    def _learn_unused(self, rows: I64, reward: F64, used: Mask, released: Mask, late: Mask) -> I64:
-        """Fetches that teach nothing by themselves; returns the links whose evidence changed with late rewards."""
-        evidence.release(rows[released], self.memory.tables())
-        evidence.visit(rows[~(released | late | used)], self.memory.tables())
-        return self._amend(rows, reward, late & ~used)
+    def _visit(self, lesson: Lesson, rows: I64, visited: Mask) -> I64:
+        """Fetches without a reward, which may come late; returns their pages."""
+        page = self.memory.claim_pages(rows)
+        title = ingest.compare_titles(self.memory, self.aim, lesson.title[visited].tolist())
+        evidence.visit(rows, page, title, self.memory.tables())
+        return page
 
     def _amend(self, rows: I64, reward: F64, late: Mask) -> I64:
         """Late rewards of pages that had one already; returns the links whose evidence changed."""
@@ -254,7 +263,7 @@ class Layered:
         parents = np.full(len(rows), SEED)
         if len(page):
             known = page[links.parent]
-            parents = np.where(links.parent < 0, SEED, np.where(known < 0, UNREWARDED, known))
+            parents = np.where(links.parent < 0, SEED, np.where(known < 0, NO_PAGE, known))
         evidence.add_links(rows, parents, fresh.astype(np.uint8), self.memory.tables())
         evidence.pass_authority(rows, parents, self.memory.tables())
         return rows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawlguide.core.kernels import i64s, kernel, nothing, one_i64, part, u64s
+from crawlguide.core.kernels import i64s, kernel, nothing, one_i64, part, records, u64s
 from crawlguide.store.tables.index import Index
 from crawlguide.strategies.layered.evidence import FAR
 from crawlguide.strategies.layered.exploration import NEWNESS, TRAITS
@@ -51,6 +51,7 @@ FORGOTTEN_AT_ONCE = 4_096
 OTHER_HOSTS = np.array([1], np.uint64)  # key of the place of all hosts that have none of their own
 TRANSFERABLE = ("dense", "words", "hub", "hubwords", "signals")  # sheets that mean the same in another crawl
 TIED = ("urls", "pages", "places", "hosts", "past", "taste", "crawl")  # sheets that hold numbers of each other's rows
+FORMAT = np.dtype([("version", np.int64)])  # 1: `count`, `sum` and `best` of a link are of its older parents alone
 NOTHING = np.dtype([("nothing", np.int8)])
 FIRST = np.zeros(1, np.int64)
 
@@ -127,6 +128,17 @@ def begin_links(rows, fresh, ids, blank, links):  # type: ignore[no-untyped-def]
             links[rows[number]].id = ids[number]
 
 
+@kernel(nothing(LINKS, records(PAGE)))
+def keep_older_parents(links, pages):  # type: ignore[no-untyped-def]
+    """Records of a version that counted all parents of a link: take off those that are remembered one by one."""
+    for row in range(len(links)):
+        for number in range(PARENTS):
+            parent = links[row].parents[number]
+            if 0 <= parent < len(pages):
+                links[row].count = max(links[row].count - 1.0, 0.0)
+                links[row].sum = max(links[row].sum - pages[parent].label, 0.0)
+
+
 class LayeredMemory:
     def __init__(self, notebook: Notebook, tuning: Records, prior: F32, most: int) -> None:
         self.tuning, self.most, self.most_places = tuning, most, MOST_PLACES
@@ -136,6 +148,7 @@ class LayeredMemory:
             for name in TIED:
                 notebook.sheet(name, NOTHING)  # with other records, so that it is blank when it is opened anew
             self._open(notebook)
+        self._migrate(notebook.sheet("format", FORMAT))
         self.index, self.place_index = indexed(self.links, "id"), indexed(self.places, "key")
         if not self.crawl.used:
             self._begin()
@@ -158,6 +171,12 @@ class LayeredMemory:
         fetched = bool(self.crawl.used and self.crawl.rows["pages"][0])
         whole = self.crawl.used and self.links.used and self.places.used and (self.pages.used or not fetched)
         return bool(fetched or self.hosts.used or self.links.used) and not whole
+
+    def _migrate(self, form: Sheet) -> None:
+        if self.links.used and not form.used:
+            keep_older_parents(self.links.rows[: self.links.used], self.pages.rows[: self.pages.used])
+            self.links.changed(np.arange(self.links.used))
+        fill(form, 1, version=1)
 
     def _begin(self) -> None:
         """A crawl of which nothing is known; weights may have come from another."""

@@ -25,7 +25,7 @@ MEANING = 64  # leading dimensions of the embedding of a link
 PARENTS = 4  # pages linking to a URL that are remembered one by one
 LEVELS = 5  # of places: the host, the three innermost folders, and the leading letters of the last name
 COLUMNS = 32  # room for features
-SEED, UNREWARDED = -1, -2  # instead of the page where a link was found: none, and one whose reward is not known yet
+SEED, NO_PAGE = -1, -2  # instead of the page where a link was found: none, and one without a record
 
 WAITING, ASSIGNED, DONE = 0, 1, 2
 VISITED, FAILED = 3, 4  # fetched, but its reward is not known yet; no answer, so another try may still succeed
@@ -34,10 +34,10 @@ LINK = np.dtype(
     [
         ("id", np.uint64),
         ("places", np.int32, LEVELS),  # rows of the places it lies in, from the host to the innermost
-        ("finder", np.int32),  # page that it was found on first, or `SEED`, or `UNREWARDED`
+        ("finder", np.int32),  # page that it was found on first, or `SEED`, or `NO_PAGE`
         ("page", np.int32),  # its row among the pages, -1: not fetched yet
         ("parents", np.int32, PARENTS),  # the newest pages that link here; -1: none
-        ("count", np.float32),  # fetched pages that link here
+        ("count", np.float32),  # older pages that link here
         ("sum", np.float32),  # of their rewards
         ("best", np.float32),  # of their rewards
         ("label", np.float32),  # its own reward, once fetched
@@ -69,7 +69,7 @@ PAGE = np.dtype(
         ("first", np.int32),  # row of the first link that was found here first; the others follow it
         ("found", np.int32),  # how many they are
         ("waiting", np.int32),  # and how many of them wait
-        ("label", np.float32),  # its reward
+        ("label", np.float32),  # its reward, NaN: not known yet
         ("good", np.float32),  # rewards of fetched pages it links to, newer ones count more
         ("tried", np.float32),
         ("title", np.float32),  # similarity of the goal and its title

@@ -84,7 +84,7 @@ def score_link(row, base, tables, columns, score):  # type: ignore[no-untyped-de
     describe(row, tables, columns)
     logit = log_odds(link, columns, base, tables)
     score.value = calibrated(logit, crawl)
-    if link.finder == SEED and link.count == 0.0:  # somebody vouches for it, and its links make a host known
+    if link.finder == SEED and link.parents[0] < 0:  # somebody vouches for it, and its links make a host known
         score.explore_value, score.host_bonus = tuning.seed_value + (1.0 - tuning.seed_value) * score.value, 0.0
         return
     hub = hub_score(link, tables)
