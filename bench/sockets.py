@@ -32,7 +32,7 @@ from crawlguide.core.config import Config
 from crawlguide.core.definition import Definition
 from crawlguide.core.messages import AskMessage, SeedMessage, SeedsMessage
 from crawlguide.gateway import wire
-from crawlguide.gateway.library import open_guide
+from crawlguide.gateway.opening import open_guide
 from crawlguide.gateway.websocket import frames
 from crawlguide.lab.speed import over_http
 from crawlguide.lab.speed.frontier import CRAWL, FILLED_AT_ONCE, POLICY, ask_body, waiting_links

@@ -12,7 +12,7 @@ from crawlguide.core.config import Config, StoreOptions
 from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, SeedsMessage
 from crawlguide.core.types import Crawl
-from crawlguide.gateway.library import open_guide
+from crawlguide.gateway.opening import open_guide
 from crawlguide.guide.local import LocalGuide
 from crawlguide.guide.robots.outgoing import Answer
 from crawlguide.store import memory

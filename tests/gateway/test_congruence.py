@@ -23,7 +23,8 @@ from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import VERSION, AskMessage, Released, ReportMessage
 from crawlguide.gateway import serve, wire
 from crawlguide.gateway.http import Door
-from crawlguide.gateway.library import MEMORY, open_guide, plain
+from crawlguide.gateway.library import plain
+from crawlguide.gateway.opening import MEMORY, open_guide
 from crawlguide.gateway.websocket.door import Sockets
 from crawlguide.testing import ManualClock
 

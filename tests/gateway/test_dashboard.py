@@ -19,7 +19,7 @@ from crawlguide.core.messages import VERSION, AskMessage, ReportMessage, SeedsMe
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.dashboard import drawing, formatting, views
 from crawlguide.gateway.dashboard.pages import HEADERS
-from crawlguide.gateway.library import open_guide
+from crawlguide.gateway.opening import open_guide
 from crawlguide.guide.local import LocalGuide
 from crawlguide.guide.monitoring import ANSWERS_SHOWN, BEST_SHOWN, HARVEST_POINTS, Recent
 

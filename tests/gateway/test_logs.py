@@ -29,8 +29,8 @@ from crawlguide.core.telemetry import ERROR, LOGGER, Event, happened
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import http, logs, serve
 from crawlguide.gateway.http import Door
-from crawlguide.gateway.library import open_guide
 from crawlguide.gateway.logs import AT_MOST, WINDOW_S, Lines, as_json, as_text
+from crawlguide.gateway.opening import open_guide
 from crawlguide.store.embedded import writer
 from crawlguide.testing import ManualClock
 

@@ -16,7 +16,7 @@ from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import sitemaps
-from crawlguide.gateway.library import open_guide
+from crawlguide.gateway.opening import open_guide
 from crawlguide.gateway.sitemaps import Sitemaps, read
 from crawlguide.guide.explain import explain
 from crawlguide.guide.local import LocalGuide

@@ -30,9 +30,8 @@ from crawlguide.cli import app, main
 from crawlguide.core.config import Config
 from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.gateway import backup, transfers
-from crawlguide.gateway.folder import Folder, greet
-from crawlguide.gateway.library import open_guide
-from crawlguide.gateway.remote import Remote
+from crawlguide.gateway.opening import greet, open_guide
+from crawlguide.gateway.places import Folder, Remote
 from crawlguide.store.embedded import format as formats
 from crawlguide.store.embedded import keyspaces
 from crawlguide.store.embedded.disk import Disk
@@ -120,7 +119,7 @@ def crawled(data: Path) -> Path:
 
 def lines_of(data: Path, crawl: str = "books") -> list[bytes]:
     with closing(Folder(data, Config())) as place:
-        return sorted(b"".join(place.exported(crawl)).splitlines())
+        return sorted(place.exported(crawl))
 
 
 def state_of(data: Path) -> str:
@@ -193,7 +192,7 @@ def test_a_server_exports_into_a_pipe_from_which_another_crawl_is_imported(serve
     pipe = f"{program} export --crawl books --url {url} | {program} import - --crawl copy --url {url}"
     ended = done(subprocess.run(pipe, shell=True, capture_output=True, text=True, timeout=60, check=False))
     with closing(Remote(url, MIB)) as place:
-        original, copy = (b"".join(place.exported(crawl)).splitlines() for crawl in ("books", "copy"))
+        original, copy = ([*place.exported(crawl)] for crawl in ("books", "copy"))
     assert ended.stdout == summary(len(original), len([line for line in original if line.startswith(b'{"url"')]))
     assert sorted(original[1:]) == sorted(copy[1:])
     assert original[0].replace(b"books", b"copy", 1) == copy[0]
@@ -458,9 +457,7 @@ def test_what_is_no_address_of_a_server_is_refused(url: str) -> None:
 
 
 def test_what_a_server_refuses_is_said_in_its_words(server: Served) -> None:
-    refused(
-        crawlguide("export", "--crawl", "nobody", "--url", server.url), 1, "says: crawl_id: no crawl named 'nobody'"
-    )
+    refused(crawlguide("export", "--crawl", "nobody", "--url", server.url), 1, "crawl_id: no crawl named 'nobody'")
 
 
 # wrong usage

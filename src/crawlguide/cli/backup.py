@@ -52,7 +52,8 @@ def restore(
     Example: crawlguide restore copies/monday --data crawlguide-data
     """
     from crawlguide.gateway import backup as copies
-    from crawlguide.gateway.folder import Folder, urls
+    from crawlguide.gateway.opening import url_count
+    from crawlguide.gateway.places import Folder
 
     options = settings(config, {"store.data": data})
     check_place(options, data)
@@ -66,7 +67,7 @@ def restore(
         say("  what strategies have learned is not as it was in memory: one of them does not say all that it changes")
     for name, numbers in found.items():
         states = ", ".join(f"{numbers[state]} {state}" for state in ("queued", "leased", "done"))
-        typer.echo(f"  {name}: {urls(numbers)} URLs: {states}, {sum(numbers['dropped'].values())} dropped")
+        typer.echo(f"  {name}: {url_count(numbers)} URLs: {states}, {sum(numbers['dropped'].values())} dropped")
 
 
 @app.command()
@@ -81,7 +82,7 @@ def export(
 
     Example: crawlguide export --crawl books --output books.ndjson
     """
-    from crawlguide.gateway.places import crawl_name
+    from crawlguide.gateway.arguments import crawl_name
     from crawlguide.gateway.transfers import STANDARD_OUTPUT, give, written
 
     options, name = settings(config, {"store.data": data}), crawl_name(crawl)

@@ -60,11 +60,11 @@ def opened(options: Config, url: str | None) -> Iterator[Place]:
     """The server at `url`, or the folder that is configured."""
     place: Place
     if url is not None:
-        from crawlguide.gateway.remote import Remote
+        from crawlguide.gateway.places import Remote
 
         place = Remote(url, options.server.max_message_bytes)
     else:
-        from crawlguide.gateway.folder import Folder
+        from crawlguide.gateway.places import Folder
 
         place = Folder(Path(options.store.data), options)
     with closing(place):
@@ -73,16 +73,16 @@ def opened(options: Config, url: str | None) -> Iterator[Place]:
 
 def check_place(options: Config, data: str | None, url: str | None = None, *, must_exist: bool = False) -> None:
     """Say what cannot work before anything is loaded."""
-    from crawlguide.gateway import places
+    from crawlguide.gateway import arguments
 
     if url is not None and data is not None:
         raise ConfigError("--data and --url: expected one of them, got both")
     if url is not None:
-        places.address(url)
+        arguments.address(url)
         return
     folder = Path(options.store.data)
     try:
-        (places.existing if must_exist else places.kept)(folder)
+        (arguments.existing if must_exist else arguments.kept)(folder)
     except OSError as problem:
         raise ConfigError(f"data: {folder} cannot be used: {problem.strerror}") from None
 

@@ -5,40 +5,27 @@ from __future__ import annotations
 import socket
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from crawlguide.cli.common import check_place, settings
 from crawlguide.core.errors import ConfigError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from crawlguide.core.config import Config
+    from crawlguide.gateway.client.verbs import Verbs
 
 CONNECT_S = 5.0
 RETRIES = 2  # a person waits: what does not pass by then is said
 
 
-class Answers(Protocol):
-    """What commands use of `crawlguide.Client` and `crawlguide.Guide`. Dictionaries in, dictionaries out."""
-
-    def ask(self, message: Mapping[str, Any]) -> dict[str, Any]: ...
-    def tell(self, message: Mapping[str, Any]) -> dict[str, Any]: ...
-    def define(self, crawl_id: str, definition: Mapping[str, Any]) -> bool: ...
-    def explain(self, crawl_id: str, url: str) -> dict[str, Any]: ...
-    def stats(self, crawl_id: str | None = None) -> dict[str, Any]: ...
-    def release(self, crawl_id: str, crawler_id: str) -> int: ...
-    def rules(self, crawl_id: str) -> dict[str, Any]: ...
-    def edit_rules(self, crawl_id: str, edit: Mapping[str, Any]) -> dict[str, Any]: ...
-    def close(self) -> None: ...
-
-
 @contextmanager
-def answering(url: str | None, data: str | None, config: Path | None, *, new: bool = False) -> Iterator[Answers]:
+def answering(url: str | None, data: str | None, config: Path | None, *, new: bool = False) -> Iterator[Verbs]:
     """The folder if one is named (a `new` one is made), else the server that is named or configured."""
     options = settings(config, {"store.data": data})
-    guide: Answers
+    guide: Verbs
     if data is not None:
         check_place(options, data, url, must_exist=not new)
         from crawlguide import Guide
@@ -62,7 +49,7 @@ def configured(options: Config) -> str:
 
 def check_answers(url: str) -> str:
     """The address, if anybody listens there."""
-    from crawlguide.gateway.places import address
+    from crawlguide.gateway.arguments import address
 
     parts = urlsplit(address(url))
     port = parts.port or (443 if parts.scheme == "https" else 80)

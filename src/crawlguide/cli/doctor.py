@@ -146,7 +146,7 @@ def doctor(
 
 def _findings(data: str | None, url: str | None, config: Path | None) -> list[Finding]:
     from crawlguide.gateway import doctor as checks
-    from crawlguide.gateway.places import address
+    from crawlguide.gateway.arguments import address
 
     named = None if url is None else address(url)
     options, configuration = _configured(data, config)

@@ -29,7 +29,7 @@ def explain(
     """
     from crawlguide.cli.connection import answering
     from crawlguide.cli.printing import show
-    from crawlguide.gateway.places import crawl_name
+    from crawlguide.gateway.arguments import crawl_name
 
     name = crawl_name(crawl)
     with answering(url, data, config) as guide:

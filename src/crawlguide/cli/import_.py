@@ -46,7 +46,7 @@ def import_(
 
     Example: crawlguide import urls.txt --crawl books
     """
-    from crawlguide.gateway.places import crawl_name, readable
+    from crawlguide.gateway.arguments import crawl_name, readable
 
     options, name = settings(config, {"store.data": data}), crawl_name(crawl)
     check_place(options, data, url)

@@ -12,7 +12,7 @@ from crawlguide.core.errors import ConfigError, NotFound, UrlError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crawlguide.cli.connection import Answers
+    from crawlguide.gateway.client.verbs import Verbs
 
 BEGINS = "A crawl that is not there yet gets this one's strategy, and begins with what it has learned."
 NOTHING = {
@@ -47,7 +47,7 @@ def next_(  # noqa: PLR0913, PLR0917 - the options of a command
     from crawlguide.cli.connection import answering
     from crawlguide.cli.printing import show
     from crawlguide.core.messages import VERSION
-    from crawlguide.gateway.places import crawl_name
+    from crawlguide.gateway.arguments import crawl_name
 
     seeds = [_seed(one) for one in seed or []]
     message = {"mcp_version": VERSION, "crawler_id": crawler, "crawl_id": crawl_name(crawl)}
@@ -62,7 +62,7 @@ def next_(  # noqa: PLR0913, PLR0917 - the options of a command
         show(*_shown(advice, crawl))
 
 
-def _begin(guide: Answers, crawl: str, other: str) -> None:
+def _begin(guide: Verbs, crawl: str, other: str) -> None:
     """A crawl that is not there yet gets the strategy of another, which begins with what was learned there."""
     try:
         guide.stats(crawl)

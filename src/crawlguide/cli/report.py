@@ -91,7 +91,7 @@ def _read(fetch: Mapping[str, Any]) -> dict[str, Any]:
 def _whole(told: dict[str, Any], crawler: str | None, crawl: str | None) -> dict[str, Any]:
     """What an option says counts, then what the report says itself, then what goes without saying."""
     from crawlguide.core.messages import VERSION
-    from crawlguide.gateway.places import crawl_name
+    from crawlguide.gateway.arguments import crawl_name
 
     said = {"crawler_id": crawler, "crawl_id": crawl and crawl_name(crawl)}
     given = {name: value for name, value in said.items() if value is not None}

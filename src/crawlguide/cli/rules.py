@@ -36,7 +36,7 @@ def release(
     Example: crawlguide release --crawler me --crawl books
     """
     from crawlguide.cli.connection import answering
-    from crawlguide.gateway.places import crawl_name
+    from crawlguide.gateway.arguments import crawl_name
 
     name = crawl_name(crawl)
     with answering(url, data, config) as guide:
@@ -77,7 +77,7 @@ def rules(  # noqa: PLR0913, PLR0917 - the options of a command
     Example: crawlguide rules --crawl books --unban-host ads.example --host-factor example.com=0.5
     """
     from crawlguide.cli.connection import answering
-    from crawlguide.gateway.places import crawl_name
+    from crawlguide.gateway.arguments import crawl_name
 
     ban = _given(urls=ban_url, hosts=ban_host, patterns=ban_pattern)
     unban = _given(urls=unban_url, hosts=unban_host, patterns=unban_pattern)

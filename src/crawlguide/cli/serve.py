@@ -45,8 +45,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
 
 def _serve(options: Config, ready_file: Path | None, seed: int) -> None:
     from crawlguide.gateway import serve as door
-    from crawlguide.gateway.folder import greet
-    from crawlguide.gateway.library import open_guide
+    from crawlguide.gateway.opening import greet, open_guide
 
     door.bound(options.server.host, options.server.port).close()  # say that a port is taken before opening anything
     began = time.monotonic()

@@ -15,7 +15,7 @@ from crawlguide.core.errors import ConfigError, UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from crawlguide.cli.connection import Answers
+    from crawlguide.gateway.client.verbs import Verbs
 
 EVERY_S = 1.0
 NAME_CELLS = 20
@@ -52,7 +52,7 @@ def status(
     """
     from crawlguide.cli.connection import answering
     from crawlguide.cli.printing import show
-    from crawlguide.gateway.places import crawl_name
+    from crawlguide.gateway.arguments import crawl_name
 
     if watch and data is not None:
         raise ConfigError("--watch: expected a server (--url); nothing changes in a folder that this command has open")
@@ -66,7 +66,7 @@ def status(
             show(*_shown(Look(guide.stats(name), served=data is None)))
 
 
-def _watch(guide: Answers, name: str | None, json: bool) -> None:
+def _watch(guide: Verbs, name: str | None, json: bool) -> None:
     """Ctrl-C is how it ends, so it ends well."""
     looks = _looks(guide, name)
     try:
@@ -80,7 +80,7 @@ def _watch(guide: Answers, name: str | None, json: bool) -> None:
         return
 
 
-def _looks(guide: Answers, name: str | None) -> Iterator[Look]:
+def _looks(guide: Verbs, name: str | None) -> Iterator[Look]:
     """One each second. A server that goes away after the first may come back."""
     at, last = time.monotonic(), Look(guide.stats(name), {})
     yield last

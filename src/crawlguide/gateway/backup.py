@@ -10,7 +10,7 @@ import msgspec
 from crawlguide.core.clock import iso
 from crawlguide.core.config import Config
 from crawlguide.core.errors import ConfigError, DataError
-from crawlguide.gateway.library import open_guide
+from crawlguide.gateway.opening import open_guide
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:

@@ -126,9 +126,9 @@ STANDARD_OUTPUT = Path("-")
 def give(place: Place, crawl: str, file: BinaryIO) -> int:
     """Export; returns how many lines were written."""
     count = 0
-    for lines in place.exported(crawl):
-        file.write(lines)
-        count += lines.count(b"\n")
+    for line in place.exported(crawl):
+        file.write(line + b"\n")
+        count += 1
     return count
 
 

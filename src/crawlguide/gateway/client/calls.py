@@ -1,4 +1,4 @@
-"""Calls to a guide as plain data: what is sent, and how the reply to it is read. Nothing here speaks to anybody.
+"""Calls to a guide as plain data: what is sent, and how the answer to it is read. Nothing here speaks to anybody.
 
 Nothing heavy is imported: whoever only speaks to a guide does not load one.
 """
@@ -6,10 +6,10 @@ Nothing heavy is imported: whoever only speaks to a guide does not load one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -40,30 +40,39 @@ PASSING = {429: RateLimited, 502: UnavailableError, 503: UnavailableError, 504: 
 LINES = "application/x-ndjson"
 
 
-@dataclass(frozen=True)
-class Reply:
-    """What came back. `again` says that the call was tried before: then it may have been done before, too."""
-
-    server: str
-    status: int
-    body: bytes
-    retry_after: str | None = None
-    again: bool = False
+class Answer(Protocol):
+    """What came of a call, however it was carried. `again`: it was tried before, so it may have been done before."""
 
     @property
-    def good(self) -> bool:
-        return 200 <= self.status < 300
+    def status(self) -> int:
+        """As HTTP counts: 201 for something new."""
+        ...
+
+    @property
+    def again(self) -> bool: ...
+
+    def message(self, kind: type[Message]) -> Message:
+        """The message of a good answer; raises what a bad one says."""
+        ...
 
 
 @dataclass(frozen=True)
 class Call(Generic[Result]):
-    """One request. `read` makes the result of a reply, or raises what the reply says."""
+    """One request: an endpoint of `gateway/routes.py` with what goes to it. `read` makes the result of its answer."""
 
     method: str
     path: str
-    read: Callable[[Reply], Result]
-    body: bytes = b""
+    read: Callable[[Answer], Result]
+    message: Any = None
+    crawl_id: str = ""  # the one in the path
     query: Mapping[str, str] = field(default_factory=dict)
+    key: str | None = None  # the field of the message by which a second try is known to be the same request
+
+
+class NoLines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What no guide ever answers: a good answer that is no stream of lines comes from somebody else."""
+
+    lines: None
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -73,6 +82,18 @@ class Page(msgspec.Struct, frozen=True):
 
 class SeedsAnswer(msgspec.Struct, frozen=True):
     discovered: int
+
+
+class ImportAnswer(msgspec.Struct, frozen=True):
+    lines: int
+    discovered: int
+    skipped: list[str]
+
+
+class BackupAnswer(msgspec.Struct, frozen=True):
+    path: str
+    made: str
+    state_hash: str
 
 
 class Lines:
@@ -90,62 +111,66 @@ class Lines:
             yield self._rest
 
 
+# The calls, one for each method of a guide.
+
+
 def ask(message: Mapping[str, Any] | AskMessage) -> Call[dict[str, Any] | Advice]:
     read = _message(Advice) if isinstance(message, AskMessage) else _message(dict)
-    return Call("POST", "/v1/next", read, _keyed(message, "request_id"))
+    return Call("POST", "/v1/next", read, message, key="request_id")
 
 
 def tell(message: Mapping[str, Any] | ReportMessage) -> Call[dict[str, Any] | Ack]:
     read = _message(Ack) if isinstance(message, ReportMessage) else _message(dict)
-    return Call("POST", "/v1/report", read, _keyed(message, "report_id"))
+    return Call("POST", "/v1/report", read, message, key="report_id")
 
 
 def define(crawl_id: str, definition: Mapping[str, Any] | Definition) -> Call[bool]:
     """The status says whether the crawl is new."""
-    return Call("PUT", crawl_path(crawl_id), lambda reply: checked(reply).status == 201, _json(definition))
+
+    def read(answer: Answer) -> bool:
+        answer.message(dict)
+        return answer.status == 201
+
+    return _of_crawl("PUT", crawl_id, "", read, definition)
 
 
 def patch(crawl_id: str, changes: Mapping[str, Any]) -> Call[dict[str, Any]]:
-    return Call("PATCH", crawl_path(crawl_id), _message(dict), _json(changes))
-
-
-def release(crawl_id: str, crawler_id: str) -> Call[int]:
-    def read(reply: Reply) -> int:
-        return decoded(reply, Released).released
-
-    return Call("POST", crawl_path(crawl_id, "/release"), read, _json({"crawler_id": crawler_id}))
-
-
-def rules(crawl_id: str) -> Call[dict[str, Any]]:
-    return Call("GET", crawl_path(crawl_id, "/rules"), _message(dict))
-
-
-def edit_rules(crawl_id: str, edit: Mapping[str, Any] | RulesEdit) -> Call[dict[str, Any]]:
-    return Call("POST", crawl_path(crawl_id, "/rules"), _message(dict), _json(edit))
+    return _of_crawl("PATCH", crawl_id, "", _message(dict), changes)
 
 
 def delete(crawl_id: str) -> Call[None]:
     """Tried again, a crawl that is gone is what was wanted."""
 
-    def read(reply: Reply) -> None:
-        if not (reply.again and reply.status == 404):
-            checked(reply)
+    def read(answer: Answer) -> None:
+        if not (answer.again and answer.status == 404):
+            answer.message(dict)
 
-    return Call("DELETE", crawl_path(crawl_id), read)
+    return _of_crawl("DELETE", crawl_id, "", read)
 
 
 def seed(crawl_id: str, urls: Sequence[str | Mapping[str, Any]]) -> Call[int]:
-    def read(reply: Reply) -> int:
-        return decoded(reply, SeedsAnswer).discovered
-
-    return Call("POST", crawl_path(crawl_id, "/seeds"), read, _json({"urls": urls}))
+    return _of_crawl("POST", crawl_id, "/seeds", lambda answer: answer.message(SeedsAnswer).discovered, {"urls": urls})
 
 
-def pause(crawl_id: str, *, paused: bool) -> Call[None]:
-    def read(reply: Reply) -> None:
-        checked(reply)
+def pause(crawl_id: str) -> Call[dict[str, Any]]:
+    return _of_crawl("POST", crawl_id, "/pause", _message(dict))
 
-    return Call("POST", crawl_path(crawl_id, "/pause" if paused else "/resume"), read)
+
+def resume(crawl_id: str) -> Call[dict[str, Any]]:
+    return _of_crawl("POST", crawl_id, "/resume", _message(dict))
+
+
+def release(crawl_id: str, crawler_id: str) -> Call[int]:
+    body = {"crawler_id": crawler_id}
+    return _of_crawl("POST", crawl_id, "/release", lambda answer: answer.message(Released).released, body)
+
+
+def rules(crawl_id: str) -> Call[dict[str, Any]]:
+    return _of_crawl("GET", crawl_id, "/rules", _message(dict))
+
+
+def edit_rules(crawl_id: str, edit: Mapping[str, Any] | RulesEdit) -> Call[dict[str, Any]]:
+    return _of_crawl("POST", crawl_id, "/rules", _message(dict), edit)
 
 
 def stats(crawl_id: str | None) -> Call[dict[str, Any]]:
@@ -153,61 +178,104 @@ def stats(crawl_id: str | None) -> Call[dict[str, Any]]:
 
 
 def explain(crawl_id: str, url: str) -> Call[dict[str, Any]]:
-    return Call("GET", "/v1/explain", _message(dict), query=_query(crawl_id=crawl_id, url=url))
+    return Call("GET", "/v1/explain", _message(dict), query=_query(crawl_id=messages.crawl_id(crawl_id), url=url))
 
 
-def urls(selection: Mapping[str, str | None], cursor: str | None) -> Call[Page]:
-    """One page; `selection` names the crawl and perhaps a state and a host."""
-    return Call("GET", "/v1/urls", _message(Page), query=_query(**selection, cursor=cursor))
+def urls(crawl_id: str, state: str | None, host: str | None, cursor: str | None) -> Call[Page]:
+    """One page."""
+    query = _query(crawl_id=messages.crawl_id(crawl_id), state=state, host=host, cursor=cursor)
+    return Call("GET", "/v1/urls", _message(Page), query=query)
 
 
 def export(crawl_id: str) -> Call[None]:
-    """The lines follow; `read` only says that they do not."""
+    """Its answer is a stream of lines; `read` is for one that is none."""
 
-    def read(reply: Reply) -> None:
-        checked(reply)
-        raise stranger(reply)
+    def read(answer: Answer) -> None:
+        answer.message(NoLines)
 
-    return Call("GET", crawl_path(crawl_id, "/export"), read)
-
-
-def crawl_path(crawl_id: str, what: str = "") -> str:
-    """A name of dots alone would lead to another path."""
-    name = quote(messages.crawl_id(crawl_id), safe="")
-    return f"/v1/crawls/{name.replace('.', '%2E') if name in {'.', '..'} else name}{what}"
+    return _of_crawl("GET", crawl_id, "/export", read)
 
 
-def decoded(reply: Reply, kind: type[Message]) -> Message:
-    """The message in a good reply."""
+def import_lines(crawl_id: str, lines: Sequence[bytes]) -> Call[ImportAnswer]:
+    return _of_crawl("POST", crawl_id, "/import", _message(ImportAnswer), lines)
+
+
+def back_up() -> Call[BackupAnswer]:
+    return Call("POST", "/v1/backups", _message(BackupAnswer))
+
+
+def _of_crawl(
+    method: str, crawl_id: str, what: str, read: Callable[[Answer], Result], message: Any = None
+) -> Call[Result]:
+    return Call(method, f"/v1/crawls/{{crawl_id}}{what}", read, message, messages.crawl_id(crawl_id))
+
+
+# A call as it goes over HTTP, and what comes back.
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer of a server."""
+
+    server: str
+    status: int
+    body: bytes
+    retry_after: str | None = None
+    again: bool = False
+
+    def message(self, kind: type[Message]) -> Message:
+        if not 200 <= self.status < 300:
+            raise self._error() or self.stranger()
+        try:
+            return msgspec.json.decode(self.body, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise self.stranger() from None
+
+    def _error(self) -> CrawlGuideError | None:
+        """The error that a guide tells in its one shape of errors, to be raised here as it was raised there."""
+        try:
+            error = msgspec.json.decode(self.body, type=ErrorMessage).error
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        wait_s = seconds(self.retry_after) if error.retry_after_s is None else error.retry_after_s
+        return KINDS.get(error.code, CrawlGuideError)(error.message, field=error.field, retry_after_s=wait_s)
+
+    def stranger(self) -> CrawlGuideError:
+        """Somebody else has answered: another service at that address, or one that stands before the guide."""
+        kind = PASSING.get(self.status)
+        if kind is not None:
+            return kind(f"{self.server} answers {self.status}", retry_after_s=seconds(self.retry_after))
+        return CrawlGuideError(f"{self.server} is no crawlguide server: it answers {self.status} in its own words")
+
+
+def keyed(call: Call[Result]) -> Call[Result]:
+    """The call with an id by which a second try is known to be the same request."""
+    name, message = call.key, call.message
+    if name is None:
+        return call
+    if isinstance(message, msgspec.Struct) and getattr(message, name) is None:
+        return replace(call, message=msgspec.structs.replace(message, **{name: str(uuid4())}))
+    if isinstance(message, Mapping) and message.get(name) is None:
+        return replace(call, message={**message, name: str(uuid4())})
+    return call
+
+
+def address(call: Call[Any]) -> str:
+    """The path of a call. A name of dots alone would lead to another one."""
+    name = quote(call.crawl_id, safe="")
+    return call.path.format(crawl_id=name.replace(".", "%2E") if name in {".", ".."} else name)
+
+
+def body(call: Call[Any]) -> bytes:
+    if call.message is None:
+        return b""
+    if call.path.endswith("/import"):
+        return b"\n".join(call.message)
     try:
-        return msgspec.json.decode(checked(reply).body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise stranger(reply) from None
-
-
-def checked(reply: Reply) -> Reply:
-    """The reply if it is good; else what it says is raised here as it was raised there."""
-    if not reply.good:
-        raise told(reply) or stranger(reply)
-    return reply
-
-
-def told(reply: Reply) -> CrawlGuideError | None:
-    """The error that a guide tells in its one shape of errors."""
-    try:
-        error = msgspec.json.decode(reply.body, type=ErrorMessage).error
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    wait_s = seconds(reply.retry_after) if error.retry_after_s is None else error.retry_after_s
-    return KINDS.get(error.code, CrawlGuideError)(error.message, field=error.field, retry_after_s=wait_s)
-
-
-def stranger(reply: Reply) -> CrawlGuideError:
-    """Somebody else has answered: another service at that address, or one that stands before the guide."""
-    kind = PASSING.get(reply.status)
-    if kind is not None:
-        return kind(f"{reply.server} answers {reply.status}", retry_after_s=seconds(reply.retry_after))
-    return CrawlGuideError(f"{reply.server} is no crawlguide server: it answers {reply.status} in its own words")
+        given = call.message
+        return msgspec.json.encode(given) if isinstance(given, msgspec.Struct) else orjson.dumps(given)
+    except (TypeError, ValueError) as wrong:
+        raise MalformedRequest(f"expected what JSON can say, got something else: {wrong}") from None
 
 
 def seconds(retry_after: str | None) -> float | None:
@@ -222,24 +290,8 @@ def seconds(retry_after: str | None) -> float | None:
     return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
 
-def _message(kind: type[Message]) -> Callable[[Reply], Message]:
-    return lambda reply: decoded(reply, kind)
-
-
-def _keyed(message: Any, name: str) -> bytes:
-    """The body, with an id by which a second try is known to be the same request."""
-    if isinstance(message, msgspec.Struct) and getattr(message, name) is None:
-        message = msgspec.structs.replace(message, **{name: str(uuid4())})
-    elif isinstance(message, Mapping) and message.get(name) is None:
-        message = {**message, name: str(uuid4())}
-    return _json(message)
-
-
-def _json(message: Any) -> bytes:
-    try:
-        return msgspec.json.encode(message) if isinstance(message, msgspec.Struct) else orjson.dumps(message)
-    except (TypeError, ValueError) as wrong:
-        raise MalformedRequest(f"expected what JSON can say, got something else: {wrong}") from None
+def _message(kind: type[Message]) -> Callable[[Answer], Message]:
+    return lambda answer: answer.message(kind)
 
 
 def _query(**words: str | None) -> dict[str, str]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import httpx
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError, RateLimited, UnavailableError
-from crawlguide.gateway.client.calls import LINES, Reply
-from crawlguide.gateway.places import address
+from crawlguide.gateway.arguments import address
+from crawlguide.gateway.client.calls import LINES, Reply, body
+from crawlguide.gateway.client.calls import address as path_of
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -59,11 +60,11 @@ def shown(url: httpx.URL) -> str:
 
 
 def sent(call: Call[Any], tries: Tries) -> Sent:
-    return Sent(method=call.method, url=call.path, params=call.query, content=call.body, timeout=tries.timeout)
+    return Sent(method=call.method, url=path_of(call), params=call.query, content=body(call), timeout=tries.timeout)
 
 
-def reply(server: str, answer: httpx.Response, body: bytes, tries: Tries) -> Reply:
-    return Reply(server, answer.status_code, body, answer.headers.get("retry-after"), again=tries.failed > 0)
+def reply(server: str, answer: httpx.Response, content: bytes, tries: Tries) -> Reply:
+    return Reply(server, answer.status_code, content, answer.headers.get("retry-after"), again=tries.failed > 0)
 
 
 def are_lines(answer: httpx.Response) -> bool:

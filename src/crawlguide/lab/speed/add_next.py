@@ -10,7 +10,7 @@ import msgspec
 from crawlguide.core.config import Config, GuideOptions
 from crawlguide.core.definition import Definition
 from crawlguide.core.messages import VERSION, AskMessage, SeedsMessage
-from crawlguide.gateway.library import open_guide
+from crawlguide.gateway.opening import open_guide
 from crawlguide.lab.speed.frontier import CRAWL
 
 if TYPE_CHECKING:

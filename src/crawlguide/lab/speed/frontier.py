@@ -13,7 +13,7 @@ from crawlguide.core.config import Config
 from crawlguide.core.definition import Definition
 from crawlguide.core.messages import VERSION, AskMessage, ReportMessage
 from crawlguide.core.types import Crawl, Links
-from crawlguide.gateway.library import open_guide
+from crawlguide.gateway.opening import open_guide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,53 @@
+"""What people type: folders, addresses, names of crawls. What cannot be one is said before anything is loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from crawlguide.core.errors import ConfigError, MalformedRequest
+from crawlguide.core.messages import crawl_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def kept(path: Path) -> Path:
+    """The folder, unless nothing in it would be kept."""
+    if str(path) == ":memory:":
+        raise ConfigError("data: expected a folder, got :memory:, where nothing is kept")
+    return path
+
+
+def existing(path: Path) -> Path:
+    """The folder, if it was served before: what only reads should not make an empty one."""
+    if not (kept(path) / "CURRENT").is_file():
+        raise ConfigError(f"data: expected a folder that crawlguide has written, got {path}: there is none")
+    return path
+
+
+def address(text: str) -> str:
+    """The URL of a server, without a slash at its end."""
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in {"http", "https"} and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good or parts.query or parts.fragment:
+        raise ConfigError(f"--url: expected one such as http://127.0.0.1:8080, got {text[:200]!r}")
+    return text.rstrip("/")
+
+
+def crawl_name(text: str) -> str:
+    try:
+        return crawl_id(text)
+    except MalformedRequest:
+        expected = "text of 1 to 200 characters without slash"
+        raise ConfigError(f"--crawl: expected {expected}, got {text[:80]!r}") from None
+
+
+def readable(path: Path) -> Path:
+    """The file or folder to read, or `-`."""
+    if str(path) != "-" and not path.exists():
+        raise ConfigError(f"{path}: no such file")
+    return path
