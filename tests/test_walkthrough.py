@@ -1,8 +1,4 @@
-"""The "End-to-End Walkthrough" of the source, step by step: one cycle of crawler c-902, and the beginning of the next.
-
-Left out: the two sub-steps of the policy engine that read robots.txt and run the risk classifier. These filters are
-not built yet; when they are, their sentences belong between "politeness" and "the final list".
-"""
+"""The "End-to-End Walkthrough" of the source, step by step: a cycle of crawler c-902, and the beginning of the next."""
 
 from __future__ import annotations
 
@@ -28,6 +24,13 @@ PENDING = [f"https://site{number}.net/" for number in range(40)]
 MEGABYTES_50 = 50 * 1024 * 1024
 POLITE = {"default_delay_s": 3.0}  # within the horizon of 5 s that makes two URLs of a host at a time
 HURRIED = {"default_delay_s": 0.0, "max_per_host": 0}
+MEMBERS = "https://example.com/members/list"  # the second best by its score; robots.txt disallows it
+CALENDAR = "https://example.com/events?calendar=2025&month=11&day=3"  # one of endlessly many
+FRAUD = "http://paypal-login.secure-update.xyz/webscr/login.php?cmd=verify"  # malicious, says the model
+DOUBTFUL = (MEMBERS, CALENDAR, FRAUD)
+ENDLESS = "calendar=[0-9]+&month=[0-9]+&day="
+CAREFUL = HURRIED | {"robots": "obey", "risk_threshold": 0.8, "trap_patterns": [ENDLESS]}
+CARELESS = HURRIED | {"robots": "ignore", "risk_threshold": 1.0, "traps": False}
 
 
 @dataclass
@@ -49,7 +52,7 @@ class Story:
         return [given["url"] for given in self.assigned]
 
 
-def told(policy: dict[str, Any]) -> Iterator[Story]:
+def told(policy: dict[str, Any], *links: str) -> Iterator[Story]:
     clock = ManualClock()
     with Guide.open(":memory:", clock=clock) as guide:
         guide.define("default", {"policy": policy, "strategy": {"kind": "best-first"}, "weights": WEIGHTS})
@@ -57,17 +60,19 @@ def told(policy: dict[str, Any]) -> Iterator[Story]:
         before = ask(guide, "c-901", 10)  # an earlier cycle, which had to leave some URLs for later
         clock.advance(60.0)
         tell(guide, fetched("https://directory.net/", *PENDING, relevance=0.1), crawler_id="c-901")
+        robots = "User-agent: *\nDisallow: /members/\n"
+        tell(guide, fetched("https://example.com/robots.txt", text=robots), crawler_id="c-901")
         clock.advance(60.0)
-        yield Story(guide, clock, before, cycle(guide))
+        yield Story(guide, clock, before, cycle(guide, *links))
 
 
-def cycle(guide: Guide) -> dict[str, Any]:
+def cycle(guide: Guide, *links: str) -> dict[str, Any]:
     """Step 1: c-902 has just crawled a page of example.com; it can take 30 more URLs and 50 MB."""
     return ask(
         guide, "c-902", 30, max_bytes=MEGABYTES_50, request_id="123e4567-e89b-12d3-a456-426614174000",
         request_timestamp="2025-11-03T14:17:31Z", seed_urls=[HOME],
-        recent_history=[fetched(HOME, *NEWS, *OTHER, HOME, relevance=1.0, elapsed_ms=300, bytes=20_000)],
-        external_features={OTHER[0]: {"pagerank": 0.4}, NEWS[0]: {"popularity": 0.3}},
+        recent_history=[fetched(HOME, *NEWS, *OTHER, HOME, *links, relevance=1.0, elapsed_ms=300, bytes=20_000)],
+        external_features={OTHER[0]: {"pagerank": 0.4}, NEWS[0]: {"popularity": 0.3}, MEMBERS: {"pagerank": 0.25}},
     )  # fmt: skip
 
 
@@ -80,6 +85,18 @@ def story() -> Iterator[Story]:
 def hurried() -> Iterator[Story]:
     """The same without politeness: how the scores alone would have it."""
     yield from told(HURRIED)
+
+
+@pytest.fixture
+def careful() -> Iterator[Story]:
+    """The page also links to what robots.txt disallows, to a calendar without end and to a fraud."""
+    yield from told(CAREFUL, *DOUBTFUL)
+
+
+@pytest.fixture
+def careless() -> Iterator[Story]:
+    """The same with robots.txt, traps and risk left out of account."""
+    yield from told(CARELESS, *DOUBTFUL)
 
 
 # step 1: the crawler asks, and tells on its way what it has just crawled
@@ -186,6 +203,44 @@ def test_lower_ranked_urls_of_other_hosts_move_up(story: Story, hurried: Story) 
     assert set(hurried.urls) & set(PENDING) < set(story.urls) & set(PENDING)
 
 
+# step 7: robots.txt
+
+
+def test_by_its_score_alone_the_disallowed_url_would_be_the_second(careless: Story) -> None:
+    assert careless.urls[:2] == [NEWS[0], MEMBERS]
+
+
+def test_what_robots_txt_disallows_is_removed_and_the_next_moves_up(careful: Story) -> None:
+    assert careful.urls[0] == NEWS[0]
+    assert careful.urls[1] in NEWS
+    assert MEMBERS not in careful.urls
+    found = careful.guide.explain("default", MEMBERS)
+    assert (found["state"], found["reason"]) == ("dropped", "robots")
+    assert {"name": "robots", "verdict": "forbid", "why": "Disallow: /members/"} in found["filters"]
+
+
+# step 9: the risk classifier
+
+
+def test_without_it_the_calendar_and_the_fraud_would_be_given(careless: Story) -> None:
+    assert {CALENDAR, FRAUD} <= set(careless.urls)
+
+
+@pytest.mark.parametrize(("url", "filter_name"), [(CALENDAR, "traps"), (FRAUD, "risk")])
+def test_what_is_flagged_as_a_trap_or_as_malicious_is_removed(careful: Story, url: str, filter_name: str) -> None:
+    assert url not in careful.urls
+    assert careful.guide.explain("default", url)["reason"] == filter_name
+
+
+def test_the_probability_of_the_fraud_is_above_the_threshold_of_the_source(careful: Story) -> None:
+    (risk,) = [one for one in careful.guide.explain("default", FRAUD)["filters"] if one["name"] == "risk"]
+    assert float(risk["why"].partition("probability of ")[2].partition(",")[0]) > 0.8
+
+
+def test_what_was_removed_leaves_no_hole_in_the_list(careful: Story) -> None:
+    assert len(careful.urls) == 30
+
+
 # step 10: what was crawled already
 
 
@@ -222,7 +277,9 @@ def test_every_url_comes_with_estimates(story: Story) -> None:
 
 
 def test_the_answer_names_the_filters_it_passed(story: Story) -> None:
-    assert {"seen_ok", "politeness_ok", "budget_ok"} <= set(story.answer["metadata"]["filters_applied"])
+    assert {"seen_ok", "risk_ok", "politeness_ok", "robots_ok", "budget_ok"} <= set(
+        story.answer["metadata"]["filters_applied"]
+    )
 
 
 def test_the_same_request_sent_again_gives_the_same_list(story: Story) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
@@ -61,6 +62,12 @@ MEANINGS = {
     "guide.rules": "the operator's Rego rules: a file or a folder; empty means none",
     "guide.rules_timeout_ms": "rules that take longer for up to 200 URLs are stopped",
     "guide.predict_budget_ms": "a predictor that takes longer for up to 200 URLs is skipped for a while",
+    "select.pages_per_round": "URLs that one answer holds at most; `tres`: pages of a round (forager: 50)",
+    "select.slow_domain_ms": "`policy.slow_domain_ms` where a crawl leaves it open (forager: auto, 3000)",
+    "select.unreliable_threshold": "the same for `policy.unreliable_threshold` (forager: auto, 0.3)",
+    "select.domain_max_pages": "the same for `policy.domain_max_pages` (forager: auto, 100)",
+    "select.max_depth": "depth of the tree of strategy `tres` (forager: 18)",
+    "select.min_samples_per_split": "pages from which on a leaf of that tree is split (forager: 5)",
     "outgoing.ports": "ports that the server itself may connect to, for robots.txt; an empty list means any",
     "outgoing.allow_networks": "networks beyond the public Internet that it may connect to, such as `10.0.0.0/8`",
     "outgoing.timeout_s": "how long one such request, with its redirects, may take",
@@ -72,8 +79,10 @@ def kind_in_words(kind: Any) -> str:
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return kind_in_words(parts[0]) + "".join(map(_bounds, parts[1:]))
+    if origin in (Union, UnionType):
+        return " or ".join(map(kind_in_words, parts))
     if origin is Literal:
-        return f"one of {', '.join(parts)}"
+        return parts[0] if len(parts) == 1 else f"one of {', '.join(parts)}"
     if origin is tuple:
         return f"a list, each {kind_in_words(parts[0])}"
     return WORDS[kind]

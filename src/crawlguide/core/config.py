@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from crawlguide.core import faults
+from crawlguide.core.definition import AUTO, Count, Crawler, Definition, Policy, Share
 from crawlguide.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 PREFIX = "CRAWLGUIDE_"
 PREDICT = "predict"
 NOT_KEYS = (PREFIX + "CONFIG", faults.VARIABLE)
+EVERY_CRAWLER = "*"
+POLICIES = ("slow_domain_ms", "unreliable_threshold", "domain_max_pages")
 Positive = Annotated[int, Meta(ge=1)]
 
 
@@ -86,6 +89,35 @@ class GuideOptions(Section, frozen=True):
     predict_budget_ms: Annotated[float, Meta(gt=0, le=600_000)] = 250.0
 
 
+class Select(Section, frozen=True):
+    """What crawls do that leave it open, by the names of forager's `[select]`; 0: nothing is said here."""
+
+    pages_per_round: Count = 0
+    slow_domain_ms: Annotated[float, Meta(ge=0, le=1e9)] | Literal["auto"] = 0.0
+    unreliable_threshold: Share | Literal["auto"] = 0.0
+    domain_max_pages: Count | Literal["auto"] = 0
+    max_depth: Annotated[int, Meta(ge=0, le=64)] = 0
+    min_samples_per_split: Annotated[int, Meta(ge=0, le=128)] = 0
+
+    def over(self, definition: Definition, strategy: Mapping[str, Any]) -> Definition:
+        """The definition as it counts: with these values where it leaves a field as it is by default.
+
+        Strategy `tres` has options of the same names. For others they are bounds of the crawl's policy, and an answer
+        holds at most `pages_per_round` URLs.
+        """
+        given = {name: value for name, value in msgspec.structs.asdict(self).items() if value}
+        if given and strategy.get("kind") == "tres":
+            options = {name: value for name, value in given.items() if value != AUTO}  # that is what it does by itself
+            own = definition.strategy or strategy
+            return msgspec.structs.replace(definition, strategy={**options, **own})
+        policy, usual = definition.policy, Policy()
+        left_open = (name for name in POLICIES if getattr(policy, name) == getattr(usual, name))
+        new = {name: given[name] for name in left_open if name in given}
+        if self.pages_per_round and EVERY_CRAWLER not in policy.crawlers:
+            new["crawlers"] = {**policy.crawlers, EVERY_CRAWLER: Crawler(max_urls=self.pages_per_round)}
+        return msgspec.structs.replace(definition, policy=msgspec.structs.replace(policy, **new)) if new else definition
+
+
 class Outgoing(Section, frozen=True):
     """Requests of our own, for robots.txt."""
 
@@ -101,6 +133,7 @@ class Config(Section, frozen=True):
     store: StoreOptions = StoreOptions()
     crawls: Crawls = Crawls()
     guide: GuideOptions = GuideOptions()
+    select: Select = Select()
     outgoing: Outgoing = Outgoing()
     predict: tuple[dict[str, Any], ...] = ()  # [[predict]] tables: the strategy of crawls that name none
 

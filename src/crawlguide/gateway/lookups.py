@@ -126,7 +126,7 @@ def _shown(record: UrlRecord) -> UrlShown:
 async def patch(guide: LocalGuide, crawl: Crawl, changes: Mapping[str, Any]) -> None:
     """Change parts of a crawl that is there."""
     active = await guide.crawls.get(crawl, guide.clock.now(), create=False)
-    await guide.define(crawl, patched(active.definition, changes))
+    await guide.define(crawl, patched(active.record.definition, changes))
 
 
 def patched(definition: Definition, patch: Mapping[str, Any]) -> Definition:

@@ -231,11 +231,11 @@ class LocalGuide:
 
     async def rules(self, crawl: Crawl) -> HandRules:
         """What people have banned and weighted."""
-        return (await self.crawls.get(crawl, self.clock.now(), create=False)).definition.rules
+        return (await self.crawls.get(crawl, self.clock.now(), create=False)).record.definition.rules
 
     async def edit_rules(self, crawl: Crawl, edit: RulesEdit) -> HandRules:
         """Ban, lift and weigh; returns all rules that hold from now on."""
-        definition = (await self.crawls.get(crawl, self.clock.now(), create=False)).definition
+        definition = (await self.crawls.get(crawl, self.clock.now(), create=False)).record.definition
         new = msgspec.structs.replace(definition, rules=edited(definition.rules, edit))
         await self.define(crawl, new)
         return new.rules

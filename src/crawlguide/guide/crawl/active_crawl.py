@@ -50,6 +50,7 @@ class Record(msgspec.Struct):
 @dataclass
 class ActiveCrawl:
     record: Record
+    definition: Definition  # as it counts: with what the operator says of fields that the crawl leaves open
     strategy: Assembled
     judge: Judge | None  # of relevance, where a goal is given
     learner: GuardedStrategy | None  # the strategy as a whole, if something in it learns
@@ -69,10 +70,6 @@ class ActiveCrawl:
     scope_cursors: dict[scope.Scope, tuple[int, int]] = field(default_factory=dict)  # where to look on for its hosts
 
     @property
-    def definition(self) -> Definition:
-        return self.record.definition
-
-    @property
     def shown(self) -> Definition:
         """The same to people: with the strategy that counts, whoever chose it."""
         named = {**self.strategy.table, **self.definition.strategy}
@@ -90,15 +87,20 @@ class ActiveCrawl:
 
 
 def activate(
-    record: Record, filters: Sequence[str], strategy: Assembled, services: policy.Services | None = None
+    record: Record,
+    definition: Definition,
+    filters: Sequence[str],
+    strategy: Assembled,
+    services: policy.Services | None = None,
 ) -> ActiveCrawl:
     """Build everything else that a definition asks for; raises `MalformedRequest` for what cannot be built."""
-    definition, guarded = record.definition, strategy.guarded
+    guarded = strategy.guarded
     weights, rules = weighing(definition), composition.filters(filters, definition, services or policy.Services())
     judge = Judge(definition.goal) if definition.goal else None
     learner = guarded if guarded.learns else None
     return ActiveCrawl(
         record=record,
+        definition=definition,
         strategy=strategy,
         judge=judge,
         learner=learner,

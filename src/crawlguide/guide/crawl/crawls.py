@@ -73,7 +73,7 @@ class Crawls:
             return True
         built.record = Record(definition, old.record.paused, redefinition.states(old.record, definition, self._kinds))
         same_weights = built.strategy.domain_weights == old.strategy.domain_weights
-        if redefinition.same_judge(old.definition, definition) and same_weights:  # what it has learned stays
+        if redefinition.same_judge(old.record.definition, definition) and same_weights:  # what it has learned stays
             built.strategy, built.learner, built.explorer = old.strategy, old.learner, old.explorer
             if built.judge is not None and old.judge is not None:
                 built.judge.inherit(old.judge)
@@ -83,7 +83,7 @@ class Crawls:
         inherit(built, old)
         self.known[crawl] = built
         await self._save(crawl, built.record, at)
-        if old.definition != definition:
+        if old.record.definition != definition:
             await self._store.admit(crawl)  # hosts held back get a new hearing
             await redefinition.set_priorities(self._store, crawl, old, built)
             await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
@@ -173,8 +173,10 @@ class Crawls:
 
     def _built(self, crawl: Crawl, record: Record, opening: bool = False) -> ActiveCrawl:
         """One that was there before is opened without what cannot be built any more, as a plugin that is gone."""
-        strategy = composition.strategy(record.definition, self._defaults, crawl.name, opening=opening)
-        return activate(record, self._config.guide.filters, strategy, self._services)
+        chosen = composition.chosen(record.definition, self._defaults)
+        definition = self._config.select.over(record.definition, chosen)
+        strategy = composition.strategy(definition, self._defaults, crawl.name, opening=opening)
+        return activate(record, definition, self._config.guide.filters, strategy, self._services)
 
     async def _begin(self, crawl: Crawl, record: Record, at: float) -> None:
         """Written at once: a store that has to read its folder anew in the middle of a request still knows it."""

@@ -49,7 +49,7 @@ class Imported:
 async def exported(guide: LocalGuide, crawl: Crawl) -> AsyncIterator[bytes]:
     """The lines, some at a time; others are served in between."""
     active = await guide.crawls.get(crawl, guide.clock.now(), create=False)
-    yield _lines([DefinitionLine(crawl.name, active.definition)])
+    yield _lines([DefinitionLine(crawl.name, active.record.definition)])
     cursor: int | None = 0
     while cursor is not None:
         urls, cursor = await guide.store.dump(crawl, cursor, SHOWN_AT_ONCE)
