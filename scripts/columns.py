@@ -17,9 +17,9 @@ from scripts.reference import DOCS, table, write_or_check
 PAGE: Path = DOCS / "explain" / "columns.md"
 COSTS_PAGE: Path = DOCS / "research" / "column-costs.md"
 COSTS = Path(__file__).with_name("column_costs.json")  # as `scripts.column_costs` measured them
-LINK, FINDER, HOST = "the link", "the page that made it known", "its host"
+LINK, FINDER, HOST = "the link", "the page where it was found first", "its host"
 SOME_PARENTS, BESIDE = f"{PARENTS} pages that link here", "6 links beside it"
-TOLD = "up to 8 numbers told"
+TOLD = "up to 8 numbers sent by crawlers"
 ALL_PLACES, LAST_PLACE, MEANT = f"up to {LEVELS} places", "its host and its last place", f"{MEANING} numbers"
 LOOKS_AT = {  # the records that a column needs; all others only that of the link
     "always": "nothing",
@@ -70,7 +70,7 @@ def page() -> str:
 
 def costs_page() -> str:
     costs: dict[str, int] = json.loads(COSTS.read_text())
-    rows = [f"| {column.name} | {_cost(column.name, costs)} |" for column in TABLE]
+    rows = [f"| {column.name} | {costs[FUNCTIONS.get(column.name, 'link')]} |" for column in TABLE]
     return (
         "# Cost of columns\n\n"
         "Nanoseconds for one link and one [column of `layered`](../explain/columns.md), measured for the function\n"
@@ -80,10 +80,6 @@ def costs_page() -> str:
         " 300 hosts in memory, links in random\norder, the fastest of 400 loops over 2 000 links.\n\n"
         + table(("column", "ns"), rows)
     )
-
-
-def _cost(name: str, costs: dict[str, int]) -> int:
-    return costs[FUNCTIONS.get(name, "link")]
 
 
 def _parts(name: str) -> str:

@@ -7,7 +7,7 @@ from scripts.reference import table
 FORAGER = {  # forager's eleven, by name and order
     "depth": "`depth`",
     "domain_relevance": "`host`, `place`",
-    "domain_count": "`unknown host`, `little known host`",
+    "domain_count": "`new host`, `little known host`",
     "domain_failure_rate": "`answers`",
     "parent_score": "`finder`; of all parents: `parents`, `best parent`, `good parents`, `bad parents`",
     "anchor_similarity": "`anchor meaning`, `words in anchor`",
@@ -21,7 +21,7 @@ GROUPS = {
     "Graph and links": {
         "links that it has": "the expected number of new links: in the exploration bonus for little-known hosts",
         "links to it": "`good parents`, `bad parents`; the term `authority` of the score, with a sitemap's priority",
-        "PageRank of its domain": "`pagerank` in `external_features`: the term `authority`, and `told`; "
+        "PageRank of its domain": "`pagerank` in `external_features`: the term `authority`, and `ask signals`; "
         "strategies `opic` and `pagerank`",
         "diversity of anchor texts": "none: the words of the link where it was discovered count",
         "depth": "`depth`",
@@ -37,12 +37,12 @@ GROUPS = {
         "last fetch": "the term `freshness` of the score: 1 − exp(−age / τ), 1 if a sitemap says that it has changed",
         "how often it changes": "`goal.reward.change`: changed pages have a higher reward, and so do their places",
         "when it was discovered": "none; among equals the one discovered first comes first",
-        "last update, if known": "`last_modified` in `external_features`, like any timestamp: `told`",
+        "last update, if known": "`last_modified` in `external_features`, like any timestamp: `ask signals`",
     },
     "Performance and cost": {
         "time and bytes of its host": "the term `cost` of the score, by the host's medians; `goal.reward.cost`",
         "failures": "`answers`, by host and place",
-        "bans": "`turned away`",
+        "bans": "`refusals`",
     },
 }
 

@@ -16,7 +16,7 @@ from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, 
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.types import Ask, Budget
 from crawlguide.gateway.dashboard import views
-from crawlguide.gateway.library import open_guide
+from crawlguide.gateway.opening import open_guide
 from crawlguide.guide.explain import explain
 from crawlguide.policy.traps import Traps
 from crawlguide.testing import ManualClock
