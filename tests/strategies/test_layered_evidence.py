@@ -231,6 +231,18 @@ def test_a_late_reward_counts_for_links_found_before_and_for_pages_that_link_to_
     assert (page(found, PAGES[0])["good"], parents(found, child)) == (1, (2, 1, 1))
 
 
+@pytest.mark.parametrize("told_at_once", [{}, {"relevance": 0.0}])
+def test_a_late_reward_moves_its_page_in_the_profile(told_at_once: dict[str, float]) -> None:
+    found, at_once = learner(), learner()
+    page_read = {"url": A, "status": 200, "title": "birds", "text": "many birds sing"}
+    at_once.learn(told(page_read | {"relevance": 1.0}))
+    found.learn(told(page_read | told_at_once))
+    assert found.memory.profile.rows["count"][:2].tolist() == [0.0, float(len(told_at_once))]
+    found.learn(told({"url": A, "reward": 1.0}))
+    assert found.memory.profile.rows["count"][:2].tolist() == [1.0, 0.0]
+    assert found.memory.tables().profile == pytest.approx(at_once.memory.tables().profile, abs=1e-5)
+
+
 # chances
 
 

@@ -12,13 +12,13 @@ from crawlguide.core.url_bytes import HASH_START, find_byte, hash_byte, hash_pai
 from crawlguide.features.embedding import Embedding, plain
 from crawlguide.strategies.layered.columns import ADDRESS, ANCHOR, TITLE
 from crawlguide.strategies.layered.evidence import observe_similarities
-from crawlguide.strategies.layered.meaning import HITS, NEITHER, OTHERS, add_to_profile, embed_links
-from crawlguide.strategies.layered.records import ANCHOR_WORDS, LEVELS, LINKS, PLACES, WORDS
+from crawlguide.strategies.layered.meaning import NEITHER, add_to_profile, embed_links
+from crawlguide.strategies.layered.records import ANCHOR_WORDS, LEVELS, LINKS, MEANING, PLACES, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.tables import F32, I64, U64, Mask
+    from crawlguide.core.tables import F32, I64, U64
     from crawlguide.core.types import Links
     from crawlguide.strategies.layered.meaning import Aim
     from crawlguide.strategies.layered.memory import LayeredMemory
@@ -281,20 +281,30 @@ def compare_links(memory: LayeredMemory, aim: Aim, rows: I64, anchors: F32, addr
     observe_similarities(address, ADDRESS, memory.crawl.rows)
 
 
-def compare_titles(memory: LayeredMemory, aim: Aim, titles: list[str]) -> F32:
-    """How similar each title is to the goal."""
-    found = aim.similarity(Embedding.load().embed(titles))
-    observe_similarities(found, TITLE, memory.crawl.rows)
-    return found
-
-
-def read_pages(memory: LayeredMemory, aim: Aim, titles: list[str], texts: list[str], label: F32, failed: Mask) -> F32:
+def read_pages(
+    memory: LayeredMemory, aim: Aim, rows: I64, titles: list[str], texts: list[str], kind: I64
+) -> F32:  # fmt: skip
     """How similar each title is to the goal; and the profile learns what hits are like."""
     pages = [f"{title} {text[:READ_OF_A_PAGE]}" for title, text in zip(titles, texts, strict=True)]
     vectors = Embedding.load().embed(titles + pages)
     title = aim.similarity(vectors[: len(titles)])
     observe_similarities(title, TITLE, memory.crawl.rows)
-    kind = np.where(label >= 0.5, HITS, np.where(failed, NEITHER, OTHERS))
     add_to_profile(vectors[len(titles) :], kind, memory.profile.rows[:NEITHER])
+    places = memory.vectors.claim(memory.links.rows["id"][rows])
+    memory.vectors.rows["vector"][places], memory.vectors.rows["kind"][places] = vectors[len(titles) :, :MEANING], kind
     memory.update_profile()
     return title
+
+
+def move_in_profile(memory: LayeredMemory, rows: I64, kind: I64) -> None:
+    """Late rewards: pages that were read a while ago turn out to be of another kind."""
+    places = memory.vectors.find(memory.links.rows["id"][rows])
+    read, profile = memory.vectors.rows, memory.profile.rows
+    for place, new in zip(places[places >= 0].tolist(), kind[places >= 0].tolist(), strict=True):
+        for record, sign in ((int(read["kind"][place]), -1.0), (new, 1.0)):
+            if record != NEITHER:
+                profile["count"][record] += sign
+                profile["sum"][record] += sign * read["vector"][place]
+        read["kind"][place] = new
+    memory.vectors.sheet.changed(places[places >= 0])
+    memory.update_profile()

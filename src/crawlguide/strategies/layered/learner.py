@@ -14,7 +14,7 @@ from crawlguide.core.types import Draw
 from crawlguide.strategies.layered import evidence, exploration, ingest, model, scores, tuning
 from crawlguide.strategies.layered.ask_signals import AskSignals
 from crawlguide.strategies.layered.explain import sentences
-from crawlguide.strategies.layered.meaning import Aim
+from crawlguide.strategies.layered.meaning import HITS, NEITHER, OTHERS, Aim
 from crawlguide.strategies.layered.memory import FIRST, TRANSFERABLE, LayeredMemory, waiting_beside
 from crawlguide.strategies.layered.records import COLUMNS, DONE, LEVELS, NO_PAGE, SEED, VISITED
 from crawlguide.strategies.layered.scores import CACHED, SCORE, LinkScores, ScoredBatch
@@ -225,10 +225,7 @@ class Layered:
             links.rows["state"][again[links.rows["state"][again] == DONE]] = VISITED
         page = self.memory.claim_pages(rows)
         self.ask_signals.refresh_links(rows)
-        titles, texts = lesson.title[used].tolist(), lesson.text[used].tolist()
-        title = ingest.read_pages(self.memory, self.aim, titles, texts, label, failed)
-        late = fetches.status == LATE
-        title[late] = self.memory.pages.rows["title"][page[late]]  # as it was told with the page
+        title = self._read(lesson, rows, page, used, np.where(label >= 0.5, HITS, np.where(failed, NEITHER, OTHERS)))
         replayed = np.full(len(rows) * int(self.tuning["replays"][0]), -1, np.int64)
         answered = (~failed).astype(np.int64)
         model.learn(self.seed, rows, label, relevant, answered, title, page, self.memory.tables(), replayed)
@@ -236,19 +233,28 @@ class Layered:
         evidence.count_refusals(rows, refusals(fetches), self.memory.tables())
         return page, np.concatenate([rows, replayed[replayed >= 0]])
 
+    def _read(self, lesson: Lesson, rows: I64, page: I64, used: Mask, kind: I64) -> F32:
+        """How similar titles are to the goal; pages with a late reward were read when they were fetched."""
+        late, title = lesson.fetches.status[used] == LATE, self.memory.pages.rows["title"][page]
+        titles, texts = lesson.title[used][~late].tolist(), lesson.text[used][~late].tolist()
+        title[~late] = ingest.read_pages(self.memory, self.aim, rows[~late], titles, texts, kind[~late])
+        ingest.move_in_profile(self.memory, rows[late], kind[late])
+        return title
+
     def _visit(self, lesson: Lesson, rows: I64, visited: Mask) -> I64:
         """Fetches without a reward, which may come late; returns their pages."""
         page = self.memory.claim_pages(rows)
-        title = ingest.compare_titles(self.memory, self.aim, lesson.title[visited].tolist())
+        title = self._read(lesson, rows, page, visited, np.full(len(rows), NEITHER))
         evidence.visit(rows, page, title, self.memory.tables())
         return page
 
     def _amend(self, rows: I64, reward: F64, late: Mask) -> I64:
         """Late rewards of pages that had one already; returns the links whose evidence changed."""
-        changed = [rows[:0]]
-        for row, label in zip(rows[late].tolist(), reward[late].tolist(), strict=True):
+        changed, known = [rows[:0]], late & ~np.isnan(reward)
+        ingest.move_in_profile(self.memory, rows[known], np.where(reward[known] >= 0.5, HITS, OTHERS))
+        for row, label in zip(rows[known].tolist(), reward[known].tolist(), strict=True):
             page = int(self.memory.links.rows["page"][row])
-            if page >= 0 and not np.isnan(label):
+            if page >= 0:
                 evidence.amend_reward(row, label, self.memory.tables())
                 first, found = self.memory.pages.rows["first"][page], self.memory.pages.rows["found"][page]
                 changed.append(np.arange(first, min(first + found, self.memory.links.used)))

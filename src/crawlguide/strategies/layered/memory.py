@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlguide.core.kernels import i64s, kernel, nothing, one_i64, part, records, u64s
+from crawlguide.core.lossy_table import LossyTable
 from crawlguide.store.tables.index import Index
 from crawlguide.strategies.layered.evidence import FAR
 from crawlguide.strategies.layered.exploration import NEWNESS, TRAITS
@@ -31,6 +32,7 @@ from crawlguide.strategies.layered.records import (
     PROFILE,
     SEED,
     TABLES,
+    VECTOR,
     VOCABULARY,
     WAITING,
     WEIGHT,
@@ -46,11 +48,21 @@ if TYPE_CHECKING:
 BLANK = np.zeros(1, LINK)  # what is known of a link to begin with
 BLANK["parents"], BLANK["finder"], BLANK["page"], BLANK["distance"] = -1, SEED, -1, FAR
 EXAMPLES = 4_096
+MOST_VECTORS = 1 << 13  # pages that move in the profile when a late reward comes
 MOST_PLACES, MOST_PAGES = 1 << 20, 1 << 20
 FORGOTTEN_AT_ONCE = 4_096
 OTHER_HOSTS = np.array([1], np.uint64)  # key of the place of all hosts that have none of their own
 TRANSFERABLE = ("dense", "words", "hub", "hubwords", "signals")  # sheets that mean the same in another crawl
-TIED = ("urls", "pages", "places", "hosts", "past", "taste", "crawl")  # sheets that hold numbers of each other's rows
+TIED = (
+    "urls",
+    "pages",
+    "places",
+    "hosts",
+    "past",
+    "taste",
+    "vectors",
+    "crawl",
+)  # sheets that hold numbers of each other's rows
 FORMAT = np.dtype([("version", np.int64)])  # 1: `count`, `sum` and `best` of a link are of its older parents alone
 NOTHING = np.dtype([("nothing", np.int8)])
 FIRST = np.zeros(1, np.int64)
@@ -164,6 +176,7 @@ class LayeredMemory:
         self.examples, self.profile = sheet("past", EXAMPLE), sheet("taste", PROFILE)
         self.weights, self.word_weights = sheet("dense", WEIGHT), sheet("words", WEIGHT)
         self.hub_weights, self.hub_word_weights = sheet("hub", WEIGHT), sheet("hubwords", WEIGHT)
+        self.vectors = LossyTable(VECTOR, sheet("vectors", VECTOR), MOST_VECTORS)
         self.crawl = sheet("crawl", CRAWL)
 
     def _torn(self) -> bool:

@@ -111,6 +111,7 @@ EXAMPLE = np.dtype(
 WEIGHT = np.dtype([("weight", np.float32), ("square", np.float32)], align=True)
 
 PROFILE = np.dtype([("count", np.float32), ("sum", np.float32, MEANING)], align=True)  # of hits, and of other pages
+VECTOR = np.dtype([("key", np.uint64), ("kind", np.int64), ("vector", np.float32, MEANING)])  # of a page that was read
 
 TUNING = np.dtype(
     [
