@@ -1,4 +1,4 @@
-"""What a crawl's definition says about everything that comes in."""
+"""Messages to columns: the fetches and links of a report, and seeds, with what the crawl refuses on sight."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Crawl
 
 
+NAN = float("nan")
+
+
 @dataclass(frozen=True)
 class Rules:
-    """Who judges a page, what is refused on sight, and how deep it goes."""
+    """What a crawl says of all that comes in: who judges a page, what is refused on sight, and how deep it goes."""
 
     judge: Callable[[Fetch], float]
     verdict: Callable[[str], str | None]  # why a host is refused
@@ -38,7 +41,8 @@ class Rules:
     seers: Sequence[Sees] = ()  # filters that judge a URL by itself
     seeded: Callable[[str], None] | None = None  # who hears of the host of each seed
 
-    def worth(self, fetch: Fetch, url: str) -> float:
+    def relevance(self, fetch: Fetch, url: str) -> float:
+        """0 for a page that may not be kept."""
         return self.judge(fetch) if self.keeps is None or self.keeps(fetch, url) else 0.0
 
     def reason(self, url: str, host: str) -> str | None:
@@ -50,7 +54,40 @@ class Rules:
         return next((seer.name for seer in self.seers if seer.sight([host], [url], [""], key)[0]), None)
 
 
-# Links, one by one, become columns; what the crawl refuses on sight is marked with the reason.
+def reported(fetches: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float, rules: Rules) -> Report:
+    """The fetches and links of a tell as columns; what cannot be used is skipped with its reason."""
+    taken, links, skips, truncated = FetchColumns(), LinkColumns(rules), {}, 0
+    for number, fetch in enumerate(fetches):
+        try:
+            _check(fetch)
+            url = urls.canonical(fetch.url)
+            target = urls.canonical(fetch.redirected_to, url) if fetch.redirected_to else url
+        except UrlError as wrong:
+            skips[number] = wrong.message
+            continue
+        outlinks = fetch.outlinks or ()
+        if outlinks and rules.follows and not rules.follows(fetch, target):
+            outlinks = ()
+        truncated += max(0, len(outlinks) - MAX_OUTLINKS)
+        links.add(outlinks[:MAX_OUTLINKS], len(taken), target)
+        taken.add(number, fetch, url, target, NAN if is_file(url) else rules.relevance(fetch, target))
+    return Report(
+        crawl=crawl,
+        at=at,
+        fetches=taken.columns(crawler_id),
+        links=links.columns(),
+        urls=[fetch.url for fetch in fetches],
+        skips=skips,
+        truncated=truncated,
+    )
+
+
+def _check(fetch: Fetch) -> None:
+    if fetch.status is None and fetch.error is None and fetch.reward is None:
+        raise UrlError("status: expected a status or an error (or a reward as late feedback), got none of them")
+
+
+# Links, one by one, become columns
 
 
 @dataclass
@@ -98,13 +135,13 @@ class LinkColumns:
 
     def columns(self) -> Links:
         count = len(self.url)
-        given, max_depth = np.full(count, np.nan), np.full(count, -1, np.int32)
+        priority, max_depth = np.full(count, np.nan), np.full(count, -1, np.int32)
         for row, seed in self.seeds.items():
-            given[row] = np.nan if seed.priority is None else seed.priority
+            priority[row] = np.nan if seed.priority is None else seed.priority
             max_depth[row] = -1 if seed.max_depth is None else seed.max_depth
         ids = np.array(list(map(urls.identity, self.url, self.host)), np.uint64)
         if self.rules.priorities:  # a person has said so, whoever finds it
-            given[:] = [self.rules.priorities.get(url, said) for url, said in zip(self.url, given, strict=True)]
+            priority[:] = [self.rules.priorities.get(url, own) for url, own in zip(self.url, priority, strict=True)]
         return Links(
             parent=np.array(self.parent, np.int64),
             url=texts(self.url),
@@ -112,7 +149,7 @@ class LinkColumns:
             host=texts(self.host),
             anchor=texts(self.anchor),
             position=np.array(self.position, np.int32),
-            manual_priority=given,
+            manual_priority=priority,
             max_depth=max_depth,
             metadata=texts(self.metadata),
             reason=texts(self._reasons(ids)),
@@ -148,9 +185,7 @@ def _packed_or_none(metadata: Mapping[str, Any] | None) -> bytes | None:
     return packed if 0 < len(packed) <= MAX_METADATA_BYTES else None
 
 
-# Fetches, one by one, become columns.
-
-NAN = float("nan")
+# Fetches, one by one, become columns
 
 
 @dataclass
@@ -208,7 +243,7 @@ def _number(value: float | None) -> float:
     return NAN if value is None else float(value)
 
 
-# What people and crawlers vouch for.
+# Seeds: what people and crawlers vouch for
 
 
 def seed_of(message: str | SeedMessage) -> Seed:
@@ -232,39 +267,3 @@ def seeded(seeds: Sequence[Seed], rules: Rules) -> Links:
     for seed in seeds:
         links.seed(seed)
     return links.columns()
-
-
-# What a crawler tells: its fetches and the links on them, as columns.
-
-
-def reported(fetches: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float, rules: Rules) -> Report:
-    """The fetches and links of a tell as columns; what cannot be used is skipped with its reason."""
-    told, links, skips, truncated = FetchColumns(), LinkColumns(rules), {}, 0
-    for number, fetch in enumerate(fetches):
-        try:
-            _check(fetch)
-            url = urls.canonical(fetch.url)
-            target = urls.canonical(fetch.redirected_to, url) if fetch.redirected_to else url
-        except UrlError as wrong:
-            skips[number] = wrong.message
-            continue
-        outlinks = fetch.outlinks or ()
-        if outlinks and rules.follows and not rules.follows(fetch, target):
-            outlinks = ()
-        truncated += max(0, len(outlinks) - MAX_OUTLINKS)
-        links.add(outlinks[:MAX_OUTLINKS], len(told), target)
-        told.add(number, fetch, url, target, NAN if is_file(url) else rules.worth(fetch, target))
-    return Report(
-        crawl=crawl,
-        at=at,
-        fetches=told.columns(crawler_id),
-        links=links.columns(),
-        urls=[fetch.url for fetch in fetches],
-        skips=skips,
-        truncated=truncated,
-    )
-
-
-def _check(fetch: Fetch) -> None:
-    if fetch.status is None and fetch.error is None and fetch.reward is None:
-        raise UrlError("status: expected a status or an error (or a reward as late feedback), got none of them")
