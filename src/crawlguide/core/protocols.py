@@ -1,4 +1,17 @@
-"""Who says which URLs are worth fetching."""
+"""The plugs of the house: who answers, who says what URLs are worth, who says which may be fetched, and who remembers.
+
+    Guide                                   answers ask and tell
+    Strategy: Sampler, Predictor            which URLs are worth fetching; a predictor may also be a
+              Learner, Explores, Explains, ReportsStats
+    Filter                                  which URLs may not be fetched; it may also be one that
+              Prepares, Degrades            needs something before it can judge
+              Defers, Withholds, Shuts, Rests    refuses for a while, or not all in one way
+              Sees, Hears                   judges what is found, and learns from what was fetched
+    Store                                   what is known of URLs, hosts, links and leases
+
+Roles that some plugs have besides their main one are protocols of their own: a plug that has not such a role lacks its
+methods.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +46,33 @@ if TYPE_CHECKING:
         Sample,
         UrlRecord,
     )
+
+
+# Who answers a crawler
+
+
+class Guide(Protocol):
+    """What answers ask and tell: in this process, at the edge or far away."""
+
+    async def ask(self, message: AskMessage, tenant: str = ...) -> Advice: ...
+
+    async def tell(self, message: ReportMessage, tenant: str = ...) -> Ack: ...
+
+
+# Which URLs are worth fetching
+
+
+class Strategy(Protocol):
+    """A named composition of judges with the weights it wants unless the crawl says otherwise."""
+
+    @property
+    def sampler(self) -> Sampler: ...
+
+    @property
+    def predictor(self) -> Predictor: ...
+
+    @property
+    def weights(self) -> Weights: ...
 
 
 class Sampler(Protocol):
@@ -104,20 +144,14 @@ class Explains(Protocol):
         ...
 
 
-class Strategy(Protocol):
-    """A named composition of judges with the weights it wants unless the crawl says otherwise."""
+@runtime_checkable
+class ReportsStats(Protocol):
+    """A predictor that tells in numbers what it has learned so far: `learner` in the statistics of its crawl."""
 
-    @property
-    def sampler(self) -> Sampler: ...
-
-    @property
-    def predictor(self) -> Predictor: ...
-
-    @property
-    def weights(self) -> Weights: ...
+    def stats(self) -> Mapping[str, float]: ...
 
 
-# Who says which URLs may not be fetched, and what else a filter may know.
+# Which URLs may not be fetched
 
 
 class Filter(Protocol):
@@ -227,11 +261,37 @@ class Hears(Protocol):
         ...
 
 
-# What a store does with the URLs of a crawl while they wait and while they are held.
+# What is known
 
 
-class Queues(Protocol):
-    """What waits, what was found and fetched, and in which order it goes out."""
+class Store(Protocol):
+    """What is known of URLs, hosts, links and leases. All in batches; O(batch), never O(frontier).
+
+    A URL of a crawl is in exactly one state: queued, leased, done or dropped (with a reason).
+    Times are seconds from the caller's clock; a store never looks at a clock of its own.
+    """
+
+    # crawls, and what was counted of each
+
+    async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
+        """Create or replace a crawl's definition; True if it is new. Its frontier stays."""
+        ...
+
+    async def crawl_get(self, crawl: Crawl) -> bytes | None: ...
+
+    async def crawl_list(self, tenant: str) -> list[Crawl]: ...
+
+    async def crawl_delete(self, crawl: Crawl) -> bool:
+        """Forget a crawl and all it holds. What hosts are owed in politeness stays."""
+        ...
+
+    async def count(self, crawl: Crawl, numbers: Mapping[str, int]) -> None:
+        """Add to the crawl's counters, which `stats` shows."""
+        ...
+
+    async def stats(self, crawl: Crawl) -> Mapping[str, Any]: ...
+
+    # URLs: what was found and fetched, what waits, and in which order it goes out
 
     async def discover(self, crawl: Crawl, links: Links, parents: Fetches | None, at: float) -> Discovery:
         """Add links. A known URL gains evidence and keeps its state; one with a `reason` is dropped on sight."""
@@ -283,9 +343,7 @@ class Queues(Protocol):
         """Dropped URLs become queued again, except those that lie deeper than `deepest` (-1: no bound)."""
         ...
 
-
-class Leases(Protocol):
-    """Who holds which URLs, and how politely hosts are asked."""
+    # leases: who holds which URLs, and how politely hosts are asked
 
     async def reserve(self, crawl: Crawl, batch: Batch, terms: LeaseTerms) -> Grants:
         """Take host slots and leases for all rows at once; atomic per partition, partial is normal."""
@@ -330,34 +388,7 @@ class Leases(Protocol):
         """
         ...
 
-
-# What a store keeps of whole crawls, and how long.
-
-
-class CrawlCatalogue(Protocol):
-    """Whose frontiers there are, and what was counted of each."""
-
-    async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
-        """Create or replace a crawl's definition; True if it is new. Its frontier stays."""
-        ...
-
-    async def crawl_get(self, crawl: Crawl) -> bytes | None: ...
-
-    async def crawl_list(self, tenant: str) -> list[Crawl]: ...
-
-    async def crawl_delete(self, crawl: Crawl) -> bool:
-        """Forget a crawl and all it holds. What hosts are owed in politeness stays."""
-        ...
-
-    async def count(self, crawl: Crawl, numbers: Mapping[str, int]) -> None:
-        """Add to the crawl's counters, which `stats` shows."""
-        ...
-
-    async def stats(self, crawl: Crawl) -> Mapping[str, Any]: ...
-
-
-class CrawlMemory(Protocol):
-    """What is kept of a crawl besides its URLs: answers given, and what was learned."""
+    # what is kept of a crawl besides its URLs: answers given, and what was learned
 
     async def answer_get(self, crawl: Crawl, key: str, at: float) -> bytes | None: ...
 
@@ -378,9 +409,63 @@ class CrawlMemory(Protocol):
         """Another number than before if all was read anew since: what was lent before (notebooks) is of no use then."""
         ...
 
+    # what people and judges look at, a bounded part at a time
 
-class Lasting(Protocol):
-    """What lasts beyond the process, and what that costs."""
+    async def find(self, crawl: Crawl, ids: U64) -> list[UrlRecord | None]: ...
+
+    async def scan(
+        self, crawl: Crawl, state: str | None, host: str | None, limit: int, cursor: str | None
+    ) -> tuple[list[UrlRecord], str | None]:
+        """A page of URLs and the cursor of the next; a URL that is there throughout is seen exactly once."""
+        ...
+
+    async def count_above(self, crawl: Crawl, priority: float, cursor: int) -> tuple[int, int | None]:
+        """How many of the next waiting URLs stand before this priority; and the next cursor, None at the end."""
+        ...
+
+    async def hosts(self, crawl: Crawl, limit: int) -> tuple[Hosts, I64, F64]:
+        """The hosts to look at first, how many URLs wait on each, and until when it is withheld (-inf: it is not).
+
+        Up to half of them failed most, on the others most URLs wait. Looks at a bounded number of hosts.
+        """
+        ...
+
+    async def open_hosts(
+        self, crawl: Crawl, domain: str | None, until: float, limit: int, cursor: int
+    ) -> tuple[list[str], int | None]:
+        """Hosts, of a registrable domain or of any, on which URLs wait and that may be fetched by then.
+
+        From a cursor (0: the beginning) on; and the next cursor, None at the end. Looks at a bounded number of hosts.
+        """
+        ...
+
+    # what goes from one store into another, and what is forgotten
+
+    async def dump(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownUrl], int | None]:
+        """Everything known of some URLs, from a cursor (0: the beginning) on; and the next cursor, None at the end."""
+        ...
+
+    async def dump_links(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownPage], int | None]:
+        """The same for the links between them."""
+        ...
+
+    async def adopt(self, crawl: Crawl, ids: U64, hosts: Sequence[str], urls: Sequence[KnownUrl], at: float) -> int:
+        """Take over URLs as another store knew them; those known here are left alone. Returns how many were new."""
+        ...
+
+    async def adopt_links(self, crawl: Crawl, page: int, children: U64, links: Sequence[KnownLink], at: float) -> None:
+        """Take over the links of a page to URLs that are known here, unless it has links here."""
+        ...
+
+    async def purge(self, crawl: Crawl, state: str | None, host: str | None) -> int:
+        """Forget the matching URLs, except leased ones."""
+        ...
+
+    async def forget_old(self, crawl: Crawl, at: float) -> int:
+        """Look at some of the URLs that are done or dropped and forget those that are too old or too many."""
+        ...
+
+    # what lasts beyond the process, and what that costs
 
     @property
     def opened_s(self) -> float:
@@ -413,98 +498,3 @@ class Lasting(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-# How others look into a store, and carry what it knows into another.
-
-
-class Views(Protocol):
-    """What people and judges may look at: a bounded part at a time."""
-
-    async def find(self, crawl: Crawl, ids: U64) -> list[UrlRecord | None]: ...
-
-    async def scan(
-        self, crawl: Crawl, state: str | None, host: str | None, limit: int, cursor: str | None
-    ) -> tuple[list[UrlRecord], str | None]:
-        """A page of URLs and the cursor of the next; a URL that is there throughout is seen exactly once."""
-        ...
-
-    async def count_above(self, crawl: Crawl, priority: float, cursor: int) -> tuple[int, int | None]:
-        """How many of the next waiting URLs stand before this priority; and the next cursor, None at the end."""
-        ...
-
-    async def hosts(self, crawl: Crawl, limit: int) -> tuple[Hosts, I64, F64]:
-        """The hosts to look at first, how many URLs wait on each, and until when it is withheld (-inf: it is not).
-
-        Up to half of them failed most, on the others most URLs wait. Looks at a bounded number of hosts.
-        """
-        ...
-
-    async def open_hosts(
-        self, crawl: Crawl, domain: str | None, until: float, limit: int, cursor: int
-    ) -> tuple[list[str], int | None]:
-        """Hosts, of a registrable domain or of any, on which URLs wait and that may be fetched by then.
-
-        From a cursor (0: the beginning) on; and the next cursor, None at the end. Looks at a bounded number of hosts.
-        """
-        ...
-
-
-class Transfer(Protocol):
-    """What goes from one store into another, and what is forgotten."""
-
-    async def dump(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownUrl], int | None]:
-        """Everything known of some URLs, from a cursor (0: the beginning) on; and the next cursor, None at the end."""
-        ...
-
-    async def dump_links(self, crawl: Crawl, cursor: int, limit: int) -> tuple[list[KnownPage], int | None]:
-        """The same for the links between them."""
-        ...
-
-    async def adopt(self, crawl: Crawl, ids: U64, hosts: Sequence[str], urls: Sequence[KnownUrl], at: float) -> int:
-        """Take over URLs as another store knew them; those known here are left alone. Returns how many were new."""
-        ...
-
-    async def adopt_links(self, crawl: Crawl, page: int, children: U64, links: Sequence[KnownLink], at: float) -> None:
-        """Take over the links of a page to URLs that are known here, unless it has links here."""
-        ...
-
-    async def purge(self, crawl: Crawl, state: str | None, host: str | None) -> int:
-        """Forget the matching URLs, except leased ones."""
-        ...
-
-    async def forget_old(self, crawl: Crawl, at: float) -> int:
-        """Look at some of the URLs that are done or dropped and forget those that are too old or too many."""
-        ...
-
-
-# What is known, as one plug: the sum of what `frontier`, `keeping` and `looking` ask for.
-
-
-class Store(CrawlCatalogue, Queues, Leases, CrawlMemory, Views, Transfer, Lasting, Protocol):
-    """What is known of URLs, hosts, links and leases. All in batches; O(batch), never O(frontier).
-
-    A URL of a crawl is in exactly one state: queued, leased, done or dropped (with a reason).
-    Times are seconds from the caller's clock; a store never looks at a clock of its own.
-    """
-
-
-# Who answers a crawler.
-
-
-class Guide(Protocol):
-    """What answers ask and tell: in this process, at the edge or far away."""
-
-    async def ask(self, message: AskMessage, tenant: str = ...) -> Advice: ...
-
-    async def tell(self, message: ReportMessage, tenant: str = ...) -> Ack: ...
-
-
-# What a strategy that learns says of itself.
-
-
-@runtime_checkable
-class ReportsStats(Protocol):
-    """A predictor that tells in numbers what it has learned so far: `learner` in the statistics of its crawl."""
-
-    def stats(self) -> Mapping[str, float]: ...

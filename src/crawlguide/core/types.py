@@ -1,4 +1,6 @@
-"""What is asked: by whom, for which crawl, how much at the most."""
+"""The central types, in the order in which they come up: an ask, the batch that walks the corridor, the lease at its
+end, the report that comes back, and what is known of single URLs.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,8 @@ import numpy as np
 from msgspec import Meta
 
 from crawlguide.core.tables import BESIDE, F64, I32, I64, U8, U64, Fact, Lookup, Mask, Rows, Table, Text, count_facts
+
+# What is asked: by whom, for which crawl, how much at the most
 
 
 class Crawl(NamedTuple):
@@ -59,7 +63,7 @@ class Ask:
     looking: bool = False  # nobody asks, somebody looks: nothing is counted, remembered or written for it
 
 
-# What walks the corridor: candidate URLs with their hosts, and those that are chosen among them.
+# What walks the corridor: candidate URLs with their hosts, and those that are chosen among them
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,40 @@ class Draw(NamedTuple):
     state: Any = None  # the strategy's own, of this ask alone
 
 
-# What is told: fetches, the links found on them, and what learners hear of both.
+# What is promised: URLs leased to a crawler, on which terms
+
+
+@dataclass(frozen=True)
+class LeaseTerms:
+    """Under which conditions `reserve` hands out URLs: who, for how long, and how politely."""
+
+    crawler_id: str
+    request_id: str | None
+    at: float
+    lease_s: float
+    delay_s: float
+    horizon_s: float
+    strict: bool = False
+    factor: float = 0.0  # a queue whose fetches take long waits at least so many times as long
+    limit: int = 0  # leases of a queue at once, 0: no bound but its own
+
+
+LEASED, DEFERRED, TAKEN = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Grants:
+    """One row for each row of the reserved batch: LEASED, DEFERRED or TAKEN, when it may start, and its metadata.
+
+    A row that the same crawler holds for the same request is LEASED again, at its first start: a retry finds its own.
+    """
+
+    outcome: U8
+    start: F64
+    metadata: Sequence[bytes | None]
+
+
+# What is told: fetches, the links found on them, and what learners hear of both
 
 
 @dataclass(frozen=True)
@@ -233,37 +270,7 @@ class Page:
     status: int = 200
 
 
-# What a store promises, and what came of what it was told.
-
-
-@dataclass(frozen=True)
-class LeaseTerms:
-    """Under which conditions `reserve` hands out URLs: who, for how long, and how politely."""
-
-    crawler_id: str
-    request_id: str | None
-    at: float
-    lease_s: float
-    delay_s: float
-    horizon_s: float
-    strict: bool = False
-    factor: float = 0.0  # a queue whose fetches take long waits at least so many times as long
-    limit: int = 0  # leases of a queue at once, 0: no bound but its own
-
-
-LEASED, DEFERRED, TAKEN = 0, 1, 2
-
-
-@dataclass(frozen=True)
-class Grants:
-    """One row for each row of the reserved batch: LEASED, DEFERRED or TAKEN, when it may start, and its metadata.
-
-    A row that the same crawler holds for the same request is LEASED again, at its first start: a retry finds its own.
-    """
-
-    outcome: U8
-    start: F64
-    metadata: Sequence[bytes | None]
+# What came of what a store was told
 
 
 @dataclass(frozen=True)
@@ -283,7 +290,7 @@ class Recorded:
     changed: U64
 
 
-# What is known of single URLs and of the links between them, as people and other stores see it.
+# What is known of single URLs and of the links between them, as people and other stores see it
 
 
 @dataclass(frozen=True)
