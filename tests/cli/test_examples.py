@@ -150,7 +150,7 @@ def test_the_commands_of_the_other_pages_run(session: Session) -> None:
 
 def test_the_examples_of_the_lab_run(session: Session) -> None:
     """Its runs with a smaller budget: to their end they take most of a minute."""
-    serve, build, run = (line for line in examples() if line.startswith("lab"))
+    run, serve, build = (line for line in examples() if line.startswith("lab"))
     here = serve.replace("8090", "0")
     said = session.start(here).stderr
     assert said is not None
