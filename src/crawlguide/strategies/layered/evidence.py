@@ -46,7 +46,7 @@ def parent_rewards(link, pages):  # type: ignore[no-untyped-def]
 
 @part
 def add_parent(link, pages, parent):  # type: ignore[no-untyped-def]
-    """The newest few are remembered by number; of older ones what they were worth is kept."""
+    """The newest few are remembered by number; of older ones only the number and their rewards are kept."""
     for number in range(PARENTS):
         if link.parents[number] == parent:
             return

@@ -281,9 +281,7 @@ def compare_links(memory: LayeredMemory, aim: Aim, rows: I64, anchors: F32, addr
     observe_similarities(address, ADDRESS, memory.crawl.rows)
 
 
-def read_pages(
-    memory: LayeredMemory, aim: Aim, rows: I64, titles: list[str], texts: list[str], kind: I64
-) -> F32:  # fmt: skip
+def read_pages(memory: LayeredMemory, aim: Aim, rows: I64, titles: list[str], texts: list[str], kind: I64) -> F32:
     """How similar each title is to the goal; and the profile learns what hits are like."""
     pages = [f"{title} {text[:READ_OF_A_PAGE]}" for title, text in zip(titles, texts, strict=True)]
     vectors = Embedding.load().embed(titles + pages)

@@ -53,16 +53,7 @@ MOST_PLACES, MOST_PAGES = 1 << 20, 1 << 20
 FORGOTTEN_AT_ONCE = 4_096
 OTHER_HOSTS = np.array([1], np.uint64)  # key of the place of all hosts that have none of their own
 TRANSFERABLE = ("dense", "words", "hub", "hubwords", "signals")  # sheets that mean the same in another crawl
-TIED = (
-    "urls",
-    "pages",
-    "places",
-    "hosts",
-    "past",
-    "taste",
-    "vectors",
-    "crawl",
-)  # sheets that hold numbers of each other's rows
+TIED = ("urls", "pages", "places", "hosts", "past", "taste", "vectors", "crawl")  # sheets that rely on each other
 FORMAT = np.dtype([("version", np.int64)])  # 1: `count`, `sum` and `best` of a link are of its older parents alone
 NOTHING = np.dtype([("nothing", np.int8)])
 FIRST = np.zeros(1, np.int64)
