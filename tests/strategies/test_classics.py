@@ -19,7 +19,7 @@ A = "https://a.org/"
 
 
 def predictor(guide: Any) -> Any:
-    return next(iter(guide._guide._guide.crawls.known.values())).strategy.predictor
+    return next(iter(guide._guide._guide.crawls.known.values())).strategy.guarded.parts[0].predictor
 
 
 def record(guide: Any, url: str) -> Any:

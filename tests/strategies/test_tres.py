@@ -29,7 +29,7 @@ def learner_of(guide: Guide) -> Tres:
     """The strategy's predictor, as it runs."""
     local: Any = guide._guide._guide
     (running,) = local.crawls.known.values()
-    found = running.strategy.predictor
+    found = running.strategy.guarded.parts[0].predictor
     assert isinstance(found, Tres)
     return found
 
@@ -262,8 +262,8 @@ def test_another_crawl_may_begin_with_the_network() -> None:
         guide.define("next", {"strategy": {**QUICK, "warm_start": "default"}, "policy": POLICY})
         guide.seed("next", [HOME])
         local: Any = guide._guide._guide
-        found = [running.strategy.predictor for crawl, running in local.crawls.known.items() if crawl.name == "next"]
-        memory = found[0].memory
+        (active,) = [active for crawl, active in local.crawls.known.items() if crawl.name == "next"]
+        memory = active.strategy.guarded.parts[0].predictor.memory
         assert np.array_equal(memory.weights(0), weights)
         assert np.array_equal(memory.weights(1), weights)
         assert not memory.weights(2).any()  # Adam begins anew

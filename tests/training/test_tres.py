@@ -114,7 +114,7 @@ def test_a_crawl_begins_with_the_network_of_a_file(tmp_path: Path) -> None:
     with opened({"kind": "tres", "model": str(path)}) as guide:
         local: Any = guide._guide._guide
         (running,) = local.crawls.known.values()
-        assert np.array_equal(running.strategy.predictor.memory.weights(0), weights_of(path))
+        assert np.array_equal(running.strategy.guarded.parts[0].predictor.memory.weights(0), weights_of(path))
         guide.seed("default", [HOME])
         assert len(crawled(guide, web(), 20)) >= 20
 
