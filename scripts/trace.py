@@ -44,8 +44,15 @@ def traced(call: Callable[[], Any]) -> Passed:
         call()
     finally:
         sys.setprofile(None)
-    found = {(code.co_filename, code.co_qualname) for code in seen if code.co_name not in NOT_FUNCTIONS}
-    return Passed({(name.removeprefix(SOURCE), function) for name, function in found if name.startswith(SOURCE)})
+    ours = (code for code in seen if code.co_filename.startswith(SOURCE) and code.co_name not in NOT_FUNCTIONS)
+    return Passed({(code.co_filename.removeprefix(SOURCE), code.co_qualname) for code in ours if not _is_kernel(code)})
+
+
+def _is_kernel(code: CodeType) -> bool:
+    """Numba reports calls of what it compiled as if it were Python."""
+    path = Path(code.co_filename).relative_to(Path(SOURCE).parent).with_suffix("")
+    module = sys.modules.get(".".join(path.parts).removesuffix(".__init__"))
+    return hasattr(getattr(module, code.co_name, None), "py_func")
 
 
 def _note(seen: set[CodeType], frame: FrameType, event: str) -> None:

@@ -21,7 +21,7 @@ A, B = "https://a.org/", "https://b.org/"
 
 
 def predictor(guide: Any) -> Any:
-    return next(iter(guide._guide._guide.crawls.known.values())).strategy.predictor
+    return next(iter(guide._guide._guide.crawls.known.values())).strategy.guarded.parts[0].predictor
 
 
 def record(guide: Any, url: str) -> Any:

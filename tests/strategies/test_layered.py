@@ -25,7 +25,8 @@ BUDGET = 200
 def learner_of(guide: Guide, name: str = "default") -> Layered:
     """The strategy's predictor, as it runs."""
     local: Any = guide._guide._guide
-    (found,) = [running.strategy.predictor for crawl, running in local.crawls.known.items() if crawl.name == name]
+    (active,) = [active for crawl, active in local.crawls.known.items() if crawl.name == name]
+    found = active.strategy.guarded.parts[0].predictor
     assert isinstance(found, Layered)
     return found
 

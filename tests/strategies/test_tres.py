@@ -29,7 +29,7 @@ def learner_of(guide: Guide) -> Tres:
     """The strategy's predictor, as it runs."""
     local: Any = guide._guide._guide
     (running,) = local.crawls.known.values()
-    found = running.strategy.predictor
+    found = running.strategy.guarded.parts[0].predictor
     assert isinstance(found, Tres)
     return found
 

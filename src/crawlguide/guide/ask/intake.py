@@ -1,4 +1,4 @@
-"""What crawlers say besides when they ask: numbers about URLs from elsewhere, and what they got before."""
+"""What a crawler asks: how much it can take, where its focus lies, and what else it knows."""
 
 from __future__ import annotations
 
@@ -19,49 +19,9 @@ if TYPE_CHECKING:
 
     from crawlguide.core.messages import AskMessage, Context
 
-NAN = float("nan")
-
-
-def external(features: Mapping[str, Mapping[str, float | str | None]]) -> dict[int, dict[str, float]]:
-    """Numbers that the crawler knows of URLs from elsewhere; an instant is a number of days."""
-    found = {}
-    for url, signals in features.items():
-        numbers = {
-            name: instant(value) / 86_400 if isinstance(value, str) else NAN if value is None else float(value)
-            for name, value in signals.items()
-        }
-        for known in canonical([url]):
-            found[urls.identity(known)] = {name: value for name, value in numbers.items() if math.isfinite(value)}
-    return found
-
-
-def yields(context: Context, seeds: Sequence[Seed]) -> dict[int, tuple[float, float]]:
-    """What the crawler got before, for the domains of its focus; without one, of what it has just fetched."""
-    said = context.historical_yield
-    domains = {urls.domain_hash(urls.domain_of(urls.queue(seed.url))) for seed in seeds}
-    if context.domain_hash is not None:
-        domains.add(context.domain_hash)
-    if not domains:
-        fetched = canonical([fetch.url for fetch in context.recent_history or ()])
-        domains = {urls.domain_hash(urls.domain_of(urls.queue(url))) for url in fetched}
-    return {int(domain, 16): (said.visited, said.new_pages) for domain in domains} if said else {}
-
-
-def canonical(given: Sequence[str]) -> list[str]:
-    """Those that somebody can fetch; others say nothing."""
-    found = []
-    for url in given:
-        try:
-            found.append(urls.canonical(url))
-        except UrlError:
-            continue
-    return found
-
-
-# What a crawler asks: how much it can take, and where its focus lies.
-
 DEFAULT_TIMEOUT_MS = 120_000
 DEFAULT_CONCURRENCY = 8
+NAN = float("nan")
 
 
 def asked(message: AskMessage, tenant: str, at: float) -> Ask:
@@ -102,3 +62,39 @@ def _concurrency(metadata: Mapping[str, Any]) -> int:
         where = "context.metadata.concurrency"
         raise MalformedRequest(f"{where}: expected an integer from 1 to 100000, got {str(wanted)[:80]!r}", field=where)
     return wanted
+
+
+def external(features: Mapping[str, Mapping[str, float | str | None]]) -> dict[int, dict[str, float]]:
+    """Numbers that the crawler knows of URLs from elsewhere; an instant is a number of days."""
+    found = {}
+    for url, signals in features.items():
+        numbers = {
+            name: instant(value) / 86_400 if isinstance(value, str) else NAN if value is None else float(value)
+            for name, value in signals.items()
+        }
+        for known in canonical([url]):
+            found[urls.identity(known)] = {name: value for name, value in numbers.items() if math.isfinite(value)}
+    return found
+
+
+def yields(context: Context, seeds: Sequence[Seed]) -> dict[int, tuple[float, float]]:
+    """What the crawler got before, for the domains of its focus; without one, of what it has just fetched."""
+    earlier = context.historical_yield
+    domains = {urls.domain_hash(urls.domain_of(urls.queue(seed.url))) for seed in seeds}
+    if context.domain_hash is not None:
+        domains.add(context.domain_hash)
+    if not domains:
+        fetched = canonical([fetch.url for fetch in context.recent_history or ()])
+        domains = {urls.domain_hash(urls.domain_of(urls.queue(url))) for url in fetched}
+    return {int(domain, 16): (earlier.visited, earlier.new_pages) for domain in domains} if earlier else {}
+
+
+def canonical(texts: Sequence[str]) -> list[str]:
+    """Those that somebody can fetch; others say nothing."""
+    found = []
+    for url in texts:
+        try:
+            found.append(urls.canonical(url))
+        except UrlError:
+            continue
+    return found

@@ -50,9 +50,9 @@ class Crawls:
 
     async def get(self, crawl: Crawl, at: float, create: bool = True) -> ActiveCrawl:
         await self._keep_up()
-        found = self.known.get(crawl)
-        if found is not None:
-            return found
+        active = self.known.get(crawl)
+        if active is not None:
+            return active
         stored = await self._store.crawl_get(crawl)
         if stored is not None:
             return await self._start(crawl, msgspec.json.decode(stored, type=Record))
@@ -92,9 +92,9 @@ class Crawls:
         return False
 
     async def pause(self, crawl: Crawl, paused: bool, at: float) -> None:
-        found = await self.get(crawl, at, create=False)
-        found.record.paused = paused
-        await self._save(crawl, found.record, at)
+        active = await self.get(crawl, at, create=False)
+        active.record.paused = paused
+        await self._save(crawl, active.record, at)
         if paused:
             happened("crawl_paused", "crawl {crawl} is paused", crawl=crawl.name)
         else:
@@ -117,13 +117,13 @@ class Crawls:
     async def names(self, tenant: str) -> list[Crawl]:
         return await self._store.crawl_list(tenant)
 
-    async def state(self, crawl: Crawl, found: ActiveCrawl, at: float) -> str:
+    async def state(self, crawl: Crawl, active: ActiveCrawl, at: float) -> str:
         """running, waiting (something is leased or delayed), exhausted, paused or finished (a limit was reached)."""
-        if found.record.paused:
+        if active.record.paused:
             return "paused"
-        left = await self.pages_left(crawl, found)
+        left = await self.pages_left(crawl, active)
         wait = await self._store.wait(crawl, at)
-        if found.until is not None and at >= found.until:
+        if active.until is not None and at >= active.until:
             return "finished"
         if left == 0:
             leased = (await self._store.stats(crawl))["leased"]
@@ -132,21 +132,21 @@ class Crawls:
             return "exhausted"
         return "running" if wait == 0 else "waiting"
 
-    async def pages_left(self, crawl: Crawl, found: ActiveCrawl) -> int | None:
+    async def pages_left(self, crawl: Crawl, active: ActiveCrawl) -> int | None:
         """How many more pages may be given out; None without a limit. What is on its way counts as fetched."""
-        most = found.definition.limits.max_pages
+        most = active.definition.limits.max_pages
         if not most:
             return None
         stats = await self._store.stats(crawl)
         return max(0, most - int(stats["fetches"] - stats["failed"] + stats["leased"]))
 
     async def stats(self, crawl: Crawl, at: float) -> CrawlStats:
-        found = await self.get(crawl, at, create=False)
+        active = await self.get(crawl, at, create=False)
         await self._store.expire(crawl, at)
         numbers = await self._store.stats(crawl)
-        state = await self.state(crawl, found, at)
-        learned = found.strategy.guarded.stats()
-        return CrawlStats(state=state, strategy=found.strategy.kind, learner=learned, **numbers)
+        state = await self.state(crawl, active, at)
+        learned = active.strategy.guarded.stats()
+        return CrawlStats(state=state, strategy=active.strategy.kind, learner=learned, **numbers)
 
     async def _unknown(self, crawl: Crawl) -> NotFound:
         names = [known.name for known in await self.names(crawl.tenant)]
@@ -194,16 +194,16 @@ class Crawls:
         for page in range(pages):
             if page:
                 await asyncio.sleep(0)
-            found = self.known.get(crawl)
-            if found is None or not found.record.renew:
+            active = self.known.get(crawl)
+            if active is None or not active.record.renew:
                 return
-            if await redefinition.step(self._store, crawl, found, self._kinds, most):
-                await self._save(crawl, found.record, at)
+            if await redefinition.step(self._store, crawl, active, self._kinds, most):
+                await self._save(crawl, active.record, at)
 
     async def renew_all(self, at: float) -> None:
         await self._keep_up()
-        for crawl, found in list(self.known.items()):
-            if found.record.renew:
+        for crawl, active in list(self.known.items()):
+            if active.record.renew:
                 await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
 
 

@@ -62,11 +62,11 @@ class Weighing:
         if url in self.urls:
             return [f"rules.priority.urls sets its priority to {self.urls[url]:g}"]
         host, found = urls.host_of(queue), self.patterns.found(url)
-        said = [f"rules.priority.hosts weighs {host} by {self.hosts[host]:g}"] if host in self.hosts else []
+        words = [f"rules.priority.hosts weighs {host} by {self.hosts[host]:g}"] if host in self.hosts else []
         if domain := self._domain(host):
-            said.append(f"policy.domain_weights weighs {domain} by {self.domains[domain]:g}")
+            words.append(f"policy.domain_weights weighs {domain} by {self.domains[domain]:g}")
         patterns = [(self.patterns.texts[number], self.factors[number]) for number in found]
-        return said + [f"rules.priority.patterns weighs {text!r} by {factor:g}" for text, factor in patterns]
+        return words + [f"rules.priority.patterns weighs {text!r} by {factor:g}" for text, factor in patterns]
 
 
 def weighing(definition: Definition) -> Weighing:

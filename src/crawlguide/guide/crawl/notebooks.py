@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
 
 
-async def remember(store: Store, crawl: Crawl, found: ActiveCrawl) -> None:
+async def remember(store: Store, crawl: Crawl, active: ActiveCrawl) -> None:
     """Before a strategy judges anything: whatever of it learns goes on from what lies in the notebook."""
-    parts = _parts(found)
+    parts = _parts(active)
     if not parts:
         return
     notebook = await store.notebook(crawl)
-    await _begin_warm(store, crawl, found, notebook)
+    await _begin_warm(store, crawl, active, notebook)
     for part in parts:
         part.remember(notebook)
 
@@ -55,30 +55,30 @@ async def check(store: Store, crawl: Crawl, new: ActiveCrawl, old: ActiveCrawl |
         raise MalformedRequest(f"{WARM_START}: expected another crawl, none is named {name[:80]!r}", field=WARM_START)
 
 
-async def _begin_warm(store: Store, crawl: Crawl, found: ActiveCrawl, notebook: Notebook) -> None:
+async def _begin_warm(store: Store, crawl: Crawl, active: ActiveCrawl, notebook: Notebook) -> None:
     """A crawl that has learned nothing yet begins with what another one knows, if it still exists."""
-    name, sheets = warm_start(found.definition), _transferable(found)
+    name, sheets = warm_start(active.definition), _transferable(active)
     other = crawl._replace(name=name) if name else crawl
     if other == crawl or not sheets or await store.crawl_get(other) is None:
         return
     if notebook.take_over(await store.notebook(other), sheets):
-        said = "crawl {crawl} begins with what {source} has learned"
-        happened("warm_start", said, crawl=crawl.name, source=other.name)
+        words = "crawl {crawl} begins with what {source} has learned"
+        happened("warm_start", words, crawl=crawl.name, source=other.name)
 
 
-def _parts(found: ActiveCrawl) -> list[Remembers]:
+def _parts(active: ActiveCrawl) -> list[Remembers]:
     """The strategy with all that is in it; some filters learn too."""
     learners = (
-        found.strategy.guarded,
-        found.judge,
-        found.rewards,
-        found.sitemap_facts,
-        found.regathers,
-        *found.learning_filters,
+        active.strategy.guarded,
+        active.judge,
+        active.rewards,
+        active.sitemap_facts,
+        active.regathers,
+        *active.learning_filters,
     )
     parts = {id(part): part for part in learners}
     return [part for part in parts.values() if isinstance(part, Remembers)]
 
 
-def _transferable(found: ActiveCrawl) -> list[str]:
-    return [name for part in _parts(found) if isinstance(part, Transfers) for name in part.transferable]
+def _transferable(active: ActiveCrawl) -> list[str]:
+    return [name for part in _parts(active) if isinstance(part, Transfers) for name in part.transferable]

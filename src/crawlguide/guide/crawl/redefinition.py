@@ -43,18 +43,18 @@ def same_judge(old: Definition, new: Definition) -> bool:
     return (old.strategy, old.goal) == (new.strategy, new.goal)
 
 
-async def step(store: Store, crawl: Crawl, found: ActiveCrawl, kinds: Sequence[Filter], most: int) -> bool:
+async def step(store: Store, crawl: Crawl, active: ActiveCrawl, kinds: Sequence[Filter], most: int) -> bool:
     """Judge up to `most` URLs anew; True if they were the last of their state."""
-    state, *rest = found.record.renew
-    records, found.renewed_to = await store.scan(crawl, state, None, most, found.renewed_to)
+    state, *rest = active.record.renew
+    records, active.renewed_to = await store.scan(crawl, state, None, most, active.renewed_to)
     if state == DROPPED:  # what a filter refused that does so no longer waits again
         reasons = {rule.name for rule in kinds if rule.refusal in WRITTEN_DOWN}
-        await _revive(store, crawl, found, [record.url for record in records if record.reason in reasons])
+        await _revive(store, crawl, active, [record.url for record in records if record.reason in reasons])
     else:
-        await _rank(store, crawl, found, [record.url for record in records])
-    if found.renewed_to is not None:
+        await _rank(store, crawl, active, [record.url for record in records])
+    if active.renewed_to is not None:
         return False
-    found.record.renew = tuple(rest)
+    active.record.renew = tuple(rest)
     return True
 
 
@@ -69,20 +69,20 @@ async def set_priorities(store: Store, crawl: Crawl, old: ActiveCrawl, new: Acti
         await store.rank(crawl, batch.id, priority_at_rest(new, batch))
 
 
-async def _revive(store: Store, crawl: Crawl, found: ActiveCrawl, refused: Sequence[str]) -> None:
-    inside = [url for url in refused if found.rules.reason(url, urls.queue(url)) is None]
+async def _revive(store: Store, crawl: Crawl, active: ActiveCrawl, refused: Sequence[str]) -> None:
+    inside = [url for url in refused if active.rules.reason(url, urls.queue(url)) is None]
     if inside:
-        await store.revive(crawl, _ids(inside), found.rules.max_depth)
+        await store.revive(crawl, _ids(inside), active.rules.max_depth)
 
 
-async def _rank(store: Store, crawl: Crawl, found: ActiveCrawl, waiting: Sequence[str]) -> None:
+async def _rank(store: Store, crawl: Crawl, active: ActiveCrawl, waiting: Sequence[str]) -> None:
     """What is banned is dropped, the rest gets its new rank. What left the scope is dropped when it would be given."""
-    bans = found.rules.bans
+    bans = active.rules.bans
     if bans is not None:
         await store.drop(crawl, _ids(url for url in waiting if bans(url, urls.queue(url))), "banned")
     batch = await store.look(crawl, _ids(waiting))
-    await store.rank(crawl, batch.id, priority_at_rest(found, batch))
+    await store.rank(crawl, batch.id, priority_at_rest(active, batch))
 
 
-def _ids(found: Iterable[str]) -> U64:
-    return np.array([urls.identity(url) for url in found], np.uint64)
+def _ids(addresses: Iterable[str]) -> U64:
+    return np.array([urls.identity(url) for url in addresses], np.uint64)
