@@ -25,7 +25,7 @@ from crawlguide.gateway import serve, wire
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.library import plain
 from crawlguide.gateway.opening import MEMORY, open_guide
-from crawlguide.gateway.websocket.door import Sockets
+from crawlguide.gateway.websocket.sockets import Sockets
 from crawlguide.testing import ManualClock
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class Doors:
     async def _server(self) -> int:
         ready, door = asyncio.Event(), Door(open_guide(MEMORY, CONFIG), CONFIG.server)
         sockets = Sockets(door)
-        door.told = sockets.told
+        door.served = sockets.served
         listener = serve.bound(CONFIG.server.host, 0)
         server = serve.Server(serve._uvicorn(serve._both(door, sockets), CONFIG), ready.set)
         self._doors.append(door)

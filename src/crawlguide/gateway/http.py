@@ -58,7 +58,7 @@ class Door:
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
     running: int = 0  # requests that are being answered
-    told: Callable[[Call], None] = lambda _: None  # hears every call that was served
+    served: Callable[[Call], None] = lambda _: None  # is told of every call that was served
     sockets: Callable[[], int] = lambda: 0  # how many are open
 
     def app(self) -> Starlette:
@@ -130,7 +130,7 @@ class Door:
         message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
         call = Call(self.guide, DEFAULT_TENANT, request.path_params, request.query_params, message)
         result = await route.serve(call)
-        self.told(call)
+        self.served(call)
         if route.gives is Lines:
             return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)

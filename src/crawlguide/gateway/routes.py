@@ -96,12 +96,8 @@ class Route:
     query: tuple[str, ...] = ()
 
 
-async def ask(call: Call) -> Advice:
-    return await call.guide.ask(call.message, call.tenant)
-
-
-async def tell(call: Call) -> Ack:
-    return await call.guide.tell(call.message, call.tenant)
+async def release(call: Call) -> Released:
+    return Released(await call.guide.release(call.crawl, call.message.crawler_id))
 
 
 async def put_crawl(call: Call) -> tuple[CrawlMessage, bool]:
@@ -133,30 +129,6 @@ async def add_seeds(call: Call) -> SeedsAdded:
     return SeedsAdded(len(call.message.urls), discovered)
 
 
-async def pause(call: Call) -> CrawlState:
-    return await _paused(call, paused=True)
-
-
-async def resume(call: Call) -> CrawlState:
-    return await _paused(call, paused=False)
-
-
-async def release(call: Call) -> Released:
-    return Released(await call.guide.release(call.crawl, call.message.crawler_id))
-
-
-async def get_rules(call: Call) -> HandRules:
-    return await call.guide.rules(call.crawl)
-
-
-async def edit_rules(call: Call) -> HandRules:
-    return await call.guide.edit_rules(call.crawl, call.message)
-
-
-async def stats(call: Call) -> StatsMessage:
-    return await call.guide.stats(call.tenant, call.query.get("crawl_id"))
-
-
 async def export(call: Call) -> AsyncIterator[bytes]:
     """The lines of an export; what can go wrong at once does so before the first of them is sent."""
     lines = transfer.exported(call.guide, call.crawl)
@@ -185,7 +157,7 @@ async def back_up(call: Call) -> BackupMessage:
     return BackupMessage(str(target), slip.made, slip.state_hash)
 
 
-async def _paused(call: Call, paused: bool) -> CrawlState:
+async def set_paused(call: Call, paused: bool) -> CrawlState:
     await call.guide.pause(call.crawl, paused=paused)
     return CrawlState(call.crawl.name, (await lookups.crawl(call.guide, call.crawl)).state)
 
@@ -193,25 +165,33 @@ async def _paused(call: Call, paused: bool) -> CrawlState:
 CRAWL = "/v1/crawls/{crawl_id}"
 SELECTION = ("crawl_id", "state", "host")
 PAGE = (*SELECTION, "limit", "cursor")
+# fmt: off
 ROUTES = (
-    Route("POST", "/v1/next", "Ask: what should this crawler fetch next?", AskMessage, Advice, ask),
-    Route("POST", "/v1/report", "Tell: what was fetched, and what was found there.", ReportMessage, Ack, tell),
+    Route("POST", "/v1/next", "Ask: what should this crawler fetch next?", AskMessage, Advice,
+          lambda call: call.guide.ask(call.message, call.tenant)),
+    Route("POST", "/v1/report", "Tell: what was fetched, and what was found there.", ReportMessage, Ack,
+          lambda call: call.guide.tell(call.message, call.tenant)),
     Route("GET", "/v1/crawls", "All crawls.", None, CrawlsMessage, list_crawls),
     Route("PUT", CRAWL, "Create a crawl, or replace its definition.", Definition, CrawlMessage, put_crawl),
     Route("GET", CRAWL, "One crawl's definition and state.", None, CrawlMessage, get_crawl),
     Route("PATCH", CRAWL, "Change parts of a crawl's definition (RFC 7396).", dict, CrawlMessage, patch_crawl),
     Route("DELETE", CRAWL, "Delete a crawl with all its data.", None, Deleted, delete_crawl),
     Route("POST", CRAWL + "/seeds", "Add seeds.", SeedsMessage, SeedsAdded, add_seeds),
-    Route("POST", CRAWL + "/pause", "Pause: assign nothing until resumed.", None, CrawlState, pause),
-    Route("POST", CRAWL + "/resume", "Resume a paused crawl.", None, CrawlState, resume),
+    Route("POST", CRAWL + "/pause", "Pause: assign nothing until resumed.", None, CrawlState,
+          lambda call: set_paused(call, paused=True)),
+    Route("POST", CRAWL + "/resume", "Resume a paused crawl.", None, CrawlState, lambda call: set_paused(call, paused=False)),
     Route("POST", CRAWL + "/release", "Release the URLs that a crawler holds.", ReleaseMessage, Released, release),
-    Route("GET", CRAWL + "/rules", "Bans and priorities of a crawl.", None, HandRules, get_rules),
-    Route("POST", CRAWL + "/rules", "Ban, unban, set priorities.", RulesEdit, HandRules, edit_rules),
+    Route("GET", CRAWL + "/rules", "Bans and priorities of a crawl.", None, HandRules,
+          lambda call: call.guide.rules(call.crawl)),
+    Route("POST", CRAWL + "/rules", "Ban, unban, set priorities.", RulesEdit, HandRules,
+          lambda call: call.guide.edit_rules(call.crawl, call.message)),
     Route("GET", CRAWL + "/export", "All URLs and links of a crawl, a line each.", None, Lines, export),
     Route("POST", CRAWL + "/import", "Take over lines of an export.", Lines, ImportedMessage, import_lines),
     Route("POST", "/v1/backups", "Copy the data folder while it is in use.", None, BackupMessage, back_up),
     Route("GET", "/v1/urls", "URLs of a crawl, page by page.", None, UrlsMessage, lookups.urls, query=PAGE),
     Route("DELETE", "/v1/urls", "Forget URLs.", None, lookups.Forgotten, lookups.forget_urls, query=SELECTION),
     Route("GET", "/v1/explain", "Explain a URL.", None, Explanation, lookups.explain, query=("crawl_id", "url")),
-    Route("GET", "/v1/stats", "Statistics of all crawls, or of one.", None, StatsMessage, stats, query=("crawl_id",)),
+    Route("GET", "/v1/stats", "Statistics of all crawls, or of one.", None, StatsMessage,
+          lambda call: call.guide.stats(call.tenant, call.query.get("crawl_id")), query=("crawl_id",)),
 )
+# fmt: on

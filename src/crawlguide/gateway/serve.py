@@ -19,8 +19,8 @@ from crawlguide.core.telemetry import ERROR, happened
 from crawlguide.gateway.host_header import HostHeaderCheck
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.sitemaps import Sitemaps
-from crawlguide.gateway.websocket.door import Sockets
-from crawlguide.gateway.websocket.pipe import Pipe
+from crawlguide.gateway.websocket.connection import Connection
+from crawlguide.gateway.websocket.sockets import Sockets
 from crawlguide.guide.robots.outgoing import Outgoing
 from crawlguide.version import __version__
 
@@ -43,7 +43,7 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     listener = bound(config.server.host, config.server.port)
     door = Door(guide, config.server)
     sockets = Sockets(door)
-    door.told, door.sockets = sockets.told, sockets.count
+    door.served, door.sockets = sockets.served, sockets.count
     guide.listen(door.metrics)
     _allow_files()
     gc.collect()
@@ -153,7 +153,7 @@ def _uvicorn(app: ASGIApp, config: Config) -> uvicorn.Config:
         app,
         loop="none",
         http="httptools",
-        ws=Pipe,
+        ws=Connection,
         ws_max_size=options.max_message_bytes,
         ws_ping_interval=None,  # TCP notices the dead, and a look at what waits those that do not read
         ws_per_message_deflate=False,

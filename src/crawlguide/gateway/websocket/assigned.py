@@ -1,4 +1,4 @@
-"""What subscriptions were given and nobody has told of yet, over all sockets."""
+"""URLs that were assigned to subscriptions and not reported yet, over all sockets."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class AssignedUrls:
     def note(self, holder: Holder, urls: Iterable[str]) -> None:
         for url in urls:
             before = self._holders.get((holder.crawl_id, url))
-            if before is not None:  # its lease has ended, else it would not have been given again
+            if before is not None:  # its lease has ended, else it would not be assigned again
                 before.drop(url)
             self._holders[holder.crawl_id, url] = holder
 
-    def told(self, crawl_id: str, fetches: Iterable[Fetch]) -> None:
-        """These URLs were told of, through whatever door: their places are free."""
+    def reported(self, crawl_id: str, fetches: Iterable[Fetch]) -> None:
+        """These URLs were reported, through whatever door: their places are free."""
         if not self._holders:
             return
         for fetch in fetches:
@@ -61,14 +61,14 @@ class AssignedUrls:
 
 
 class Holder:
-    """The URLs that one subscription was given, until each is told of or its lease ends."""
+    """The URLs that one subscription holds, until each is reported or its lease ends."""
 
-    def __init__(self, crawl_id: str, crawler_id: str, given: AssignedUrls, freed: Callable[[], None]) -> None:
+    def __init__(self, crawl_id: str, crawler_id: str, assigned: AssignedUrls, freed: Callable[[], None]) -> None:
         self.crawl_id = crawl_id
         self.freed = freed
         self.crawler_id = crawler_id
-        self._given = given
-        self._ends: dict[str, float] = {}  # by URL; leases end in the order in which they were given
+        self._assigned = assigned
+        self._ends: dict[str, float] = {}  # by URL; leases end in the order in which they were assigned
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -76,7 +76,7 @@ class Holder:
     def add(self, advice: Advice) -> None:
         urls = [one.url for one in advice.assigned_urls]
         if urls:
-            self._given.note(self, urls)
+            self._assigned.note(self, urls)
             end = instant(advice.assigned_urls[0].lease_expires)
             self._ends.update(dict.fromkeys(urls, end))
 
@@ -86,14 +86,14 @@ class Holder:
     def clear(self) -> list[str]:
         """Nothing is held any more; returns what was."""
         held = list(self._ends)
-        self._given.forget(self, held)
+        self._assigned.forget(self, held)
         self._ends.clear()
         return held
 
     def next_end(self, now: float) -> float | None:
         """Give up what has expired; returns when the next lease ends, or None."""
         expired = [url for url, _ in takewhile(lambda one: one[1] <= now, self._ends.items())]
-        self._given.forget(self, expired)
+        self._assigned.forget(self, expired)
         for url in expired:
             del self._ends[url]
         return next(iter(self._ends.values()), None)

@@ -82,7 +82,7 @@ def id_of(body: bytes) -> Id | None:
         return None
 
 
-def saying(kind: str, name: Id | None, message: Any = None) -> Pieces:
+def framed(kind: str, name: Id | None, message: Any = None) -> Pieces:
     """The frame of a message: `type` and `id`, then its fields."""
     return _joined(kind, name, b"{}" if message is None else wire.encode(message))
 

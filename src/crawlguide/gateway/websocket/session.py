@@ -15,7 +15,7 @@ from crawlguide.gateway.http import STATUS, fault_of_ours
 from crawlguide.gateway.websocket import messages
 from crawlguide.gateway.websocket.frames import GOING_AWAY
 from crawlguide.gateway.websocket.messages import Envelope, Release, StatsWanted, Subscribe
-from crawlguide.gateway.websocket.streams import Subscription, Ticker
+from crawlguide.gateway.websocket.subscriptions import StatsSubscription, Subscription
 from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from crawlguide.gateway.http import Door
     from crawlguide.gateway.websocket.assigned import AssignedUrls, Holder
+    from crawlguide.gateway.websocket.connection import Connection
     from crawlguide.gateway.websocket.messages import Id, Pieces
-    from crawlguide.gateway.websocket.pipe import Pipe
-    from crawlguide.gateway.websocket.streams import Stream
+    from crawlguide.gateway.websocket.subscriptions import Stream
 
 MOST_WORK_BYTES = 16 * 1024 * 1024  # of messages that are being worked on
 LEAVING = "the server is shutting down; connect again, another may answer"
@@ -34,19 +34,19 @@ log = logging.getLogger(__name__)
 
 
 class Session:
-    """Hears messages of one pipe and answers them. The door is told of each answer."""
+    """Receives the messages of one connection and answers them. The door counts each answer."""
 
-    def __init__(self, pipe: Pipe, door: Door, given: AssignedUrls) -> None:
-        self.pipe = pipe
-        self._door, self._given = door, given
+    def __init__(self, connection: Connection, door: Door, assigned: AssignedUrls) -> None:
+        self.connection = connection
+        self._door, self._assigned = door, assigned
         self._working = self._work_bytes = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._streams: dict[Id, Stream] = {}
         self._holders: list[Holder] = []
         self._leaving = False
 
-    def hear(self, body: bytes) -> None:
-        """One message. Over the limits the pipe is held until one of those before is answered."""
+    def receive(self, body: bytes) -> None:
+        """One message. Over the limits the connection is held until one of those before is answered."""
         try:
             envelope = messages.envelope(body)
             self._check_load()
@@ -57,14 +57,14 @@ class Session:
         self._work_bytes += len(body)
         self._door.running += 1
         if self._is_full():
-            self.pipe.hold()
+            self.connection.pause_receiving()
         self._start(self._served(envelope, body))
 
     def leave(self) -> None:
         """The server ends: no more is heard, what is being worked on is answered, then the socket closes."""
         self._leaving = True
-        self.pipe.hold()
-        self.pipe.say(messages.error(None, Draining(LEAVING, retry_after_s=1.0)))
+        self.connection.pause_receiving()
+        self.connection.send_message(messages.error(None, Draining(LEAVING, retry_after_s=1.0)))
         for stream in self._streams.values():
             stream.stop()
         self._close_if_done()
@@ -88,20 +88,20 @@ class Session:
         return self._working >= self._door.options.socket_in_flight or self._work_bytes >= MOST_WORK_BYTES
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = self.pipe.loop.create_task(work)
+        task = self.connection.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _served(self, envelope: Envelope, body: bytes) -> None:
         began = time.perf_counter()
         try:
-            if not self.pipe.writable.is_set():
-                await self.pipe.writable.wait()
+            if not self.connection.writable.is_set():
+                await self.connection.writable.wait()
                 began = time.perf_counter()
             answer = await SERVES[envelope.type](self, envelope.id, body)
             self._door.answered(ROUTES[envelope.type], 200, time.perf_counter() - began)
             if answer:
-                self.pipe.say(answer)
+                self.connection.send_message(answer)
         except CrawlGuideError as problem:
             self._refuse(envelope.type, envelope.id, problem, time.perf_counter() - began)
         except Exception as fault:
@@ -118,15 +118,15 @@ class Session:
         if self._leaving:
             self._close_if_done()
         elif was_full and not self._is_full():
-            self.pipe.go_on()
+            self.connection.resume_receiving()
 
     def _close_if_done(self) -> None:
         if not self._working:
-            self.pipe.close(GOING_AWAY, LEAVING)
+            self.connection.close(GOING_AWAY, LEAVING)
 
     def _refuse(self, kind: str, name: Id | None, problem: CrawlGuideError, took_s: float) -> None:
         self._door.answered(ROUTES[kind], STATUS[problem.code], took_s, problem)
-        self.pipe.say(messages.error(name, problem))
+        self.connection.send_message(messages.error(name, problem))
 
     # one step for each type
 
@@ -134,44 +134,44 @@ class Session:
         message = wire.decode(body, AskMessage)
         advice = await self._door.guide.ask(message, DEFAULT_TENANT)
         if message.context is not None and message.context.recent_history:
-            self._given.told(message.crawl_id, message.context.recent_history)
-        return messages.saying("next", name, advice)
+            self._assigned.reported(message.crawl_id, message.context.recent_history)
+        return messages.framed("next", name, advice)
 
     async def _report(self, name: Id, body: bytes) -> Pieces:
         message = wire.decode(body, ReportMessage)
         ack = await self._door.guide.tell(message, DEFAULT_TENANT)
-        self._given.told(message.crawl_id, message.fetches)
-        return messages.saying("report", name, ack)
+        self._assigned.reported(message.crawl_id, message.fetches)
+        return messages.framed("report", name, ack)
 
     async def _subscribe(self, name: Id, body: bytes) -> None:
         wanted = wire.decode(body, Subscribe)
-        subscription = Subscription(name, wanted, self._door.guide, self.pipe, self._given)
+        subscription = Subscription(name, wanted, self._door.guide, self.connection, self._assigned)
         self._begin(name, subscription)
         now = self._door.guide.clock.now()
         self._holders = [one for one in self._holders if one.next_end(now) is not None]
         self._holders.append(subscription.holder)
 
     async def _stats(self, name: Id, body: bytes) -> None:
-        self._begin(name, Ticker(name, wire.decode(body, StatsWanted), self._door.guide, self.pipe))
+        self._begin(name, StatsSubscription(name, wire.decode(body, StatsWanted), self._door.guide, self.connection))
 
     async def _unsubscribe(self, name: Id, body: bytes) -> Pieces:
-        """What was given stays given: the crawler is on its way, and only its report or the lease's end frees it."""
+        """What was assigned stays so: the crawler is on its way, and only its report or the lease's end frees it."""
         wire.decode(body, Envelope)
         stream = self._streams.pop(name, None)
         if stream is None:
             raise NotFound(f"id: nothing is subscribed under {name!r}", field="id")
         stream.stop()
-        return messages.saying("unsubscribe", name)
+        return messages.framed("unsubscribe", name)
 
     async def _release(self, name: Id, body: bytes) -> Pieces:
         wanted = wire.decode(body, Release)
         released = await self._door.guide.release(Crawl(DEFAULT_TENANT, wanted.crawl_id), wanted.crawler_id)
-        self._given.released(wanted.crawl_id, wanted.crawler_id)
-        return messages.saying("release", name, Released(released))
+        self._assigned.released(wanted.crawl_id, wanted.crawler_id)
+        return messages.framed("release", name, Released(released))
 
     async def _ping(self, name: Id, body: bytes) -> Pieces:
         wire.decode(body, Envelope)
-        return messages.saying("pong", name)
+        return messages.framed("pong", name)
 
     def _begin(self, name: Id, stream: Stream) -> None:
         if self._leaving:
@@ -188,10 +188,10 @@ class Session:
         try:
             await stream.run()
         except CrawlGuideError as problem:
-            self.pipe.say(messages.error(name, problem))
+            self.connection.send_message(messages.error(name, problem))
         except Exception as fault:
             log.exception("a fault in a subscription")
-            self.pipe.say(messages.error(name, fault_of_ours(fault)))
+            self.connection.send_message(messages.error(name, fault_of_ours(fault)))
         if self._streams.get(name) is stream:
             del self._streams[name]
 

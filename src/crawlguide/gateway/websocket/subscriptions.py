@@ -1,4 +1,4 @@
-"""What a socket is sent unasked, until it has had enough: assignments as politeness allows, and statistics."""
+"""What a socket subscribes to: assignments as politeness allows, and statistics."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from crawlguide.gateway.websocket.assigned import AssignedUrls
+    from crawlguide.gateway.websocket.connection import Connection
     from crawlguide.gateway.websocket.messages import Id, StatsWanted, Subscribe
-    from crawlguide.gateway.websocket.pipe import Pipe
     from crawlguide.guide.local import LocalGuide
 
 GATHERED_S = 0.02  # reports that come together free their places together: one ask for all of them
@@ -33,9 +33,11 @@ class Stream(Protocol):
 class Subscription:
     """Asks for a crawler as often as there are free places and something to fill them."""
 
-    def __init__(self, name: Id, wanted: Subscribe, guide: LocalGuide, pipe: Pipe, given: AssignedUrls) -> None:
-        self.holder = Holder(wanted.crawl_id, wanted.crawler_id, given, self._freed)
-        self._name, self._wanted, self._guide, self._pipe = name, wanted, guide, pipe
+    def __init__(
+        self, name: Id, wanted: Subscribe, guide: LocalGuide, connection: Connection, assigned: AssignedUrls
+    ) -> None:
+        self.holder = Holder(wanted.crawl_id, wanted.crawler_id, assigned, self._freed)
+        self._name, self._wanted, self._guide, self._connection = name, wanted, guide, connection
         self._woken = asyncio.Event()
         self._stopped = False
         self._ask_at = 0.0  # by the guide's clock
@@ -44,7 +46,7 @@ class Subscription:
     async def run(self) -> None:
         while not self._stopped:
             self._woken.clear()
-            await self._pipe.writable.wait()
+            await self._connection.writable.wait()
             if self._stopped:
                 return
             lease_ends = self.holder.next_end(self._guide.clock.now())
@@ -70,33 +72,33 @@ class Subscription:
         self._ask_at = self._guide.clock.now() + advice.retry_after_ms / 1_000
         self._say_state(advice.metadata.crawl_state)
         if advice.assigned_urls:
-            self._pipe.say(messages.saying("assignment", self._name, advice))
+            self._connection.send_message(messages.framed("assignment", self._name, advice))
 
     def _say_state(self, state: str) -> None:
         """Only what the assignments, or their absence, do not say themselves."""
         state = UNDER_WAY[0] if state in UNDER_WAY else state
         if state != self._said_state:
             self._said_state = state
-            self._pipe.say(messages.saying("state", self._name, messages.State(state)))
+            self._connection.send_message(messages.framed("state", self._name, messages.State(state)))
 
     def _freed(self) -> None:
         self._ask_at = 0.0
         self._woken.set()
 
 
-class Ticker:
+class StatsSubscription:
     """The statistics, every so often."""
 
-    def __init__(self, name: Id, wanted: StatsWanted, guide: LocalGuide, pipe: Pipe) -> None:
-        self._name, self._wanted, self._guide, self._pipe = name, wanted, guide, pipe
+    def __init__(self, name: Id, wanted: StatsWanted, guide: LocalGuide, connection: Connection) -> None:
+        self._name, self._wanted, self._guide, self._connection = name, wanted, guide, connection
         self._stopped = asyncio.Event()
 
     async def run(self) -> None:
         while not self._stopped.is_set():
-            await self._pipe.writable.wait()
+            await self._connection.writable.wait()
             stats = await self._guide.stats(DEFAULT_TENANT, self._wanted.crawl_id)
             if not self._stopped.is_set():
-                self._pipe.say(messages.saying("stats", self._name, stats))
+                self._connection.send_message(messages.framed("stats", self._name, stats))
                 await waited(self._stopped, self._wanted.every_s)
 
     def stop(self) -> None:

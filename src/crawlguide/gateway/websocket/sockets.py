@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from crawlguide.core.errors import CrawlGuideError
     from crawlguide.gateway.http import Door
     from crawlguide.gateway.routes import Call
-    from crawlguide.gateway.websocket.pipe import Pipe
+    from crawlguide.gateway.websocket.connection import Connection
 
 PATH = SOCKETS
 LOOKS_PER_STALL = 10  # whoever does not read is cut a little late; ten thousand sockets take a while to look at
 
 
 class Sockets:
-    """All open sockets of one door. An ASGI application for scopes of type `websocket`, over `Pipe`s alone."""
+    """All open sockets of one door. An ASGI application for scopes of type `websocket`, over `Connection`s alone."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
         self._open: set[Session] = set()
-        self._given = AssignedUrls()
+        self._assigned = AssignedUrls()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
@@ -40,28 +40,28 @@ class Sockets:
             self._door.refused(PATH, STATUS[problem.code], problem)
             await _refuse(send, problem)
             return
-        pipe: Pipe = scope["state"]["pipe"]
-        session = Session(pipe, self._door, self._given)
+        connection: Connection = scope["state"]["connection"]
+        session = Session(connection, self._door, self._assigned)
         self._open.add(session)
         try:
             await send({"type": "websocket.accept"})
-            pipe.open(session.hear, self._door.options.socket_buffer_bytes)
-            await pipe.lost.wait()
+            connection.open(session.receive, self._door.options.socket_buffer_bytes)
+            await connection.lost.wait()
             await session.end()
         except asyncio.CancelledError:  # the server's patience has ended; leases end by themselves
-            pipe.transport.abort()
+            connection.transport.abort()
         finally:
             self._open.discard(session)
 
-    def told(self, call: Call) -> None:
-        """Something was told through another door."""
+    def served(self, call: Call) -> None:
+        """A call was served over HTTP: what it reports or releases is no longer held."""
         message = call.message
         if isinstance(message, ReleaseMessage):
-            self._given.released(call.crawl.name, message.crawler_id)
+            self._assigned.released(call.crawl.name, message.crawler_id)
         elif isinstance(message, ReportMessage):
-            self._given.told(message.crawl_id, message.fetches)
+            self._assigned.reported(message.crawl_id, message.fetches)
         elif isinstance(message, AskMessage) and message.context is not None:
-            self._given.told(message.crawl_id, message.context.recent_history or ())
+            self._assigned.reported(message.crawl_id, message.context.recent_history or ())
 
     def leave(self) -> None:
         """The server ends: say so to all, and close each socket when it has its answers."""
@@ -75,8 +75,8 @@ class Sockets:
             await asyncio.sleep(most_s / LOOKS_PER_STALL)
             now = asyncio.get_running_loop().time()
             for session in tuple(self._open):
-                if session.pipe.stalled(now, most_s):
-                    session.pipe.transport.abort()
+                if session.connection.stalled(now, most_s):
+                    session.connection.transport.abort()
 
     def count(self) -> int:
         """How many are open."""

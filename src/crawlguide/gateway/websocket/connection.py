@@ -25,8 +25,8 @@ READ_AHEAD_BYTES = 65_536
 CLOSES_WITHIN_S = 5.0
 
 
-class Pipe(WebSocketsSansIOProtocol):
-    """uvicorn does the handshake; from then on `listener` hears every message, one in each turn of the loop."""
+class Connection(WebSocketsSansIOProtocol):
+    """uvicorn does the handshake; from then on `listener` receives every message, one in each turn of the loop."""
 
     def __init__(
         self,
@@ -40,26 +40,26 @@ class Pipe(WebSocketsSansIOProtocol):
         self._incoming = Frames(config.ws_max_size)
         self._listener: Callable[[bytes], None] | None = None
         self._held = self._turn_comes = self._closed = False
-        self._said_bytes = self._marked_bytes = 0
+        self._sent_bytes = self._marked_bytes = 0
         self._marked_at = 0.0
 
     def open(self, listener: Callable[[bytes], None], most_waiting_bytes: int) -> None:
-        """From now on `listener` hears; over so many bytes that the other side has not taken, nothing is read."""
+        """From now on `listener` receives; over so many bytes that the other side has not taken, nothing is read."""
         self._listener = listener
         self._marked_at = self.loop.time()
         self.transport.set_write_buffer_limits(high=most_waiting_bytes)
         self._turn()
 
-    def say(self, pieces: Iterable[bytes | memoryview]) -> None:
-        """Send one message; nobody hears it if the socket is closing."""
+    def send_message(self, pieces: Iterable[bytes | memoryview]) -> None:
+        """Send one message; it is lost if the socket is closing."""
         self._write(frames.text(pieces))
 
-    def hold(self) -> None:
-        """Read no more, until told to go on."""
+    def pause_receiving(self) -> None:
+        """Read no more until `resume_receiving`."""
         self._held = True
         self._pause()
 
-    def go_on(self) -> None:
+    def resume_receiving(self) -> None:
         self._held = False
         self._next_turn()
 
@@ -72,8 +72,8 @@ class Pipe(WebSocketsSansIOProtocol):
 
     def stalled(self, at: float, most_s: float) -> bool:
         """Whether something that was said has not been taken for so long. Asked again and again, by the loop's time."""
-        if self._said_bytes - self.transport.get_write_buffer_size() >= self._marked_bytes:
-            self._marked_bytes, self._marked_at = self._said_bytes, at
+        if self._sent_bytes - self.transport.get_write_buffer_size() >= self._marked_bytes:
+            self._marked_bytes, self._marked_at = self._sent_bytes, at
         return at - self._marked_at >= most_s
 
     # what uvicorn and the transport call
@@ -81,7 +81,7 @@ class Pipe(WebSocketsSansIOProtocol):
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
         if not self.close_sent:  # else the handshake was refused, and nobody will listen
-            self.scope["state"]["pipe"] = self
+            self.scope["state"]["connection"] = self
 
     def data_received(self, data: bytes) -> None:
         if not self.handshake_initiated:
@@ -101,7 +101,7 @@ class Pipe(WebSocketsSansIOProtocol):
         self.lost.set()
 
     def shutdown(self) -> None:
-        """The server ends. Whoever listens was told before, and closes when all is answered."""
+        """The server ends. The listener knows already, and closes when all is answered."""
         if self._listener is None:
             super().shutdown()
 
@@ -116,7 +116,7 @@ class Pipe(WebSocketsSansIOProtocol):
         try:
             found = self._incoming.take()
             if found is not None:
-                self._hear(*found)
+                self._handle(*found)
         except Broken as wrong:
             self.close(wrong.code, wrong.reason)
             return
@@ -125,7 +125,7 @@ class Pipe(WebSocketsSansIOProtocol):
         elif not self._held:
             self._resume()
 
-    def _hear(self, kind: int, payload: bytes) -> None:
+    def _handle(self, kind: int, payload: bytes) -> None:
         if kind == frames.TEXT and self._listener is not None:
             self._listener(payload)
         elif kind == frames.PING:
@@ -156,7 +156,7 @@ class Pipe(WebSocketsSansIOProtocol):
 
     def _write(self, frame: bytes) -> None:
         if not (self._closed or self.transport.is_closing()):
-            self._said_bytes += len(frame)
+            self._sent_bytes += len(frame)
             self.transport.write(frame)
 
     def _end(self) -> None:
