@@ -27,7 +27,7 @@ ROWS = 2_000
 BODIES = {  # functions of the columns, as they are called for a link
     "link": "link.best",
     "host": "places[link.places[0]].history",
-    "parents_rate": "parents_rate(link, usual, tuning)",
+    "parents_rate": "parents_rate(link.count, link.sum, usual, tuning)",
     "yields": "yields(link, pages, usual, tuning)[0]",
     "neighbours": "neighbours(row, links, tables.links_used, usual)",
     "place_rates": "place_rates(link, places, usual, tuning)[0]",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crawlguide.features.sitemap_facts import SitemapFact
 
 TERMS = ("relevance", "freshness", "authority", "cost", "politeness", "exploration", "focus")
-COST, EXPLORATION = TERMS.index("cost"), TERMS.index("exploration")
+COST = TERMS.index("cost")
 SLOW_COST = 0.2  # as much as the slowest and heaviest page costs by the usual weights
 REASONS = ("high_relevance", "recency", "authority", "low_cost", "polite_now", "exploration", "in_focus")
 
@@ -42,9 +42,9 @@ def freshness(age_s, tau_s):  # type: ignore[no-untyped-def]
 
 
 @part
-def authority(told, parents, half):  # type: ignore[no-untyped-def]
+def authority(external, parents, half):  # type: ignore[no-untyped-def]
     """What the crawler was told from outside, else n / (n + half) for n pages known to link here."""
-    return parents / (parents + half) if np.isnan(told) else told
+    return parents / (parents + half) if np.isnan(external) else external
 
 
 @part
@@ -65,16 +65,16 @@ def politeness(wait_s):  # type: ignore[no-untyped-def]
         matrix, f64s,
     )
 )  # fmt: skip
-def weigh(value, fetched, parents, told, ms, size, host, next_fetch, focus, hope, weights, scales, at, terms, score):  # type: ignore[no-untyped-def]
+def weigh(value, fetched, parents, stated, ms, size, host, next_fetch, focus, bonus, weights, scales, at, terms, score):  # type: ignore[no-untyped-def]
     """One row per candidate, one column per term; a row sums to the candidate's score."""
     tau_s, slow_ms, heavy_bytes, half = scales
     for row in range(len(value)):
         terms[row, 0] = weights[0] * value[row]
         terms[row, 1] = weights[1] * freshness(at - fetched[row], tau_s)
-        terms[row, 2] = weights[2] * authority(told[row], parents[row], half)
+        terms[row, 2] = weights[2] * authority(stated[row], parents[row], half)
         terms[row, 3] = -weights[3] * cost(ms[row] / slow_ms, size[row] / heavy_bytes)
         terms[row, 4] = weights[4] * politeness(next_fetch[host[row]] - at)
-        terms[row, 5] = weights[0] * hope[row]
+        terms[row, 5] = weights[0] * bonus[row]
         terms[row, 6] = weights[5] * focus[host[row]]
         score[row] = terms[row].sum()
 
@@ -85,23 +85,23 @@ def terms(
     weights: Weights,
     scales: Scales,
     exploration: F64 | None = None,
-    said: SitemapFact | None = None,
+    sitemap: SitemapFact | None = None,
     slow: Mask | None = None,
 ) -> tuple[F64, F64]:
     """The weighted terms of every candidate, and their sums: the scores.
 
     `slow` hosts cost `SLOW_COST`, where `policy.slow_domain_ms` is set and cost has no weight of its own.
 
-    What a sitemap `said` counts as pages that link there, by its priority; and what was changed since its fetch is as
+    What a `sitemap` says counts as pages that link there, by its priority; and what was changed since its fetch is as
     fresh as if it had never been fetched.
     """
     hosts, columns, score = batch.hosts, np.empty((len(batch), len(TERMS))), np.empty(len(batch))
     fetched, parents = batch.fetched, batch.parents
-    if said is not None:
-        fetched = np.where((said.modified > fetched) & (said.modified <= ask.at), np.nan, fetched)
-        parents = parents + scales.parents * said.priority
+    if sitemap is not None:
+        fetched = np.where((sitemap.modified > fetched) & (sitemap.modified <= ask.at), np.nan, fetched)
+        parents = parents + scales.parents * sitemap.priority
     weigh(
-        batch.value, fetched, parents, _told(batch, ask.external),
+        batch.value, fetched, parents, _external_authority(batch, ask.external),
         batch.estimated_ms, batch.estimated_bytes, batch.host, hosts.next_fetch, in_focus(hosts, ask),
         np.zeros(len(batch)) if exploration is None else exploration, _numbers(weights), np.array(scales), ask.at,
         columns, score,
@@ -143,15 +143,15 @@ def best_two(terms, pairs):  # type: ignore[no-untyped-def]
         pairs[row] = first * terms.shape[1] + second
 
 
-def _told(batch: Batch, external: Mapping[int, Mapping[str, float]]) -> F64:
+def _external_authority(batch: Batch, external: Mapping[int, Mapping[str, float]]) -> F64:
     """The authority that came with the ask (pagerank, else popularity), NaN where none did."""
-    told: F64 = np.full(len(batch), np.nan)
+    known: F64 = np.full(len(batch), np.nan)
     if external:
         for row, key in enumerate(batch.id.tolist()):
             signals = external.get(key, {})
-            told[row] = signals.get("pagerank", signals.get("popularity", np.nan))
-        told = np.clip(told, 0.0, 1.0)
-    return told
+            known[row] = signals.get("pagerank", signals.get("popularity", np.nan))
+        known = np.clip(known, 0.0, 1.0)
+    return known
 
 
 def _numbers(weights: Weights) -> F64:

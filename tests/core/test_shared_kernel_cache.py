@@ -62,3 +62,12 @@ def test_old_code_is_never_taken_for_new(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     assert cache_file(tmp_path / "none").load("key") is None
+
+
+def test_files_that_were_cut_short_are_taken_for_an_empty_cache(tmp_path: Path) -> None:
+    cache_file(tmp_path).save("key", "code")
+    for file in tmp_path.iterdir():
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    assert cache_file(tmp_path).load("key") is None
+    cache_file(tmp_path).save("key", "code")
+    assert cache_file(tmp_path).load("key") == "code"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 CLIENTS = 8
 LINKS = 3
 CRAWL = "order"
+ASKED = "asked"  # a crawl of its own: an answer that names what a tell found would look like its ack
 ASKS_ONCE_IN = 5
 LONGEST_TEXT = 1_000_000
 PRETEND = "inject=fsync,fdatasync:retval=0"
@@ -63,8 +64,13 @@ async def run(folder: Path, one_by_one: int, together: int, pretend: bool = Fals
         await server.start()
         async with fleet.connection(server.port) as http:
             numbers = count()
-            defined = await http.put(f"/v1/crawls/{CRAWL}", json={"policy": {"robots": "ignore"}})  # nobody is there
-            defined.raise_for_status()
+            for crawl in (CRAWL, ASKED):
+                defined = await http.put(
+                    f"/v1/crawls/{crawl}", json={"policy": {"robots": "ignore"}}
+                )  # nobody is there
+                defined.raise_for_status()
+            seeds = {"urls": [f"https://h{number}.example/" for number in range(one_by_one + together)]}
+            (await http.post(f"/v1/crawls/{ASKED}/seeds", json=seeds)).raise_for_status()
             await _speak(http, numbers, one_by_one)
             await asyncio.gather(*(_speak(http, numbers, together // CLIENTS) for _ in range(CLIENTS)))
         await server.end()
@@ -109,7 +115,7 @@ def _tell(token: str) -> wire.Call:
 
 
 def _ask(token: str) -> wire.Call:
-    return wire.ask(token, CRAWL, f"c-{token}", {"max_urls": 1, "timeout_ms": 60_000}, {})
+    return wire.ask(token, ASKED, f"c-{token}", {"max_urls": 1, "timeout_ms": 60_000}, {})
 
 
 if __name__ == "__main__":

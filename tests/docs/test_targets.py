@@ -60,6 +60,7 @@ SCRIPTS = {  # script: the options that make it short
     "scripts/columns.py": "--check",
     "scripts/parts.py": "--check",
     "scripts/reference.py": "--check",
+    "scripts/trace.py": "",
 }
 BY_A_TARGET = {  # script: the target that runs it
     "bench/peers/run.py": "bench",

@@ -79,3 +79,17 @@ def test_a_misspelt_name_is_refused_with_the_nearest_one(tmp_path: Path) -> None
 def test_the_environment_says_it_as_well() -> None:
     found = config.load(None, {"CRAWLGUIDE_SELECT_DOMAIN_MAX_PAGES": "auto", "CRAWLGUIDE_SELECT_PAGES_PER_ROUND": "20"})
     assert (found.select.domain_max_pages, found.select.pages_per_round) == ("auto", 20)
+
+
+def test_a_crawl_that_only_begins_warm_takes_the_operators_strategy_with_it(tmp_path: Path) -> None:
+    text = FORAGER + '[[predict]]\nkind = "tres"\n'
+    with Guide.open(":memory:", config=configured(tmp_path, text), clock=ManualClock()) as guide:
+        guide.define("first", {})
+        guide.define("second", {"strategy": {"warm_start": "first"}})
+        assert guide.stats("second")["crawls"]["second"]["strategy"] == "tres"
+
+
+@pytest.mark.parametrize(("name", "value"), [("pages_per_round", 2_000_000), ("domain_max_pages", 2**53)])
+def test_a_value_that_no_strategy_takes_is_refused_at_the_start(tmp_path: Path, name: str, value: int) -> None:
+    with pytest.raises(ConfigError, match=f"select.{name}"):
+        configured(tmp_path, f"[select]\n{name} = {value}\n")

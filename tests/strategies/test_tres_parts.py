@@ -392,6 +392,18 @@ def test_domains_of_version_0_1_0_are_taken_over() -> None:
     assert tables.domains.rows[row].tolist()[1:] == (4.0, 1.0, 4.0, 2.0)
 
 
+def test_records_that_version_0_1_0_kept_for_hosts_are_added_to_their_domains_once() -> None:
+    notebook = Notebook()
+    before = notebook.sheet("t.domain", DOMAIN_BEFORE)
+    before.fit(2)
+    before.rows[0] = (xxhash.xxh3_64_intdigest(b"a.org"), 4.0, 1.0, 2.0)
+    before.rows[1] = (xxhash.xxh3_64_intdigest(b"www.a.org"), 6.0, 0.0, 3.0)
+    tables = Tables(notebook, 1, 64, 0.6, None)
+    for _ in range(2):
+        (row,) = tables.domain_rows(["www.a.org"])
+        assert tables.domains.rows[row].tolist()[1:] == (10.0, 1.0, 10.0, 5.0)
+
+
 def test_words_like_the_goal_count_and_words_like_the_anti_reference_count_against() -> None:
     anchors, urls = (
         ["classical music and orchestras", "car tyres", ""],

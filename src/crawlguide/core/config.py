@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from crawlguide.core import faults
-from crawlguide.core.definition import AUTO, Count, Crawler, Definition, Policy, Share
+from crawlguide.core.definition import AUTO, Crawler, Definition, Policy, Share
 from crawlguide.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -92,10 +92,10 @@ class GuideOptions(Section, frozen=True):
 class Select(Section, frozen=True):
     """What crawls do that leave it open, by the names of forager's `[select]`; 0: nothing is said here."""
 
-    pages_per_round: Count = 0
+    pages_per_round: Annotated[int, Meta(ge=0, le=1_000_000, description="an integer from 0 to 1000000")] = 0
     slow_domain_ms: Annotated[float, Meta(ge=0, le=1e9)] | Literal["auto"] = 0.0
     unreliable_threshold: Share | Literal["auto"] = 0.0
-    domain_max_pages: Count | Literal["auto"] = 0
+    domain_max_pages: Annotated[int, Meta(ge=0, le=10**9)] | Literal["auto"] = 0
     max_depth: Annotated[int, Meta(ge=0, le=64)] = 0
     min_samples_per_split: Annotated[int, Meta(ge=0, le=128)] = 0
 
@@ -108,8 +108,7 @@ class Select(Section, frozen=True):
         given = {name: value for name, value in msgspec.structs.asdict(self).items() if value}
         if given and strategy.get("kind") == "tres":
             options = {name: value for name, value in given.items() if value != AUTO}  # that is what it does by itself
-            own = definition.strategy or strategy
-            return msgspec.structs.replace(definition, strategy={**options, **own})
+            return msgspec.structs.replace(definition, strategy={**options, **strategy, **definition.strategy})
         policy, usual = definition.policy, Policy()
         left_open = (name for name in POLICIES if getattr(policy, name) == getattr(usual, name))
         new = {name: given[name] for name in left_open if name in given}

@@ -16,6 +16,7 @@ import os
 from contextlib import contextmanager, suppress
 from functools import wraps
 from hashlib import blake2b
+from pickle import UnpicklingError
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -81,13 +82,13 @@ def key_by_fields(cache: Any) -> None:
 
 
 def _or_nothing(action: Callable[..., Any], nothing: Callable[[], Any]) -> Callable[..., Any]:
-    """Code that names a module or a class which has moved since is compiled anew."""
+    """Code that names a module or a class which has moved since, or a file that was cut short, is compiled anew."""
 
     @wraps(action)
     def loaded(*arguments: Any) -> Any:
         try:
             return action(*arguments)
-        except (ImportError, AttributeError):
+        except (ImportError, AttributeError, UnpicklingError, EOFError, IndexError, TypeError, ValueError):
             return nothing()
 
     return loaded

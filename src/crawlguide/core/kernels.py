@@ -32,7 +32,6 @@ flag = numba.boolean
 nothing = numba.void
 matrix = numba.float64[:, ::1]
 matrix_f32 = numba.float32[:, ::1]
-matrix_i32 = numba.int32[:, ::1]
 matrix_i64 = numba.int64[:, ::1]
 pair = numba.types.UniTuple(numba.int64, 2)  # type: ignore[no-untyped-call]
 

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 # Who answers a crawler
 
 
+MOST_RERANKED = 2_000  # URLs that are ranked anew after one tell, besides those that its links lead to
+
+
 class Guide(Protocol):
     """What answers ask and tell: in this process, at the edge or far away."""
 

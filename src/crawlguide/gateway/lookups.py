@@ -107,7 +107,7 @@ def _check_state(state: str | None) -> None:
 
 def _limit(query: Mapping[str, str]) -> int:
     given = query.get("limit", "1000")
-    if not given.isdecimal() or not 1 <= int(given[:9]) <= MOST:
+    if not given.isdecimal() or len(given) > len(str(MOST)) or not 1 <= int(given) <= MOST:
         raise MalformedRequest(f"limit: expected an integer from 1 to {MOST}, got {given[:40]!r}", field="limit")
     return int(given)
 

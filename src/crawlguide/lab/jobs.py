@@ -134,9 +134,9 @@ def _source(module: str) -> bytes:
 
 @cache
 def code_hash(folder: Path) -> str:
-    """Of every Python source in a folder and below, with its place; read once in a process."""
+    """Of every source and data file in a folder and below, with its place; read once in a process."""
     digest = xxhash.xxh3_128()
-    for file in sorted(folder.rglob("*.py")):
+    for file in sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
         digest.update(file.relative_to(folder).as_posix().encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()

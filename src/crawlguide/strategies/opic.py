@@ -64,8 +64,9 @@ class Opic:
         rows, _ = accounts.claim(links.id)
         payers = np.append(pages, SEEDS)[links.parent]
         _, first = np.unique((links.parent + 1) * accounts.sheet.used + rows, return_index=True)  # a link counts once
-        spend(accounts.records, rows[np.sort(first)], payers[np.sort(first)])
-        accounts.records["cash"][np.setdiff1d(pages, payers)] = 0.0
+        first.sort()
+        spend(accounts.records, rows[first], links.parent[first], payers[first])
+        accounts.records["cash"][pages] = 0.0
         accounts.sheet.changed(np.concatenate([pages, rows]))
         return None
 
@@ -74,6 +75,6 @@ class Opic:
         return {"urls": used, "cash": float(self._accounts.records["cash"][:used].sum())}
 
 
-@kernel(nothing(ACCOUNTS, i64s, i64s))
-def spend(accounts, rows, payers):  # type: ignore[no-untyped-def]
-    pass_on_cash(accounts, rows, payers)
+@kernel(nothing(ACCOUNTS, i64s, i64s, i64s))
+def spend(accounts, rows, parents, payers):  # type: ignore[no-untyped-def]
+    pass_on_cash(accounts, rows, parents, payers)

@@ -38,7 +38,7 @@ async def gathered(store: Store, active: ActiveCrawl, ask: Ask, limit: int) -> B
         ids, ask = ask.draw.ids, replace(ask, focus=ask.focus | ask.draw.hosts)
     if active.learner is None:  # priorities do not move
         return await gathered_once(store, active, ask, limit, ids)
-    wanted, times, best, most = ask.budget.max_urls, 0, -np.inf, active.regathers.left
+    wanted, times, best, most = ask.budget.max_urls, 0, -np.inf, max(active.regathers.left, 1)
     while times < most:
         batch = await gathered_once(store, active, ask, limit, ids)
         times += 1

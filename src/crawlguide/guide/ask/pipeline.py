@@ -191,19 +191,17 @@ class Pipeline:
             await self._withhold(ask, batch, cast("Withholds", rule).until(batch.hosts, ask))
 
     async def _deferred(self, ask: Ask, walked: Walked, rule: Defers, gone: Mask) -> Mask:
-        """Of the refused rows those that are for later; hosts of which all rows are for later are not gathered before.
-
-        How long to wait for the first row of such a host; NaN for the other hosts.
-        """
+        """Of the refused rows those that are for later; hosts with no other rows are not gathered before."""
         batch, wait = walked.batch, rule.wait(walked.batch, ask)
         later: Mask = gone & ~np.isnan(wait)
         waiting = zip(batch.url[later].tolist(), wait[later].tolist(), strict=True)
         walked.deferred.extend((url, wait_s, rule.name) for url, wait_s in waiting)
+        # seconds until the first row of each host; NaN where some rows may go now
         soonest = np.full(len(batch.hosts.name), np.inf)
         np.minimum.at(soonest, batch.host[later], wait[later])
         soonest[batch.host[~later]] = np.nan
         soonest[np.isinf(soonest)] = np.nan
-        await self._withhold(ask, batch, ask.at + soonest + rule.hold_back_s)
+        await self._withhold(ask, batch, ask.at + soonest + getattr(rule, "hold_back_s", 0.0))
         return later
 
     async def _withhold(self, ask: Ask, batch: Batch, until: F64) -> None:

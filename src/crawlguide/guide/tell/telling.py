@@ -9,6 +9,7 @@ import numpy as np
 
 from crawlguide.core.columns import among, distinct, first_of_each, texts
 from crawlguide.core.messages import Ack, ItemResult
+from crawlguide.core.protocols import MOST_RERANKED
 from crawlguide.core.types import Lesson
 from crawlguide.guide.ask.valuation import priority_at_rest
 from crawlguide.guide.tell.intake import no_fetches, reported, seeded
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from crawlguide.guide.robots.keeper import Keeper
     from crawlguide.strategies.composed.guard import GuardedStrategy
 
-MOST_RELEARNED = 2_000  # URLs that one tell pays for besides those that its links lead to
 NOTHING: U64 = np.zeros(0, np.uint64)
 
 
@@ -132,7 +132,7 @@ def _fresh(links: Links, discovery: Discovery) -> Mask:
 def _taught(learner: GuardedStrategy, lesson: Lesson) -> U64:
     """URLs to rank anew besides those that the lesson's links lead to."""
     changed = learner.learn(lesson)
-    return NOTHING if changed is None else changed[:MOST_RELEARNED]
+    return NOTHING if changed is None else changed[:MOST_RERANKED]
 
 
 def _results(report: Report, recorded: Recorded) -> list[ItemResult]:

@@ -26,7 +26,8 @@ class Gathering(Crawls):
     ) -> Batch:
         """The focus first, then the best, then those named in `also`; each once."""
         frontier, until = self.frontier(crawl), ask.at + horizon_s
-        frontier.wake(ask.at)
+        if not ask.looking:  # a look moves nothing, not even what is due
+            frontier.wake(ask.at)
         rows = _best(frontier, limit, per_host, until)
         focus = _focus(frontier, ask, until)
         if len(focus):

@@ -15,7 +15,7 @@ import numpy as np
 
 from crawlguide.core.errors import StorageFull, StoreUnavailable
 from crawlguide.core.notebook import Remembers, Section, Transfers
-from crawlguide.core.protocols import Explains, Explores, Learner, ReportsStats
+from crawlguide.core.protocols import MOST_RERANKED, Explains, Explores, Learner, ReportsStats
 from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.core.types import Draw, Lesson
 from crawlguide.strategies.relational import Relational
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 HEURISTIC = Relational()  # needs nothing but the columns of the batch, so it cannot fail
 BY_HEURISTIC, BY_ANOTHER, UNLEARNED = "heuristic_fallback", "predictor_fallback", "learning_failed"
-MOST_RERANKED = 2_000  # URLs that are ranked again after a lesson
 BUDGET_ROWS = 200  # rows for which a time budget is meant; more rows may take longer, in proportion
 MOST_CHARACTERS = 300  # of the message of an exception
 STORE_ERRORS = (StoreUnavailable, StorageFull)  # not the predictor's fault, and without the store there is no answer

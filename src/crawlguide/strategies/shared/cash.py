@@ -8,20 +8,20 @@ SEEDS = -1  # the payer of seeds: those of one request share 1; any other negati
 
 
 @part
-def pass_on_cash(accounts, rows, payers):  # type: ignore[no-untyped-def]
-    """Each payer passes all its cash on to its links, to each the same share.
+def pass_on_cash(accounts, rows, parents, payers):  # type: ignore[no-untyped-def]
+    """Each payer passes what it holds on to its links, to each the same share; its own account is left as it is.
 
-    `rows` are the accounts of the links and `payers` those of their pages; links of one page stand together, each once.
+    `rows` are the accounts of the links, `parents` the fetches they were found on and `payers` the accounts of those;
+    links of one fetch stand together, each once.
     """
     start = 0
     while start < len(rows):
         end, payer = start, payers[start]
-        while end < len(rows) and payers[end] == payer:
+        while end < len(rows) and parents[end] == parents[start]:
             end += 1
         cash = 1.0 if payer == SEEDS else 0.0
         if payer >= 0:
             cash = accounts[payer].cash
-            accounts[payer].cash = 0.0
         for number in range(start, end):
             accounts[rows[number]].cash += cash / (end - start)
         start = end

@@ -22,7 +22,8 @@ STEP = np.uint64(0x9E3779B97F4A7C15)
 SMALLEST = 1e-12  # whose logarithm is still a number
 ONE: U64 = np.zeros(1, np.uint64)
 one_u64 = numba.uint64
-COUNTER = np.dtype([("draws", np.int64)])
+# The first field keeps numba from taking the record of a crawl, which begins with `draws`, for one of these.
+COUNTER = np.dtype([("alone", np.int64), ("draws", np.int64)])
 COUNTERS = records(COUNTER)
 
 

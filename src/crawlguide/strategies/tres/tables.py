@@ -162,13 +162,25 @@ class Tables:
     def domain_rows(self, hosts: Sequence[str]) -> I64:
         """The record of each host's registrable domain; new ones for unknown domains."""
         rows = self._domain_rows
-        keys = {host: xxhash.xxh3_64_intdigest(urls.domain_of(host).encode()) for host in set(hosts)}
+        keys = {host: _key(urls.domain_of(host)) for host in set(hosts)}
         for key in keys.values():
             if key not in rows:
                 rows[key] = len(rows)
                 self.domains.fit(len(rows))
                 self.domains.rows["key"][rows[key]] = key
+        for host, key in keys.items():
+            if (by_host := rows.get(_key(host), rows[key])) != rows[key]:
+                self._add_host(by_host, rows[key])
         return np.array([rows[keys[host]] for host in hosts], np.int64)
+
+    def _add_host(self, host: int, domain: int) -> None:
+        """Version 0.1.0 kept a record for each host: what it counted belongs to the host's domain."""
+        records = self.domains.rows
+        if records["fetched"][host] or records["failed"][host]:
+            for name in ("fetched", "failed", "score", "judged"):
+                records[name][domain] += records[name][host]
+                records[name][host] = 0
+            self.domains.changed(np.array([host, domain]))
 
     def _queues_changed(self, places: I64) -> None:
         changed = places[places >= 0]
@@ -232,3 +244,7 @@ class Tables:
         self._domain_rows = {key: row for row, key in enumerate(self.domains.rows["key"][: self.domains.used].tolist())}
         self.sums: F64 = np.zeros(2 << max(capacity - 1, 1).bit_length())
         replay.build_sums(self.sums, self.priorities.rows[: self.priorities.used], alpha)
+
+
+def _key(domain: str) -> int:
+    return xxhash.xxh3_64_intdigest(domain.encode())
