@@ -111,7 +111,7 @@ def bound(host: str, port: int) -> socket.socket:
     if host not in LOOPBACK:
         raise ConfigError(
             f"server.host: expected a loopback address ({', '.join(LOOPBACK)}), got {host!r}:"
-            " without credentials the guide answers this machine alone"
+            " there is no authentication yet, so it listens on this machine only"
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
