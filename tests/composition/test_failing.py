@@ -223,7 +223,7 @@ def test_a_slow_learner_with_a_budget_misses_lessons_for_a_while(
     for number in range(5):
         tell(guide, fetched(f"{A}{number}", relevance=1.0))
     assert len(heard) == 1
-    assert degraded(ask(guide)) == ("learning_failed", f"{tally.PLUG} took 200 ms in a lesson")
+    assert degraded(ask(guide)) == ("learning_failed", f"{tally.PLUG} took 200 ms where 50 are allowed in a lesson")
 
 
 # remembering
@@ -255,3 +255,13 @@ def test_the_lab_does_not_take_the_figures_of_a_stand_in_for_those_of_a_policy(g
     failing = guide.ask(question)
     with pytest.raises(ModelUnavailable, match=r"heuristic_fallback: .* raised RuntimeError"):
         refuse_fallback(failing)
+
+
+def test_a_look_at_which_a_predictor_fails_does_not_put_it_aside(guide: Guide) -> None:
+    defined(guide, model(), *TWO)
+    models.FAULTS["model"] = models.raises
+    assert guide.explain("default", f"{A}0.9")["url"] == f"{A}0.9"
+    models.FAULTS.clear()
+    answer = ask(guide)
+    assert not answer["metadata"].get("degraded")
+    assert answer["metadata"]["last_model_version"] != "relational-1"

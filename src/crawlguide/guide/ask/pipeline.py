@@ -115,7 +115,8 @@ class Pipeline:
             batch = await gathered_once(self.store, active, ask, limit)
         else:
             batch = await self.store.look(ask.crawl, ids)
-        batch, terms = self._ranked(active, ask, batch, valued(active, batch, active.strategy.guarded.judge(batch)))
+        opinion = active.strategy.guarded.judge(batch, "look")
+        batch, terms = self._ranked(active, ask, batch, valued(active, batch, opinion))
         verdicts, rows = [], np.arange(len(batch))
         for rule in active.filters:
             shown = batch.take(rows)

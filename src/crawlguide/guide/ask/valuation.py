@@ -37,4 +37,4 @@ def valued(active: ActiveCrawl, batch: Batch, opinion: Opinion) -> Valuation:
 
 def priority_at_rest(active: ActiveCrawl, batch: Batch) -> F64:
     """The priority with which a URL waits."""
-    return valued(active, batch, active.strategy.guarded.judge(batch, waiting=True)).priority
+    return valued(active, batch, active.strategy.guarded.judge(batch, "waiting")).priority

@@ -9,7 +9,6 @@ import numpy as np
 
 from crawlguide.core.columns import among, distinct, first_of_each, texts
 from crawlguide.core.messages import Ack, ItemResult
-from crawlguide.core.protocols import MOST_RERANKED
 from crawlguide.core.types import Lesson
 from crawlguide.guide.ask.valuation import priority_at_rest
 from crawlguide.guide.tell.intake import no_fetches, reported, seeded
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from crawlguide.features.rewards import Rewards
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
     from crawlguide.guide.robots.keeper import Keeper
-    from crawlguide.strategies.composed.guard import GuardedStrategy
 
 NOTHING: U64 = np.zeros(0, np.uint64)
 
@@ -57,7 +55,7 @@ class Telling:
         learned = NOTHING
         if active.learner is not None:
             nobody, nothing = texts([]), no_fetches()
-            learned = _taught(active.learner, Lesson(at, nothing, nobody, nobody, links, _fresh(links, discovery)))
+            learned = active.learner.learn(Lesson(at, nothing, nobody, nobody, links, _fresh(links, discovery)))
         await self._rank(active, crawl, np.concatenate([discovery.touched, learned]))
         return discovery.new
 
@@ -86,7 +84,7 @@ class Telling:
         learned = NOTHING
         if active.learner is not None or active.learning_filters:
             lesson = lesson_of(report, used, links, discovery, messages, active.rewards)
-            learned = _taught(active.learner, lesson) if active.learner is not None else NOTHING
+            learned = active.learner.learn(lesson) if active.learner is not None else NOTHING
             for rule in active.learning_filters:
                 rule.learn(lesson)
         await self._rank(active, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
@@ -127,12 +125,6 @@ def lesson_of(
 def _fresh(links: Links, discovery: Discovery) -> Mask:
     """Of several links to a new URL the first is the one that found it."""
     return among(links.id, discovery.fresh) & first_of_each(links.id)
-
-
-def _taught(learner: GuardedStrategy, lesson: Lesson) -> U64:
-    """URLs to rank anew besides those that the lesson's links lead to."""
-    changed = learner.learn(lesson)
-    return NOTHING if changed is None else changed[:MOST_RERANKED]
 
 
 def _results(report: Report, recorded: Recorded) -> list[ItemResult]:

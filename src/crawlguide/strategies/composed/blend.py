@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.types import Batch
-    from crawlguide.strategies.composed.guard import Member
+    from crawlguide.strategies.composed.guard import Member, Purpose
 
 
 class Stage(Fixed, frozen=True):
@@ -32,9 +32,9 @@ class Blend(Composite):
     def version(self) -> str:
         return "|".join(member.version for member in self.members)
 
-    def judge(self, batch: Batch, *, waiting: bool = False) -> Opinion | None:
+    def judge(self, batch: Batch, purpose: Purpose) -> Opinion | None:
         """The mean of those that work; the others count nothing."""
-        opinions = [member.judge(batch, waiting=waiting) for member in self.members]
+        opinions = [member.judge(batch, purpose) for member in self.members]
         weighted = [(weight, one) for weight, one in zip(self.weights, opinions, strict=True) if one is not None]
         if not weighted:
             return None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.tables import F64, Rows
     from crawlguide.core.types import Batch
-    from crawlguide.strategies.composed.guard import Member
+    from crawlguide.strategies.composed.guard import Member, Purpose
 
 
 class Stage(Fixed, frozen=True):
@@ -33,14 +33,14 @@ class Cascade(Composite):
     def version(self) -> str:
         return ">".join(member.version for member in self.members)
 
-    def judge(self, batch: Batch, *, waiting: bool = False) -> Opinion | None:
+    def judge(self, batch: Batch, purpose: Purpose) -> Opinion | None:
         """Rows that wait are judged by the first stage that works: what comes later depends on who stands beside it."""
-        if waiting:
-            opinions = (member.judge(batch, waiting=True) for member in self.members)
+        if purpose == "waiting":
+            opinions = (member.judge(batch, purpose) for member in self.members)
             return next((one for one in opinions if one is not None), None)
-        return self._judge_stages(batch)
+        return self._judge_stages(batch, purpose)
 
-    def _judge_stages(self, batch: Batch) -> Opinion | None:
+    def _judge_stages(self, batch: Batch, purpose: Purpose) -> Opinion | None:
         """Rows that went further come before the others, and wait with the value of the last stage that saw them.
 
         A stage that fails is passed over; in place of the first, the share of relevant parents says who goes on.
@@ -50,7 +50,7 @@ class Cascade(Composite):
         any_works = False
         for number, (member, top) in enumerate(zip(self.members, self.tops, strict=True)):
             remaining = batch if len(rows) == len(batch) else batch.take(rows)
-            opinion = member.judge(remaining)
+            opinion = member.judge(remaining, purpose)
             any_works |= opinion is not None
             if opinion is None and number == 0:
                 opinion = Opinion(HEURISTIC.predict(remaining))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.core.types import Batch
-    from crawlguide.strategies.composed.guard import GuardedPredictor, Member, Opinion
+    from crawlguide.strategies.composed.guard import GuardedPredictor, Member, Opinion, Purpose
 
 
 class Stage(Fixed, frozen=True):
@@ -38,8 +38,8 @@ class Fallback(Composite):
                 break
         return failures
 
-    def judge(self, batch: Batch, *, waiting: bool = False) -> Opinion | None:
-        opinions = (member.judge(batch, waiting=waiting) for member in self.members)
+    def judge(self, batch: Batch, purpose: Purpose) -> Opinion | None:
+        opinions = (member.judge(batch, purpose) for member in self.members)
         return next((one for one in opinions if one is not None), None)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,23 +17,31 @@ from crawlguide.core.errors import StorageFull, StoreUnavailable
 from crawlguide.core.notebook import Remembers, Section, Transfers
 from crawlguide.core.protocols import MOST_RERANKED, Explains, Explores, Learner, ReportsStats
 from crawlguide.core.telemetry import WARNING, happened
-from crawlguide.core.types import Draw, Lesson
+from crawlguide.core.types import Draw
 from crawlguide.strategies.relational import Relational
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from crawlguide.core.notebook import Notebook
-    from crawlguide.core.protocols import Sampler, Strategy
+    from crawlguide.core.protocols import Predictor, Sampler, Strategy
     from crawlguide.core.tables import F64, U64
-    from crawlguide.core.types import Ask, Batch, Sample
+    from crawlguide.core.types import Ask, Batch, Lesson, Sample
 
 HEURISTIC = Relational()  # needs nothing but the columns of the batch, so it cannot fail
 BY_HEURISTIC, BY_ANOTHER, UNLEARNED = "heuristic_fallback", "predictor_fallback", "learning_failed"
 BUDGET_ROWS = 200  # rows for which a time budget is meant; more rows may take longer, in proportion
 MOST_CHARACTERS = 300  # of the message of an exception
 STORE_ERRORS = (StoreUnavailable, StorageFull)  # not the predictor's fault, and without the store there is no answer
+NO_IDS = np.zeros(0, np.uint64)
 SHORTEST_S, LONGEST_S = 1.0, 60.0  # how long a predictor that failed is passed over
+
+
+# What an opinion is for: the candidates of an answer, rows that wait whatever stands beside them, or somebody's look,
+# which leaves no trace: a predictor that fails in it is not passed over in the next ask.
+Purpose = Literal["answer", "waiting", "look"]
+
+Result = TypeVar("Result")
 
 
 class Opinion(NamedTuple):
@@ -55,8 +63,8 @@ class Member(Protocol):
         """All predictors in it."""
         ...
 
-    def judge(self, batch: Batch, *, waiting: bool = False) -> Opinion | None:
-        """An opinion on the candidates of an answer, or on rows that wait; None: no predictor in it works now."""
+    def judge(self, batch: Batch, purpose: Purpose) -> Opinion | None:
+        """None: no predictor in it works now."""
         ...
 
     def working(self) -> list[GuardedPredictor]:
@@ -109,15 +117,15 @@ class GuardedStrategy:
         words = [BY_ANOTHER if self._member.working() else BY_HEURISTIC] if failures else []
         return "+".join([*words, *([UNLEARNED] if lost else [])]), "; ".join([*failures, *lost])
 
-    def judge(self, batch: Batch, *, waiting: bool = False) -> Opinion:
-        """An opinion on the candidates of an answer, or on rows that wait whatever stands beside them."""
-        opinion = self._member.judge(batch, waiting=waiting) if len(batch) else None
+    def judge(self, batch: Batch, purpose: Purpose = "answer") -> Opinion:
+        """The opinion of the predictors that work, or of the heuristic."""
+        opinion = self._member.judge(batch, purpose) if len(batch) else None
         return opinion or Opinion(HEURISTIC.predict(batch))
 
     def draw(self, ask: Ask, wanted: int) -> Draw:
         """All that the predictors draw together; `state` holds what each of them drew."""
         own = {part.name: draw for part in self._member.working() if (draw := part.draw(ask, wanted)) is not None}
-        ids = np.concatenate([np.zeros(0, np.uint64), *(draw.ids for draw in own.values())])
+        ids = np.concatenate([NO_IDS, *(draw.ids for draw in own.values())])
         return Draw(ids, frozenset().union(*(draw.hosts for draw in own.values())), own)
 
     def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
@@ -136,12 +144,10 @@ class GuardedStrategy:
         for part in self.parts:
             part.assigned(batch, ask)
 
-    def learn(self, lesson: Lesson) -> U64 | None:
-        """All learn, and share evenly what a lesson may have ranked again."""
-        changed = [ids for part in self.parts if (ids := part.learn(lesson)) is not None]
-        if len(changed) < 2:
-            return changed[0] if changed else None
-        return np.concatenate([ids[: MOST_RERANKED // len(changed)] for ids in changed])
+    def learn(self, lesson: Lesson) -> U64:
+        """All learn. Returns URLs to rank again besides those that links lead to; the learners share evenly in them."""
+        changed = [ids for part in self.parts if (ids := part.learn(lesson)) is not None and len(ids)]
+        return np.concatenate([NO_IDS, *(ids[: MOST_RERANKED // len(changed)] for ids in changed)])
 
     @property
     def transferable(self) -> tuple[str, ...]:
@@ -158,7 +164,7 @@ class GuardedStrategy:
         if len(self.parts) == 1:
             return lines + self.parts[0].explain(batch)
         for part in self._member.working():
-            opinion = part.judge(batch)
+            opinion = part.judge(batch, "look")
             if opinion is not None:
                 lines.append(f"{part.name} says {opinion.value[0]:.2f}")
                 lines += [f"{part.name}: {words}" for words in part.explain(batch)]
@@ -181,6 +187,9 @@ class GuardTerms:
     strict: bool = False  # the budget is its own: no answer waits longer, and lessons count too
     section: str = ""  # of the notebook
 
+    def allowed_s(self, rows: int) -> float:
+        return self.budget_ms / 1_000 * max(rows / BUDGET_ROWS, 1.0)
+
 
 class GuardedPredictor:
     """One predictor. Where it fails, the methods return None and it is passed over for a while."""
@@ -193,8 +202,8 @@ class GuardedPredictor:
         self._judging = Breaker(terms, "{why}, and is passed over until it works again", "works again")
         self._learning = Breaker(terms, "{why} in a lesson", "learns again")
         # a learner is never left behind in a thread: lessons would change its state while it computes
-        self._thread = TimeoutThread(predictor.predict) if terms.strict and self.learner is None else None
-        self._budget_s = terms.budget_ms / 1_000
+        in_thread = terms.strict and self.learner is None
+        self._predictor = TimeoutThread(predictor, terms) if in_thread else predictor
 
     @property
     def version(self) -> str:
@@ -214,35 +223,44 @@ class GuardedPredictor:
         """Why it has not learned from the last lesson."""
         return None if self._learning.why is None else f"{self.name} {self._learning.why} in a lesson"
 
-    def judge(self, batch: Batch, *, waiting: bool = False) -> Opinion | None:
+    def judge(self, batch: Batch, purpose: Purpose) -> Opinion | None:
         if not self._judging.allows():
             return None
-        value = self._numbers(self._predict, batch)
+        breaker = None if purpose == "look" else self._judging
+        value = self._guarded(breaker, len(batch), _numbers, self._predictor.predict, batch)
         if value is None:
             return None
-        self._judging.worked()
-        bonus = None if self.explorer is None else self._numbers(self.explorer.exploration_bonus, batch)
-        return Opinion(value, bonus)
+        if breaker is not None:
+            breaker.worked()
+        if self.explorer is None:
+            return Opinion(value)
+        return Opinion(value, self._guarded(breaker, len(batch), _numbers, self.explorer.exploration_bonus, batch))
 
     def draw(self, ask: Ask, wanted: int) -> Draw | None:
-        return None if self.explorer is None else self._call(0, _draw, self.explorer, ask, wanted)
+        return None if self.explorer is None else self._guarded(self._judging, 0, _draw, self.explorer, ask, wanted)
 
     def draw_bonus(self, batch: Batch, ask: Ask) -> F64 | None:
-        explorer, ask = self.explorer, self._with_own_draw(ask)
-        return None if explorer is None else self._numbers(lambda rows: explorer.draw_bonus(rows, ask), batch)
+        if self.explorer is None:
+            return None
+        breaker, own = None if ask.looking else self._judging, self._with_own_draw(ask)
+        return self._guarded(breaker, len(batch), _numbers, self.explorer.draw_bonus, batch, own)
 
     def sample(self, batch: Batch, ask: Ask, limit: int) -> Sample | None:
-        sample: Sample | None = self._call(len(batch), _sample, self.sampler, batch, self._with_own_draw(ask), limit)
-        return sample
+        own = self._with_own_draw(ask)
+        return self._guarded(self._judging, len(batch), _sample, self.sampler, batch, own, limit)
 
     def assigned(self, batch: Batch, ask: Ask) -> None:
-        if self.learner is not None:
-            self._teach(len(batch), self.learner.assigned, batch, self._with_own_draw(ask))
+        if self.learner is not None and self._learning.allows():
+            self._guarded(self._learning, len(batch), self.learner.assigned, batch, self._with_own_draw(ask))
 
     def learn(self, lesson: Lesson) -> U64 | None:
-        if self.learner is None:
+        """One that raises gets the next lesson all the same; one that exceeds a budget of its own misses some."""
+        if self.learner is None or not self._learning.allows():
             return None
-        changed: U64 | None = self._teach(len(lesson.fetches) + len(lesson.links), _learn, lesson, self.learner)
+        rows = len(lesson.fetches) + len(lesson.links)
+        changed = self._guarded(self._learning, rows, _learn, self.learner, lesson)
+        if changed is not None:
+            self._learning.worked()
         return changed
 
     @property
@@ -281,76 +299,48 @@ class GuardedPredictor:
         """The ask with what this predictor drew for it, and nobody else."""
         return ask if ask.draw is None else replace(ask, draw=ask.draw.state.get(self.name))
 
-    def _predict(self, batch: Batch) -> F64:
-        if self._thread is None:
-            return self.predictor.predict(batch)
-        found: F64 = self._thread.call(batch, self._allowed_s(len(batch)))
-        return found
-
-    def _numbers(self, call: Callable[[Batch], F64], batch: Batch) -> F64 | None:
-        """A finite number for each row, or None."""
-        found: F64 | None = self._call(len(batch), _column, call, batch)
-        if found is None:
-            return None
-        if found.shape != (len(batch),):
-            self._judging.failed(f"gave an array of shape {found.shape} for {len(batch)} URLs")
-            return None
-        if not isfinite(found.dot(found)):  # one that is not finite makes the sum such
-            self._judging.failed("gave numbers that are not finite")
-            return None
-        return found
-
-    def _call(self, rows: int, call: Callable[..., Any], *arguments: Any) -> Any:
-        """What a call returns; None if it raises, or takes too long."""
-        began = self.terms.now()
+    def _guarded(
+        self, breaker: Breaker | None, rows: int, call: Callable[..., Result], *arguments: Any
+    ) -> Result | None:
+        """What a call returns; None if it raises or takes too long, which the breaker, if any, remembers."""
+        learning, began, allowed_s = breaker is self._learning, self.terms.now(), self.terms.allowed_s(rows)
+        problem, rest_s = "", None
         try:
-            found = call(*arguments)
+            result = call(*arguments)
+            took_s = self.terms.now() - began
+            if took_s <= allowed_s or (learning and not self.terms.strict):
+                return result
+            why = too_slow(took_s, allowed_s)
         except STORE_ERRORS:
             raise
-        except TookTooLong:
-            self._too_slow(self._allowed_s(rows), rows)
-            return None
+        except Unusable as wrong:
+            why = str(wrong)
         except Exception as raised:  # noqa: BLE001 - it may be anybody's code, and an answer has to go out
-            self._judging.failed(f"raised {type(raised).__name__}", str(raised))
-            return None
-        took_s = self.terms.now() - began
-        if took_s > self._allowed_s(rows):
-            self._too_slow(took_s, rows)
-            return None
-        return found
-
-    def _teach(self, rows: int, call: Callable[..., Any], *arguments: Any) -> Any:
-        """One that raises gets the next lesson all the same; one that exceeds a budget of its own misses some."""
-        if not self._learning.allows():
-            return None
-        began = self.terms.now()
-        try:
-            found = call(*arguments)
-        except STORE_ERRORS:
-            raise
-        except Exception as raised:  # noqa: BLE001 - a report is kept whoever learns from it
-            self._learning.failed(f"raised {type(raised).__name__}", str(raised), rest_s=0.0)
-            return None
-        took_s = self.terms.now() - began
-        if self.terms.strict and took_s > self._allowed_s(rows):
-            self._learning.failed(f"took {took_s * 1_000:.0f} ms")
-        elif isinstance(arguments[0], Lesson):
-            self._learning.worked()
-        return found
-
-    def _allowed_s(self, rows: int) -> float:
-        return self._budget_s * max(rows / BUDGET_ROWS, 1.0)
-
-    def _too_slow(self, took_s: float, rows: int) -> None:
-        allowed_ms = self._allowed_s(rows) * 1_000
-        self._judging.failed(f"took {took_s * 1_000:.0f} ms where {allowed_ms:.0f} are allowed")
+            why, problem, rest_s = f"raised {type(raised).__name__}", str(raised), 0.0 if learning else None
+        if breaker is not None:
+            breaker.failed(why, problem, rest_s)
+        return None
 
 
-# Results are converted within the guarded call, so that nonsense raises there.
+class Unusable(Exception):
+    """A predictor gave nothing that can be used; the text says why."""
 
 
-def _column(call: Callable[[Batch], Any], batch: Batch) -> F64:
-    return np.asarray(call(batch), np.float64, order="C")
+def too_slow(took_s: float, allowed_s: float) -> str:
+    return f"took {took_s * 1_000:.0f} ms where {allowed_s * 1_000:.0f} are allowed"
+
+
+# Results are converted within the guarded call, so that what cannot be used raises there.
+
+
+def _numbers(call: Callable[..., Any], batch: Batch, *more: Any) -> F64:
+    """A finite number for each row."""
+    numbers: F64 = np.asarray(call(batch, *more), np.float64, order="C")
+    if numbers.shape != (len(batch),):
+        raise Unusable(f"gave an array of shape {numbers.shape} for {len(batch)} URLs")
+    if not isfinite(numbers.dot(numbers)):  # one that is not finite makes the sum such
+        raise Unusable("gave numbers that are not finite")
+    return numbers
 
 
 def _draw(explorer: Explores, ask: Ask, wanted: int) -> Draw:
@@ -364,9 +354,9 @@ def _sample(sampler: Sampler, batch: Batch, ask: Ask, limit: int) -> Sample:
     return sample
 
 
-def _learn(lesson: Lesson, learner: Learner) -> U64 | None:
+def _learn(learner: Learner, lesson: Lesson) -> U64:
     changed = learner.learn(lesson)
-    return None if changed is None else np.asarray(changed, np.uint64)
+    return np.asarray(() if changed is None else changed, np.uint64)
 
 
 class Breaker:
@@ -410,38 +400,35 @@ class Breaker:
         return {"crawl": self._terms.crawl, "predictor": self._terms.name}
 
 
-class TookTooLong(Exception):
-    """The call is still running."""
-
-
 class TimeoutThread:
-    """A call that is left behind in a thread of its own if it takes too long. Meanwhile there is no other call.
+    """A predictor that is left behind in a thread of its own if it takes too long. Meanwhile there is no other call.
 
     Python cannot stop it. A model that computes outside of Python, sleeps or waits leaves the interpreter to others;
     one that loops in Python takes turns with them until it ends.
     """
 
-    def __init__(self, call: Callable[[Any], Any]) -> None:
-        self._call = call
+    def __init__(self, predictor: Predictor, terms: GuardTerms) -> None:
+        self._predictor, self._terms = predictor, terms
         self._thread: Thread | None = None
 
-    def call(self, argument: Any, timeout_s: float) -> Any:
-        """What the call returns or raises; `TookTooLong` if it takes longer."""
+    def predict(self, batch: Batch) -> F64:
+        """What the predictor returns or raises; `Unusable` if it takes longer than it may."""
+        allowed_s = self._terms.allowed_s(len(batch))
         if self._thread is not None and self._thread.is_alive():
-            raise TookTooLong
+            raise Unusable(too_slow(allowed_s, allowed_s))
         box: list[tuple[Any, Exception | None]] = []
-        self._thread = Thread(target=self._run, args=(argument, box), daemon=True, name="predictor")
+        self._thread = Thread(target=self._run, args=(batch, box), daemon=True, name="predictor")
         self._thread.start()
-        self._thread.join(timeout_s)
+        self._thread.join(allowed_s)
         if not box:
-            raise TookTooLong
-        found, raised = box[0]
+            raise Unusable(too_slow(allowed_s, allowed_s))
+        value, raised = box[0]
         if raised is not None:
             raise raised
-        return found
+        return value  # type: ignore[no-any-return]
 
-    def _run(self, argument: Any, box: list[tuple[Any, Exception | None]]) -> None:
+    def _run(self, batch: Batch, box: list[tuple[Any, Exception | None]]) -> None:
         try:
-            box.append((self._call(argument), None))
+            box.append((self._predictor.predict(batch), None))
         except Exception as raised:  # noqa: BLE001 - it is raised again where the result is awaited
             box.append((None, raised))
