@@ -22,13 +22,13 @@ from crawlguide.core.columns import texts
 from crawlguide.core.config import Config
 from crawlguide.core.definition import Definition
 from crawlguide.core.messages import Fetch, Outlink
-from crawlguide.core.protocols import Hears, Sees
+from crawlguide.core.protocols import JudgesLinks, LearnsFromFetches
 from crawlguide.core.types import Ask, Batch, Budget, Crawl, Lesson, Seed
 from crawlguide.guide.crawl.composition import filters
-from crawlguide.guide.tell.intake import Rules, reported, seeded
+from crawlguide.guide.tell.intake import IntakeRules, reported, seeded
 from crawlguide.policy.risk import Risk
 from crawlguide.policy.robots import Robots
-from crawlguide.policy.robots.cache import Copies, Copy, File
+from crawlguide.policy.robots.cache import CachedRobots, RobotsCache, RobotsRules
 from crawlguide.policy.traps import Traps
 from crawlguide.store import memory
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 CRAWL, NOW, HOSTS = Crawl("bench", "bench"), 1_794_000_000.0, 40
 CANDIDATES, NEW, TRIES = 200, 30, 40
-RULES = Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
+RULES = IntakeRules(judge=lambda _: float("nan"), verdict=lambda _: None)
 
 
 def main() -> None:
@@ -48,7 +48,7 @@ def main() -> None:
     totals = [0.0, 0.0, 0.0]
     print(f"{'':12} {'known':>8} {'30 found':>8} {'30 strange':>10}")
     for rule in filters(Config().guide.filters, Definition()):
-        judge = replace(rule, copies=files(rule)) if isinstance(rule, Robots) else rule
+        judge = replace(rule, cache=files(rule)) if isinstance(rule, Robots) else rule
         costs = spent(judge, batches, ask)
         totals = [total + cost for total, cost in zip(totals, costs, strict=True)]
         print(f"{rule.name:12} {costs[0]:8.1f} {costs[1]:8.1f} {costs[2]:10.1f}")
@@ -79,19 +79,19 @@ def find(rule: Filter, new: Batch) -> None:
     fetches = [Fetch(url=page, status=200, outlinks=[Outlink(url=one)]) for page, one in zip(pages, found, strict=True)]
     told = reported(fetches, CRAWL, "bench", NOW, RULES)
     queues = [addresses.queue(page) for page in pages]
-    if isinstance(rule, Sees):
-        rule.sight(told.links.host.tolist(), told.links.url.tolist(), queues, told.links.id)
-    if isinstance(rule, Hears):
+    if isinstance(rule, JudgesLinks):
+        rule.judge_links(told.links.host.tolist(), told.links.url.tolist(), queues, told.links.id)
+    if isinstance(rule, LearnsFromFetches):
         empty = texts([""] * len(fetches))
         rule.learn(Lesson(NOW, told.fetches, empty, empty, told.links, np.ones(len(told.links), np.bool_)))
 
 
-def files(rule: Robots) -> Copies:
+def files(rule: Robots) -> RobotsCache:
     """Each host has a robots.txt."""
-    known, body = Copies(fetched=True), b"User-agent: *\n" + b"".join(b"Disallow: /no%d/\n" % n for n in range(20))
+    known, body = RobotsCache(fetched=True), b"User-agent: *\n" + b"".join(b"Disallow: /no%d/\n" % n for n in range(20))
     for host in range(HOSTS):
-        known.put(f"https://host{host}.example", Copy(body, NOW, NOW, 0, 1))
-        known.compiled(f"https://host{host}.example", rule.agent, File.read(body, rule.agent))
+        known.put(f"https://host{host}.example", CachedRobots(body, NOW, NOW, 0, 1))
+        known.compiled(f"https://host{host}.example", rule.agent, RobotsRules.read(body, rule.agent))
     return known
 
 
@@ -117,7 +117,7 @@ def links(size: int) -> Iterator[tuple[str, float]]:
     reports = [report(size, number) for number in range(TRIES)]
     for seer in filters(("traps", "risk"), Definition()):
         assert isinstance(seer, Traps | Risk)
-        yield f"{seer.name} sees", usual(lambda columns, seer=seer: seer.sight(*columns[0]), reports)  # type: ignore[misc]
+        yield f"{seer.name} sees", usual(lambda columns, seer=seer: seer.judge_links(*columns[0]), reports)  # type: ignore[misc]
         if isinstance(seer, Traps):
             yield f"{seer.name} learns", usual(lambda columns, seer=seer: seer.learn(columns[1]), reports)  # type: ignore[misc]
 

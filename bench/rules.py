@@ -20,8 +20,7 @@ from crawlguide import Guide
 from crawlguide.core import urls
 from crawlguide.core.config import Config, GuideOptions
 from crawlguide.core.types import Ask, Batch, Budget, Crawl, Seed
-from crawlguide.guide.tell.intake import Rules as Intake
-from crawlguide.guide.tell.intake import seeded
+from crawlguide.guide.tell.intake import IntakeRules, seeded
 from crawlguide.policy.rules import Rules
 from crawlguide.policy.rules.engine import Engine
 from crawlguide.policy.rules.process import used_s
@@ -39,7 +38,7 @@ ENDLESS = (
     "deny contains one.url if {\n  some one in input.urls\n  some a in numbers.range(1, 100000)\n"
     "  some b in numbers.range(1, 100000)\n  a * b == -1\n}\n"
 )
-RULES = Intake(judge=lambda _: float("nan"), verdict=lambda _: None)
+RULES = IntakeRules(judge=lambda _: float("nan"), verdict=lambda _: None)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from crawlguide.core.config import Config
 from crawlguide.core.messages import VERSION
 from crawlguide.core.tables import Fact, Table
 from crawlguide.core.types import Ask, Batch, Budget, Crawl, Hosts, Seed
-from crawlguide.guide.tell.intake import Rules, seeded
+from crawlguide.guide.tell.intake import IntakeRules, seeded
 from crawlguide.store import memory
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def state_of(guide: Guide, url: str, crawl_id: str = "default") -> str:
 async def _looked_up(urls: Sequence[str]) -> Batch:
     store = memory.build(Config().store)
     await store.crawl_put(CRAWL, b"", NOW)
-    rules = Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
+    rules = IntakeRules(judge=lambda _: float("nan"), verdict=lambda _: None)
     await store.discover(CRAWL, seeded([Seed(url) for url in urls], rules), None, NOW)
     return await store.look(CRAWL, np.array([addresses.identity(url) for url in urls], np.uint64))
 

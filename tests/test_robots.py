@@ -343,7 +343,7 @@ def web() -> Web:
 @pytest.fixture
 def local(clock: ManualClock) -> LocalGuide:
     guide = open_guide(":memory:", Config(), clock)
-    guide.robots.copies.fetched = True
+    guide.robots.cache.fetched = True
     return guide
 
 
@@ -374,7 +374,7 @@ async def test_hosts_whose_files_came_from_one_address_share_their_slots_where_t
 ) -> None:
     store = memory.build(StoreOptions(politeness_queue="ip"))
     guide = LocalGuide(store, Config(), clock)
-    guide.robots.copies.fetched = True
+    guide.robots.cache.fetched = True
     for host in ("a.org", "b.org"):
         web.files[f"https://{host}/robots.txt"] = Answer(200, b"", address="192.0.2.1")
     await wanting(guide, "https://a.org/1", "https://b.org/1", default_delay_s=2.0)

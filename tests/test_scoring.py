@@ -25,7 +25,7 @@ A, B = "https://a.org/", "https://b.org/"
 
 
 def ready(candidates: Batch) -> Batch:
-    """What the corridor has done before scoring: estimates are numbers."""
+    """What the pipeline has done before scoring: estimates are numbers."""
     zeros = np.zeros(len(candidates))
     return candidates.attach(
         estimated_ms=np.where(np.isnan(candidates.estimated_ms), zeros, candidates.estimated_ms),

@@ -16,7 +16,7 @@ from tests.store import test_contract as contract
 from tests.store.builders import CRAWL, ask, fetches, ids, links, listed, terms
 
 from crawlguide.core import urls
-from crawlguide.core.types import LEASED
+from crawlguide.core.types import GRANTED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -162,7 +162,7 @@ async def test_an_ask_is_two_functions_on_at_most_four_partitions(wide: RedisPro
     grants = await wide.reserve(CRAWL, batch, terms())
     stats = await wide.redis.info("commandstats")
     assert len(batch) >= TOUCHED
-    assert grants.outcome.tolist() == [LEASED] * len(batch)
+    assert grants.outcome.tolist() == [GRANTED] * len(batch)
     assert {name for name, _ in wide.calls} == {"gather", "reserve"}
     assert len({tag for _, tag in wide.calls}) == TOUCHED
     assert stats["cmdstat_fcall"]["calls"] == 2 * TOUCHED
@@ -176,7 +176,7 @@ async def test_many_crawlers_at_once_never_share_a_url_nor_a_slot(store: RedisPr
         name = f"c-{number}"
         batch = await store.gather(CRAWL, ask(crawler_id=name), 40, 60.0, 40)
         grants = await store.reserve(CRAWL, batch, terms(crawler_id=name, delay_s=1.0, horizon_s=60.0))
-        mine = np.flatnonzero(grants.outcome == LEASED)
+        mine = np.flatnonzero(grants.outcome == GRANTED)
         return [(str(batch.url.tolist()[n]), float(grants.start[n])) for n in mine]
 
     given = [grant for grants in await asyncio.gather(*(one(n) for n in range(10))) for grant in grants]

@@ -62,7 +62,7 @@ def web(clock: ManualClock) -> Web:
 @pytest.fixture
 def guide(clock: ManualClock) -> LocalGuide:
     opened = open_guide(":memory:", Config(), clock)
-    opened.robots.copies.fetched = True
+    opened.robots.cache.fetched = True
     return opened
 
 
@@ -160,7 +160,7 @@ async def test_it_counts_after_a_restart_and_a_new_definition_too(web: Web, cloc
     entry = "<loc>https://a.org/one</loc><lastmod>2020-01-02</lastmod><priority>0.7</priority>"
     web.files[MAP] = Answer(200, urlset(entry))
     first = open_guide(tmp_path, Config(), clock)
-    first.robots.copies.fetched = True
+    first.robots.cache.fetched = True
     await crawled(first, web)
     await first.define(CRAWL, Definition(policy=Policy(max_retries=1)))
     await first.close()

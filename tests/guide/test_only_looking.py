@@ -77,7 +77,7 @@ async def test_the_status_page_shows_what_the_operators_rules_deny_and_nothing_e
 
 async def test_an_explanation_leases_no_sitemap_and_wants_no_robots_txt() -> None:
     guide = open_guide(":memory:", Config(), ManualClock())
-    guide.robots.copies.fetched = True
+    guide.robots.cache.fetched = True
     await guide.define(CRAWL, Definition(policy=Policy(sitemaps=True)))
     await guide.seed(CRAWL, SeedsMessage([f"{A}sitemap.xml"]))
     (waiting,) = [one for one in (await explain(guide, CRAWL, f"{A}sitemap.xml")).filters if one.name == "robots"]

@@ -16,7 +16,7 @@ from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.messages import Fetch
 from crawlguide.core.types import Lesson
-from crawlguide.guide.tell.intake import Rules, reported
+from crawlguide.guide.tell.intake import IntakeRules, reported
 from crawlguide.policy import risk
 from crawlguide.policy.risk import features
 from crawlguide.policy.risk.model import SHIPPED, Model, load
@@ -28,7 +28,7 @@ from tests.support import CRAWL, NOW, asked, batch, fetched, question, state_of,
 A = "https://a.org/"
 BAD = "http://paypal.com.secure-login.tk/webscr/login.php"
 OPEN = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}
-RULES = Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
+RULES = IntakeRules(judge=lambda _: float("nan"), verdict=lambda _: None)
 
 
 def built(threshold: float = 0.8) -> risk.Risk:

@@ -209,26 +209,26 @@ def test_whatever_the_bytes_there_is_a_verdict(body: bytes, agent: str, url: str
 def test_only_so_many_copies_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "MOST_COPIES", 3)
     monkeypatch.setattr(cache, "MOST_BYTES", 100)
-    known, names = cache.Copies(), [f"https://{name}.org" for name in "abcde"]
+    known, names = cache.RobotsCache(), [f"https://{name}.org" for name in "abcde"]
     for name in names[:3]:
-        known.put(name, cache.Copy(b"x" * 10))
-        known.compiled(name, "bot", cache.File.read(b"", "bot"))
+        known.put(name, cache.CachedRobots(b"x" * 10))
+        known.compiled(name, "bot", cache.RobotsRules.read(b"", "bot"))
     known.get(names[0])
-    known.put(names[3], cache.Copy(b"x" * 10))  # what was used least goes
+    known.put(names[3], cache.CachedRobots(b"x" * 10))  # what was used least goes
     assert [known.get(name) is not None for name in names] == [True, False, True, True, False]
     assert known.file(names[1], "bot") is None
-    known.put(names[4], cache.Copy(b"x" * 95))
+    known.put(names[4], cache.CachedRobots(b"x" * 95))
     assert [known.get(name) is not None for name in names] == [False, False, False, False, True]
     assert list(known.stands) == ["e.org"]
 
 
 def test_what_was_compiled_of_the_same_text_stays() -> None:
-    known, name = cache.Copies(), "https://a.org"
-    known.put(name, cache.Copy(b"one"))
-    known.compiled(name, "bot", cache.File.read(b"one", "bot"))
-    known.put(name, cache.Copy(b"one", failures=1))
+    known, name = cache.RobotsCache(), "https://a.org"
+    known.put(name, cache.CachedRobots(b"one"))
+    known.compiled(name, "bot", cache.RobotsRules.read(b"one", "bot"))
+    known.put(name, cache.CachedRobots(b"one", failures=1))
     assert known.file(name, "bot") is not None
-    known.put(name, cache.Copy(b"two"))
+    known.put(name, cache.CachedRobots(b"two"))
     assert known.file(name, "bot") is None
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from crawlguide.core.definition import Definition
-from crawlguide.core.protocols import Sees
+from crawlguide.core.protocols import JudgesLinks
 from crawlguide.policy import risk
 from crawlguide.policy.robots import Robots
-from crawlguide.policy.robots.cache import Copies, Copy, File
+from crawlguide.policy.robots.cache import CachedRobots, RobotsCache, RobotsRules
 from tests.support import NOW, batch, question
 
 PLAIN, BAD = "https://a.org/story", "http://paypal.com.secure-login.tk/webscr/login.php"
@@ -26,17 +26,17 @@ class Unread:
         raise AssertionError("a text was read")
 
 
-def seen(rule: Sees, url: str, queue: str, page: str) -> Any:
+def seen(rule: JudgesLinks, url: str, queue: str, page: str) -> Any:
     """The batch of one URL, found by a link on a page, whose text nobody can read any more."""
     found = batch([url], depth=[1.0])
-    rule.sight([queue], [url], [page], found.id)
+    rule.judge_links([queue], [url], [page], found.id)
     return found.attach(url=Unread())
 
 
 def robots(body: bytes, read: float = NOW) -> Robots:
-    known = Copies(fetched=True)
-    known.put("https://a.org", Copy(body, read, read, 0, 1))
-    known.compiled("https://a.org", "bot", File.read(body, "bot"))
+    known = RobotsCache(fetched=True)
+    known.put("https://a.org", CachedRobots(body, read, read, 0, 1))
+    known.compiled("https://a.org", "bot", RobotsRules.read(body, "bot"))
     return Robots("obey", "bot", known)
 
 
@@ -48,20 +48,20 @@ def test_what_robots_txt_permits_is_not_read_again() -> None:
 
 def test_another_robots_txt_is_asked_again() -> None:
     rule, body = robots(b""), b"User-agent: *\nDisallow: /story"
-    rule.sight(["a.org"], [PLAIN], ["a.org"], (found := batch([PLAIN])).id)
-    rule.copies.put("https://a.org", Copy(body, NOW, NOW, 0, 2))
-    rule.copies.compiled("https://a.org", "bot", File.read(body, "bot"))
+    rule.judge_links(["a.org"], [PLAIN], ["a.org"], (found := batch([PLAIN])).id)
+    rule.cache.put("https://a.org", CachedRobots(body, NOW, NOW, 0, 2))
+    rule.cache.compiled("https://a.org", "bot", RobotsRules.read(body, "bot"))
     assert rule.keep(found, question()).tolist() == [False]
 
 
 def test_a_file_that_is_due_is_asked_again() -> None:
     rule = robots(b"", NOW - 86_000.0)
-    rule.sight(["a.org"], [PLAIN], ["a.org"], (found := batch([PLAIN])).id)
+    rule.judge_links(["a.org"], [PLAIN], ["a.org"], (found := batch([PLAIN])).id)
     assert not rule.settled(found, question())[0]
 
 
 def test_a_queue_whose_file_was_forgotten_stands_for_nothing() -> None:
-    known = Copies()
+    known = RobotsCache()
     known.stands.put("a.org", 7, NOW)
     known.stands.put("b.org", 8, NOW)
     known.stands.forget("a.org")
@@ -76,7 +76,7 @@ def test_a_link_within_its_domain_is_not_judged_whoever_finds_it_later() -> None
     assert isinstance(rule, risk.Risk)
     found = seen(rule, BAD, "paypal.com.secure-login.tk", "www.secure-login.tk")
     assert rule.keep(found, question()).tolist() == [True]
-    rule.sight(["paypal.com.secure-login.tk"], [BAD], ["elsewhere.org"], found.id)
+    rule.judge_links(["paypal.com.secure-login.tk"], [BAD], ["elsewhere.org"], found.id)
     assert rule.keep(found, question()).tolist() == [True]
 
 

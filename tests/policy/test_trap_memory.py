@@ -13,7 +13,7 @@ from crawlguide.core.messages import Fetch, Outlink
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.types import Lesson
-from crawlguide.guide.tell.intake import Rules, reported
+from crawlguide.guide.tell.intake import IntakeRules, reported
 from crawlguide.policy.traps import Traps
 from crawlguide.policy.traps.duplicates import StoredFirstOwners
 from crawlguide.policy.traps.template_budgets import ACCOUNT, START
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 A = "https://a.org/"
 OPEN = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "risk_threshold": 1.0}
-RULES = Rules(judge=lambda _: float("nan"), verdict=lambda _: None)
+RULES = IntakeRules(judge=lambda _: float("nan"), verdict=lambda _: None)
 
 
 def built() -> Traps:
@@ -66,7 +66,7 @@ def test_a_link_is_judged_by_what_was_known_when_it_was_found() -> None:
     for _ in range(int(START / 2)):
         rule.memory.novelty.record_page(part, 1.0, 0.0, copied=True)
     rule.memory.shut.add("a.org")
-    found = rule.sight(["a.org"] * 3, [doubtful, plain, doubtful], ["a.org"] * 3, np.arange(3, dtype=np.uint64))
+    found = rule.judge_links(["a.org"] * 3, [doubtful, plain, doubtful], ["a.org"] * 3, np.arange(3, dtype=np.uint64))
     assert [why is not None for why in found] == [True, False, False]
 
 

@@ -370,7 +370,7 @@ def test_the_patterns_of_others_can_be_used() -> None:
     assert len(used) > 300
     rule = built(trap_patterns=used)
     assert (
-        rule.sight(
+        rule.judge_links(
             ["a.org"] * 2,
             [f"{A}wiki?title=Special:Log&a=1&action=edit", f"{A}story"],
             [""] * 2,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crawlguide.core.errors import MalformedRequest, NotFound
-from crawlguide.core.types import DEFERRED, LEASED, TAKEN, Crawl
+from crawlguide.core.types import DEFERRED, GRANTED, TAKEN, Crawl
 
 from .builders import CRAWL, ask, fetches, ids, links, listed, terms
 
@@ -229,7 +229,7 @@ async def test_the_order_holds_against_a_plain_sort_for_thousands_of_urls(store:
 
 async def test_a_lease_goes_to_one_crawler(store: Store) -> None:
     await store.discover(CRAWL, links(A), None, 0.0)
-    assert (await leased(store, A, crawler_id="c-1")).outcome.tolist() == [LEASED]
+    assert (await leased(store, A, crawler_id="c-1")).outcome.tolist() == [GRANTED]
     assert (await leased(store, A, crawler_id="c-2")).outcome.tolist() == [TAKEN]
     assert await gathered(store) == []
     found = (await store.find(CRAWL, ids(A)))[0]
@@ -376,7 +376,7 @@ async def test_slots_of_a_host_are_a_delay_apart_for_all_crawlers_together(store
 async def test_a_slot_beyond_the_horizon_is_deferred_and_takes_nothing(store: Store) -> None:
     await store.discover(CRAWL, links(A, B), None, 0.0)
     grants = await leased(store, A, B, delay_s=10.0, horizon_s=5.0)
-    assert grants.outcome.tolist() == [LEASED, DEFERRED]
+    assert grants.outcome.tolist() == [GRANTED, DEFERRED]
     assert grants.start.tolist() == [0.0, 10.0]
     assert await state(store, B) == "queued"
 
@@ -424,10 +424,10 @@ async def test_too_many_requests_double_the_back_off_and_a_success_halves_it(sto
 
 async def test_strictly_the_next_is_given_only_after_the_former_was_told(store: Store) -> None:
     await store.discover(CRAWL, links(A, B), None, 0.0)
-    assert (await leased(store, A, B, strict=True)).outcome.tolist() == [LEASED, DEFERRED]
+    assert (await leased(store, A, B, strict=True)).outcome.tolist() == [GRANTED, DEFERRED]
     assert await gathered(store, at=50.0) == []
     await store.record(CRAWL, fetches(A), 60.0, 3)
-    assert (await leased(store, B, at=60.0, strict=True)).outcome.tolist() == [LEASED]
+    assert (await leased(store, B, at=60.0, strict=True)).outcome.tolist() == [GRANTED]
 
 
 async def test_strictly_the_delay_counts_from_when_the_fetch_was_told(store: Store) -> None:
@@ -448,7 +448,7 @@ async def test_an_operator_sets_a_queues_delay_blocks_it_and_limits_it(store: St
     await store.control("a.org", limit=2)
     assert (await leased(store, C, at=90.0)).outcome.tolist() == [DEFERRED]
     await store.control("a.org", limit=0)
-    assert (await leased(store, C, at=90.0)).outcome.tolist() == [LEASED]
+    assert (await leased(store, C, at=90.0)).outcome.tolist() == [GRANTED]
 
 
 async def test_a_host_withheld_from_a_crawl_stays_out_until_then(store: Store) -> None:
@@ -650,7 +650,7 @@ async def test_a_retry_of_the_same_request_finds_its_own_leases(store: Store) ->
     await store.discover(CRAWL, links(A, B), None, 0.0)
     first = await leased(store, A, B, delay_s=2.0)
     again = await leased(store, A, B, delay_s=2.0, at=1.0)
-    assert (again.outcome.tolist(), again.start.tolist()) == ([LEASED, LEASED], first.start.tolist())
+    assert (again.outcome.tolist(), again.start.tolist()) == ([GRANTED, GRANTED], first.start.tolist())
     assert (await leased(store, A, at=1.0, request_id="r-2")).outcome.tolist() == [TAKEN]
     assert (await leased(store, A, at=1.0, request_id=None)).outcome.tolist() == [TAKEN]
 

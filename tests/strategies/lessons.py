@@ -14,10 +14,10 @@ from crawlguide.core.messages import Fetch
 from crawlguide.core.types import Lesson, Seed
 from crawlguide.features.rewards import Rewards
 from crawlguide.guide.crawl.active_crawl import relevance_of
-from crawlguide.guide.tell.intake import Rules, no_fetches, reported, seeded
+from crawlguide.guide.tell.intake import IntakeRules, no_fetches, reported, seeded
 from tests.support import CRAWL, NOW
 
-RULES = Rules(judge=lambda fetch: relevance_of(fetch, None), verdict=lambda _: None)
+RULES = IntakeRules(judge=lambda fetch: relevance_of(fetch, None), verdict=lambda _: None)
 
 
 def seeds(*found: str) -> Lesson:

@@ -71,7 +71,7 @@ class Crawls(Section, frozen=True):
 
 
 class GuideOptions(Section, frozen=True):
-    """The corridor."""
+    """How asks are answered."""
 
     candidates: Annotated[int, Meta(ge=1, le=100_000)] = 200
     filters: tuple[str, ...] = (

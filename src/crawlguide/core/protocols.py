@@ -1,13 +1,13 @@
 """The plugs of the house: who answers, who says what URLs are worth, who says which may be fetched, and who remembers.
 
-    Guide                                   answers ask and tell
-    Strategy: Sampler, Predictor            which URLs are worth fetching; a predictor may also be a
+    Guide                            answers ask and tell
+    Strategy: Sampler, Predictor     which URLs are worth fetching; a predictor may also be a
               Learner, Explores, Explains, ReportsStats
-    Filter                                  which URLs may not be fetched; it may also be one that
-              Prepares, Degrades            needs something before it can judge
-              Defers, Withholds, Shuts, Rests    refuses for a while, or not all in one way
-              Sees, Hears                   judges what is found, and learns from what was fetched
-    Store                                   what is known of URLs, hosts, links and leases
+    Filter                           which URLs may not be fetched; it may also be one that
+              Prepares, Degrades             needs something before it can judge
+              Defers, Withholds, DropsSome, RanksSomeLast    refuses for a while, or not all in one way
+              JudgesLinks, LearnsFromFetches judges what is discovered, and learns from what was fetched
+    Store                            what is known of URLs, hosts, links and leases
 
 Roles that some plugs have besides their main one are protocols of their own: a plug that has not such a role lacks its
 methods.
@@ -222,27 +222,29 @@ class Withholds(Filter, Protocol):
     def until(self, hosts: Hosts, ask: Ask) -> F64: ...
 
 
-class Shuts(Filter, Protocol):
+class DropsSome(Filter, Protocol):
     """A filter that learns what is not worth it (`refusal` is "shut"): of the refused rows some are dropped."""
 
     def shut(self, batch: Batch) -> Mask: ...
 
 
 @runtime_checkable
-class Rests(Shuts, Protocol):
+class RanksSomeLast(DropsSome, Protocol):
     """One that also knows rows that are not worth it while there is anything else: they wait behind all others."""
 
     def last(self, batch: Batch) -> Mask: ...
 
 
 @runtime_checkable
-class Sees(Protocol):
+class JudgesLinks(Protocol):
     """A filter that can tell from a URL alone: what it refuses is dropped when it is found. Seeds are not judged."""
 
     @property
     def name(self) -> str: ...
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> Sequence[str | None]:
+    def judge_links(
+        self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64
+    ) -> Sequence[str | None]:
         """Why each URL is dropped, found on a page of these queues ("": on none that is known); None: it is not.
 
         What is found out here may be remembered by id, so that no ask has to read the URL.
@@ -251,7 +253,7 @@ class Sees(Protocol):
 
 
 @runtime_checkable
-class Hears(Protocol):
+class LearnsFromFetches(Protocol):
     """A filter that learns from what was fetched and found."""
 
     @property

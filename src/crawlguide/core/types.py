@@ -1,4 +1,4 @@
-"""The central types, in the order in which they come up: an ask, the batch that walks the corridor, the lease at its
+"""The central types, in the order in which they come up: an ask, the batch that walks the pipeline, the lease at its
 end, the report that comes back, and what is known of single URLs.
 """
 
@@ -63,7 +63,7 @@ class Ask:
     looking: bool = False  # nobody asks, somebody looks: nothing is counted, remembered or written for it
 
 
-# What walks the corridor: candidate URLs with their hosts, and those that are chosen among them
+# What walks the pipeline: candidate URLs with their hosts, and those that are chosen among them
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class LeaseTerms:
     limit: int = 0  # leases of a queue at once, 0: no bound but its own
 
 
-LEASED, DEFERRED, TAKEN = 0, 1, 2
+GRANTED, DEFERRED, TAKEN = 0, 1, 2
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.gateway import openapi, wire, yaml
 from crawlguide.gateway.dashboard.pages import Dashboard
 from crawlguide.gateway.metrics import Metrics
-from crawlguide.gateway.routes import ROUTES, Call, Lines, Route
+from crawlguide.gateway.routes import ROUTES, Lines, Route, RouteCall
 from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Door:
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
     running: int = 0  # requests that are being answered
-    served: Callable[[Call], None] = lambda _: None  # is told of every call that was served
+    served: Callable[[RouteCall], None] = lambda _: None  # is told of every call that was served
     sockets: Callable[[], int] = lambda: 0  # how many are open
 
     def app(self) -> Starlette:
@@ -128,7 +128,7 @@ class Door:
         if body and yaml.is_yaml(request.headers.get("content-type", "")):
             body = yaml.to_json(body)
         message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
-        call = Call(self.guide, DEFAULT_TENANT, request.path_params, request.query_params, message)
+        call = RouteCall(self.guide, DEFAULT_TENANT, request.path_params, request.query_params, message)
         result = await route.serve(call)
         self.served(call)
         if route.gives is Lines:

@@ -57,7 +57,7 @@ class AsyncGuide(AsyncVerbs):
         checked = route.takes not in {None, routes.Lines}
         message = wire.convert(call.message, route.takes) if checked else call.message
         path = {"crawl_id": call.crawl_id}
-        return await route.serve(routes.Call(self._guide, DEFAULT_TENANT, path, call.query, message))
+        return await route.serve(routes.RouteCall(self._guide, DEFAULT_TENANT, path, call.query, message))
 
 
 class Guide(Verbs):
@@ -112,7 +112,7 @@ class LocalAnswer:
 
     found: Any
     status: int
-    again: bool = False
+    retried: bool = False
 
     def message(self, kind: type[Message]) -> Message:
         return self.found if isinstance(self.found, kind) else msgspec.json.decode(wire.encode(self.found), type=kind)

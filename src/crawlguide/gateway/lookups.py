@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crawlguide.core.types import UrlRecord
-    from crawlguide.gateway.routes import Call
+    from crawlguide.gateway.routes import RouteCall
     from crawlguide.guide.local import LocalGuide
 
 STATES = ("queued", "leased", "done", "dropped")
@@ -53,7 +53,7 @@ async def crawl(guide: LocalGuide, name: Crawl) -> CrawlMessage:
     return CrawlMessage(name.name, await guide.crawls.state(name, active, at), active.shown)
 
 
-async def urls(call: Call) -> UrlsMessage:
+async def urls(call: RouteCall) -> UrlsMessage:
     query = call.query
     wanted = Selection(query.get("state"), query.get("host"), _limit(query), query.get("cursor"))
     return await page(call.guide, _named(call), wanted)
@@ -67,7 +67,7 @@ async def page(guide: LocalGuide, name: Crawl, wanted: Selection) -> UrlsMessage
     return UrlsMessage([_shown(record) for record in records], cursor)
 
 
-async def forget_urls(call: Call) -> Forgotten:
+async def forget_urls(call: RouteCall) -> Forgotten:
     """Forget matching URLs, except what crawlers hold. Without a state or a host it would be everything: say so."""
     state, host = call.query.get("state"), call.query.get("host")
     _check_state(state)
@@ -80,7 +80,7 @@ async def forget_urls(call: Call) -> Forgotten:
     return Forgotten(gone)
 
 
-async def explain(call: Call) -> Explanation:
+async def explain(call: RouteCall) -> Explanation:
     return await explained(call.guide, _named(call), call.query.get("url"))
 
 
@@ -95,7 +95,7 @@ async def explained(guide: LocalGuide, name: Crawl, url: str | None) -> Explanat
         raise MalformedRequest(f"url: {wrong.message}", field="url") from None
 
 
-def _named(call: Call) -> Crawl:
+def _named(call: RouteCall) -> Crawl:
     """The crawl that the query names."""
     return Crawl(call.tenant, crawl_id(call.query.get("crawl_id", "default")))
 

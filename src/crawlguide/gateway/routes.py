@@ -69,7 +69,7 @@ class Deleted(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Call:
+class RouteCall:
     """One request, decoded: whose it is, what its path and query say, and its message."""
 
     guide: LocalGuide
@@ -92,44 +92,44 @@ class Route:
     summary: str
     takes: Any
     gives: Any
-    serve: Callable[[Call], Awaitable[Any]]
+    serve: Callable[[RouteCall], Awaitable[Any]]
     query: tuple[str, ...] = ()
 
 
-async def release(call: Call) -> Released:
+async def release(call: RouteCall) -> Released:
     return Released(await call.guide.release(call.crawl, call.message.crawler_id))
 
 
-async def put_crawl(call: Call) -> tuple[CrawlMessage, bool]:
+async def put_crawl(call: RouteCall) -> tuple[CrawlMessage, bool]:
     new = await call.guide.define(call.crawl, call.message)
     return await get_crawl(call), new
 
 
-async def get_crawl(call: Call) -> CrawlMessage:
+async def get_crawl(call: RouteCall) -> CrawlMessage:
     return await lookups.crawl(call.guide, call.crawl)
 
 
-async def patch_crawl(call: Call) -> CrawlMessage:
+async def patch_crawl(call: RouteCall) -> CrawlMessage:
     await lookups.patch(call.guide, call.crawl, call.message)
     return await get_crawl(call)
 
 
-async def list_crawls(call: Call) -> CrawlsMessage:
+async def list_crawls(call: RouteCall) -> CrawlsMessage:
     names = await call.guide.crawls.names(call.tenant)
     return CrawlsMessage([await lookups.crawl(call.guide, crawl) for crawl in names])
 
 
-async def delete_crawl(call: Call) -> Deleted:
+async def delete_crawl(call: RouteCall) -> Deleted:
     await call.guide.delete(call.crawl)
     return Deleted(call.crawl.name)
 
 
-async def add_seeds(call: Call) -> SeedsAdded:
+async def add_seeds(call: RouteCall) -> SeedsAdded:
     discovered = await call.guide.seed(call.crawl, call.message)
     return SeedsAdded(len(call.message.urls), discovered)
 
 
-async def export(call: Call) -> AsyncIterator[bytes]:
+async def export(call: RouteCall) -> AsyncIterator[bytes]:
     """The lines of an export; what can go wrong at once does so before the first of them is sent."""
     lines = transfer.exported(call.guide, call.crawl)
     first = await anext(lines)
@@ -142,12 +142,12 @@ async def export(call: Call) -> AsyncIterator[bytes]:
     return all_lines()
 
 
-async def import_lines(call: Call) -> ImportedMessage:
+async def import_lines(call: RouteCall) -> ImportedMessage:
     done = await transfer.imported(call.guide, call.crawl, call.message)
     return ImportedMessage(done.lines, done.urls, list(done.skipped))
 
 
-async def back_up(call: Call) -> BackupMessage:
+async def back_up(call: RouteCall) -> BackupMessage:
     """Copies lie within the data folder, under the instant they were made: a caller names no path of the server's."""
     folder = call.guide.store.folder
     if folder is None:
@@ -157,7 +157,7 @@ async def back_up(call: Call) -> BackupMessage:
     return BackupMessage(str(target), slip.made, slip.state_hash)
 
 
-async def set_paused(call: Call, paused: bool) -> CrawlState:
+async def set_paused(call: RouteCall, paused: bool) -> CrawlState:
     await call.guide.pause(call.crawl, paused=paused)
     return CrawlState(call.crawl.name, (await lookups.crawl(call.guide, call.crawl)).state)
 

@@ -20,7 +20,7 @@ from crawlguide.core.clock import instant
 from crawlguide.core.errors import CrawlGuideError, DataError, UrlError
 from crawlguide.core.messages import MAX_OUTLINKS, VERSION, Fetch, Outlink, ReportMessage, SeedMessage, SeedsMessage
 from crawlguide.core.telemetry import happened
-from crawlguide.core.types import DEFERRED, LEASED, Ask, Budget
+from crawlguide.core.types import DEFERRED, GRANTED, Ask, Budget
 from crawlguide.gateway.readers import sitemap
 from crawlguide.guide.ask.pipeline import lease_terms
 from crawlguide.guide.robots.sitemap_seeds import READER
@@ -91,14 +91,14 @@ class Sitemaps:
         await guide.store.commit(durable=False)
         if len(batch) and grants.outcome[0] == DEFERRED:
             self._later(AGAIN_S, named)
-        return float(grants.start[0]) if len(batch) and grants.outcome[0] == LEASED else None
+        return float(grants.start[0]) if len(batch) and grants.outcome[0] == GRANTED else None
 
     async def _is_due(self, active: ActiveCrawl, named: Named, ids: U64) -> bool:
         """Whether it was never read, or long ago in a crawl that fetches again; then it waits for its turn anew."""
         (record,), at = await self.guide.store.find(named.crawl, ids), self.guide.clock.now()
         if record is None or record.state != "done" or record.fetched is None:
             return True
-        wait_s = record.fetched + renewed_s(active.definition.policy) - at
+        wait_s = record.fetched + sitemap_age_s(active.definition.policy) - at
         if wait_s <= 0:
             await self.guide.store.schedule(named.crawl, ids, np.array([at]))
             await self.guide.store.expire(named.crawl, at)
@@ -123,7 +123,7 @@ class Sitemaps:
         for url in found.nested:
             self.guide.robots.sitemaps.put_nowait(named._replace(url=url, nested=True))
         if policy.recrawl and not named.nested:
-            self._later(renewed_s(policy), named._replace(start=None))
+            self._later(sitemap_age_s(policy), named._replace(start=None))
 
     async def _heard(self, crawl: Crawl, links: Sequence[Outlink], due: bool) -> None:
         """What it says of pages is remembered; those that were changed after they were fetched may be due now."""
@@ -142,7 +142,7 @@ class Sitemaps:
         await self.guide.store.schedule(crawl, ids[due], np.full(sum(due), at))
 
 
-def renewed_s(policy: Policy) -> float:
+def sitemap_age_s(policy: Policy) -> float:
     """How long after it was read a sitemap is read again."""
     return min(RENEWED_S, policy.recrawl_after_s / 2) if policy.recrawl else float("inf")
 

@@ -1,1 +1,1 @@
-"""The corridor: a batch of candidates walks from the store to the answer."""
+"""The guide: a batch of candidates walks from the store to the answer."""

@@ -40,7 +40,7 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
     batch, terms = look.batch, look.terms
     filters = [_verdict(look, verdict.rule, bool(verdict.keep[0])) for verdict in look.verdicts]
     links = await _links(guide, crawl, ids)
-    rules = active.weighing.why(canonical, addresses.queue(canonical))
+    rules = active.manual_factors.why(canonical, addresses.queue(canonical))
     return Explanation(
         url=url,
         canonical=canonical,
@@ -167,9 +167,9 @@ def _unknown(active: ActiveCrawl, url: str, canonical: str) -> NotFound:
     """Never discovered, or not in the form it was given, or out of scope, or forgotten."""
     host = addresses.queue(canonical)
     why = "no page that was told links to it and it is no seed, or it was forgotten since"
-    if active.rules.bans and (rule := active.rules.bans(canonical, host)):
+    if active.intake.bans and (rule := active.intake.bans(canonical, host)):
         why = f"{rule}, so it would be dropped as soon as it were found"
-    elif reason := active.rules.verdict(host):
+    elif reason := active.intake.verdict(host):
         why = f"{host} is refused by {reason}, so it would be dropped as soon as it were found"
     form = "" if canonical == url else f" (its canonical form is {canonical})"
     return NotFound(f"url: {url[:200]}{form} is not known: {why}", field="url")

@@ -20,7 +20,7 @@ from crawlguide.guide.ask.intake import asked
 from crawlguide.guide.ask.pipeline import Pipeline, Walked, lease_s
 from crawlguide.guide.ask.replay import pace_again
 from crawlguide.guide.crawl.composition import StrategyDefaults
-from crawlguide.guide.crawl.crawls import Crawls
+from crawlguide.guide.crawl.crawls import ActiveCrawls
 from crawlguide.guide.crawl.hand_rules import edited
 from crawlguide.guide.monitoring import BEST_SHOWN, Answered, Recent
 from crawlguide.guide.robots.keeper import Keeper
@@ -62,7 +62,7 @@ class LocalGuide:
         self._rules = Engine(Path(options.rules), options.rules_timeout_ms / 1_000) if options.rules else None
         self.robots = Keeper(store, clock, active)
         defaults = StrategyDefaults(seed, config.crawls.plugins, config.predict, options.predict_budget_ms, clock.now)
-        self.crawls = Crawls(store, config, defaults, Services(self.robots, self._rules), active)
+        self.crawls = ActiveCrawls(store, config, defaults, Services(self.robots, self._rules), active)
         self.pipeline = Pipeline(store, options, clock)
         self._telling = Telling(store, self.robots)
         self._telemetry = telemetry
@@ -96,7 +96,7 @@ class LocalGuide:
         return advice
 
     async def _answer(self, active: ActiveCrawl, ask: Ask) -> Advice:
-        """Walk the corridor, if the crawl has anything to give; then say what came of it."""
+        """Walk the pipeline, if the crawl has anything to give; then say what came of it."""
         self._queries += 1
         most = await self._most_urls(active, ask)
         walked = await self._walk(active, replace(ask, budget=replace(ask.budget, max_urls=most))) if most > 0 else None

@@ -46,7 +46,9 @@ class Budget:
         expected = self.sizes.expected(batch, remember=not ask.looking)
         np.copyto(batch.estimated_bytes, np.ceil(expected), where=~np.isnan(expected))
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
+    def judge_links(
+        self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64
+    ) -> list[str | None]:
         """Nothing is dropped for its size; extensions are cached while the texts are at hand."""
         self.sizes.see(urls, ids)
         return [None] * len(urls)

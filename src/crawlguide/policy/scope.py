@@ -36,19 +36,19 @@ class Scope:
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     max_depth: int = 0  # 0: no bound
-    at_home: bool = False  # only hosts of seeds
-    wanted: LinkRules = EVERYTHING
-    homes: SeedHosts = field(default_factory=SeedHosts)
+    seed_hosts_only: bool = False  # only hosts of seeds
+    link_rules: LinkRules = EVERYTHING
+    seed_hosts: SeedHosts = field(default_factory=SeedHosts)
     judged: ValueCache = field(default_factory=ValueCache)  # 1 for URLs that are wanted, 0 for others
     name: str = "scope"
     refusal: str = "forbid"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
         keep: Mask = batch.depth <= (self.max_depth or np.inf)
-        if self.allow or self.deny or self.at_home:
+        if self.allow or self.deny or self.seed_hosts_only:
             inside = np.array([self.covers(name) for name in batch.hosts.name], np.bool_)
             keep &= inside[batch.host]
-        if self.wanted:
+        if self.link_rules:
             keep &= self._wanted(batch)
         return keep
 
@@ -57,35 +57,37 @@ class Scope:
         found, misses = self.judged.get(batch.id)
         if len(misses):
             texts = batch.url[misses].tolist()
-            found[misses] = [self.wanted.why_not(url) is None for url in texts]
+            found[misses] = [self.link_rules.why_not(url) is None for url in texts]
             self.judged.put(batch.id[misses], found[misses])
         keep: Mask = (found > 0) | (batch.depth == 0)
         return keep
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
+    def judge_links(
+        self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64
+    ) -> list[str | None]:
         """Why each URL is dropped when it is found, by itself; None: it is not."""
-        if not self.wanted:
+        if not self.link_rules:
             return [None] * len(urls)
-        reasons = [self.wanted.why_not(url) for url in urls]
+        reasons = [self.link_rules.why_not(url) for url in urls]
         self.judged.put(ids, np.array([reason is None for reason in reasons], np.float64))
         return reasons
 
     def learn(self, lesson: Lesson) -> None:
-        self.homes.moved(lesson.fetches)
+        self.seed_hosts.moved(lesson.fetches)
 
     def remember(self, notebook: Notebook) -> None:
-        self.homes.keep_in(notebook.sheet("homes", KIND))
+        self.seed_hosts.keep_in(notebook.sheet("homes", KIND))
 
     def inherit(self, before: Scope) -> None:
-        self.homes.take(before.homes)
+        self.seed_hosts.take(before.seed_hosts)
 
     def why(self, batch: Batch, ask: Ask) -> str:
         queue, depth = batch.hosts.name.tolist()[0], int(batch.depth[0])
-        host, unwanted = urls.host_of(queue), self.wanted.why_not(batch.url.tolist()[0])
+        host, unwanted = urls.host_of(queue), self.link_rules.why_not(batch.url.tolist()[0])
         names = _with_parents(host)
         if unwanted is not None and depth:
             return unwanted
-        if self.at_home and queue not in self.homes:
+        if self.seed_hosts_only and queue not in self.seed_hosts:
             return f"policy.seed_hosts_only is set, and {host} is the host of no seed"
         if denied := sorted(self.deny.intersection(names)):
             return f"policy.deny_domains names {denied[0]}"
@@ -97,7 +99,7 @@ class Scope:
 
     def covers(self, queue: str) -> bool:
         """May the crawl visit this politeness queue?"""
-        return _covers(self, queue) and (not self.at_home or queue in self.homes)
+        return _covers(self, queue) and (not self.seed_hosts_only or queue in self.seed_hosts)
 
 
 @lru_cache(maxsize=65_536)

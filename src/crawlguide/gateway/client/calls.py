@@ -49,7 +49,7 @@ class Answer(Protocol):
         ...
 
     @property
-    def again(self) -> bool: ...
+    def retried(self) -> bool: ...
 
     def message(self, kind: type[Message]) -> Message:
         """The message of a good answer; raises what a bad one says."""
@@ -142,7 +142,7 @@ def delete(crawl_id: str) -> Call[None]:
     """Tried again, a crawl that is gone is what was wanted."""
 
     def read(answer: Answer) -> None:
-        if not (answer.again and answer.status == 404):
+        if not (answer.retried and answer.status == 404):
             answer.message(dict)
 
     return _of_crawl("DELETE", crawl_id, "", read)
@@ -221,7 +221,7 @@ class Reply:
     status: int
     body: bytes
     retry_after: str | None = None
-    again: bool = False
+    retried: bool = False
 
     def message(self, kind: type[Message]) -> Message:
         if not 200 <= self.status < 300:

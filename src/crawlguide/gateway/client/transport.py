@@ -64,7 +64,7 @@ def sent(call: Call[Any], tries: Tries) -> Sent:
 
 
 def reply(server: str, answer: httpx.Response, content: bytes, tries: Tries) -> Reply:
-    return Reply(server, answer.status_code, content, answer.headers.get("retry-after"), again=tries.failed > 0)
+    return Reply(server, answer.status_code, content, answer.headers.get("retry-after"), retried=tries.failed > 0)
 
 
 def are_lines(answer: httpx.Response) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.errors import CrawlGuideError
     from crawlguide.gateway.http import Door
-    from crawlguide.gateway.routes import Call
+    from crawlguide.gateway.routes import RouteCall
     from crawlguide.gateway.websocket.connection import Connection
 
 PATH = SOCKETS
@@ -53,7 +53,7 @@ class Sockets:
         finally:
             self._open.discard(session)
 
-    def served(self, call: Call) -> None:
+    def served(self, call: RouteCall) -> None:
         """A call was served over HTTP: what it reports or releases is no longer held."""
         message = call.message
         if isinstance(message, ReleaseMessage):

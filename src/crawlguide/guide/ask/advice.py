@@ -1,4 +1,4 @@
-"""From the end of the corridor to the answer a crawler reads."""
+"""From the end of the pipeline to the answer a crawler reads."""
 
 from __future__ import annotations
 

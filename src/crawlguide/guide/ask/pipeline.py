@@ -1,4 +1,4 @@
-"""The corridor: gather, sample, predict, score, filter, reserve. One batch of columns walks through it.
+"""The pipeline of an ask: gather, sample, predict, score, filter, reserve. One batch of columns walks through it.
 
 `walk` is an ask. `look` goes the same way for people, and changes nothing: no lease, no lesson, nothing written.
 """
@@ -15,7 +15,7 @@ from msgspec import UNSET
 from crawlguide import scoring
 from crawlguide.core.columns import changed
 from crawlguide.core.definition import AUTO
-from crawlguide.core.types import LEASED, LeaseTerms
+from crawlguide.core.types import GRANTED, LeaseTerms
 from crawlguide.guide.ask.gathering import gathered, gathered_once, hosts_in_scope
 from crawlguide.guide.ask.valuation import MOVED, valued
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import GuideOptions
     from crawlguide.core.definition import Policy
-    from crawlguide.core.protocols import Defers, Filter, Prepares, Rests, Shuts, Store, Withholds
+    from crawlguide.core.protocols import Defers, DropsSome, Filter, Prepares, RanksSomeLast, Store, Withholds
     from crawlguide.core.tables import F64, I64, U64, Mask, Rows
     from crawlguide.core.types import Ask, Batch, Hosts
     from crawlguide.guide.ask.valuation import Valuation
@@ -185,8 +185,8 @@ class Pipeline:
         if rule.refusal in ("forbid", "either"):
             await self.store.drop(ask.crawl, batch.id[gone], rule.name)
         if rule.refusal == "shut":
-            await self.store.drop(ask.crawl, batch.id[gone & cast("Shuts", rule).shut(batch)], rule.name)
-        if hasattr(rule, "last") and len(last := batch.id[gone & cast("Rests", rule).last(batch)]):
+            await self.store.drop(ask.crawl, batch.id[gone & cast("DropsSome", rule).shut(batch)], rule.name)
+        if hasattr(rule, "last") and len(last := batch.id[gone & cast("RanksSomeLast", rule).last(batch)]):
             await self.store.rank(ask.crawl, last, np.full(len(last), LAST))
         if rule.refusal == "withhold":
             await self._withhold(ask, batch, cast("Withholds", rule).until(batch.hosts, ask))
@@ -222,7 +222,7 @@ class Pipeline:
         granted = replace(walked, start=grants.start, metadata=grants.metadata, at=at)
         if walked.moved is not None:  # not before: what sinks may be forgotten to make room
             await self.store.rank(ask.crawl, *walked.moved)
-        return granted.take(np.flatnonzero(grants.outcome == LEASED)) if np.count_nonzero(grants.outcome) else granted
+        return granted.take(np.flatnonzero(grants.outcome == GRANTED)) if np.count_nonzero(grants.outcome) else granted
 
 
 def _drawn(active: ActiveCrawl, ask: Ask) -> Ask:

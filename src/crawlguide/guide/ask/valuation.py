@@ -25,10 +25,10 @@ class Valuation(NamedTuple):
 
 def valued(active: ActiveCrawl, batch: Batch, opinion: Opinion) -> Valuation:
     """What the predictors say, weighed by the rules; except where a person set the priority by hand."""
-    weighing, free = active.weighing, np.isnan(batch.manual_priority)
-    value = weighing.weighed(opinion.value, batch)
-    bonus = np.zeros(len(batch)) if opinion.exploration is None else weighing.weighed(opinion.exploration, batch)
-    waits = value if opinion.at_rest is None else weighing.weighed(opinion.at_rest, batch)
+    manual_factors, free = active.manual_factors, np.isnan(batch.manual_priority)
+    value = manual_factors.apply(opinion.value, batch)
+    bonus = np.zeros(len(batch)) if opinion.exploration is None else manual_factors.apply(opinion.exploration, batch)
+    waits = value if opinion.at_rest is None else manual_factors.apply(opinion.at_rest, batch)
     if not free.all():
         value, waits = np.where(free, value, batch.manual_priority), np.where(free, waits, batch.manual_priority)
         bonus = np.where(free, bonus, 0.0)

@@ -12,15 +12,15 @@ from crawlguide import policy
 from crawlguide.core.clock import instant
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.core.protocols import Hears, Sees
+from crawlguide.core.protocols import JudgesLinks, LearnsFromFetches
 from crawlguide.core.types import Page
 from crawlguide.features.relevance import Judge
 from crawlguide.features.rewards import Rewards
 from crawlguide.features.sitemap_facts import SitemapFacts
 from crawlguide.guide.ask.gathering import RegatherBudget
 from crawlguide.guide.crawl import composition
-from crawlguide.guide.crawl.hand_rules import Weighing, weighing
-from crawlguide.guide.tell.intake import NAN, Rules
+from crawlguide.guide.crawl.hand_rules import ManualFactors, manual_factors
+from crawlguide.guide.tell.intake import NAN, IntakeRules
 from crawlguide.policy import banned, crawlers, link_rules, scope
 from crawlguide.policy.domains import Domains
 from crawlguide.policy.robots import Robots
@@ -58,10 +58,10 @@ class ActiveCrawl:
     weights: Weights
     filters: tuple[Filter, ...]
     filters_applied: list[str]  # as answers name them
-    learning_filters: tuple[Hears, ...]
-    rules: Rules  # for what comes in
+    learning_filters: tuple[LearnsFromFetches, ...]
+    intake: IntakeRules
     until: float | None
-    weighing: Weighing
+    manual_factors: ManualFactors
     crawlers: crawlers.Crawlers
     rewards: Rewards | None = None  # of what was fetched, where something learns
     sitemap_facts: SitemapFacts = field(default_factory=SitemapFacts)
@@ -95,7 +95,7 @@ def activate(
 ) -> ActiveCrawl:
     """Build everything else that a definition asks for; raises `MalformedRequest` for what cannot be built."""
     guarded = strategy.guarded
-    weights, rules = weighing(definition), composition.filters(filters, definition, services or policy.Services())
+    weights, rules = manual_factors(definition), composition.filters(filters, definition, services or policy.Services())
     judge = Judge(definition.goal) if definition.goal else None
     learner = guarded if guarded.learns else None
     return ActiveCrawl(
@@ -108,20 +108,22 @@ def activate(
         weights=definition.weights.over(strategy.weights),
         filters=rules,
         filters_applied=[f"{rule.name}_ok" for rule in rules],
-        learning_filters=tuple(rule for rule in rules if isinstance(rule, Hears)),
-        rules=_intake(definition, rules, judge, weights),
+        learning_filters=tuple(rule for rule in rules if isinstance(rule, LearnsFromFetches)),
+        intake=_intake(definition, rules, judge, weights),
         until=_until(definition.limits.until),
-        weighing=weights,
+        manual_factors=weights,
         crawlers=crawlers.build(definition),
         rewards=Rewards(definition.goal.reward) if learner is not None else None,
     )
 
 
-def _intake(definition: Definition, filters: Sequence[Filter], judge: Judge | None, weights: Weighing) -> Rules:
+def _intake(
+    definition: Definition, filters: Sequence[Filter], judge: Judge | None, weights: ManualFactors
+) -> IntakeRules:
     """What holds for everything that comes in."""
     bans, wanted, robots = banned.build(definition), definition.policy, _first(Robots, filters)
     inside = _first(scope.Scope, filters) or scope.build(definition)
-    return Rules(
+    return IntakeRules(
         judge=lambda fetch: relevance_of(fetch, judge),
         verdict=lambda host: None if inside.covers(host) else inside.name,
         max_depth=definition.limits.max_depth or -1,
@@ -129,8 +131,8 @@ def _intake(definition: Definition, filters: Sequence[Filter], judge: Judge | No
         priorities=weights.urls,
         follows=lambda fetch, url: link_rules.follows(wanted, fetch) and (robots is None or robots.follows(fetch, url)),
         keeps=None if robots is None else robots.keeps,
-        seers=tuple(rule for rule in filters if isinstance(rule, Sees)),
-        seeded=inside.homes.add,
+        link_judges=tuple(rule for rule in filters if isinstance(rule, JudgesLinks)),
+        seeded=inside.seed_hosts.add,
     )
 
 

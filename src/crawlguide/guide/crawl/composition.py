@@ -61,7 +61,7 @@ class Composer:
     crawl: str = ""
     domain_weights: Mapping[str, float] = field(default_factory=dict)  # of the crawl's policy
     missing: Callable[[str], Strategy] | None = None  # stands where nothing can be built; None: that is an error
-    known: dict[str, int] = field(default_factory=dict)  # how many there are of each kind
+    parts_of_kind: dict[str, int] = field(default_factory=dict)  # how many there are of each kind
     first: Strategy | None = None
     weighted: bool = False  # some predictor was built with the domain weights
 
@@ -95,11 +95,11 @@ class Composer:
         return built
 
     def _part(self, kind: str, table: dict[str, Any], where: str, alone: bool) -> GuardedPredictor:
-        guarded, given = _taken(Guarded, table, where)
-        number = self.known[kind] = self.known.get(kind, 0) + 1
-        if sum(self.known.values()) > MOST_PARTS:
+        guarded, options = _taken(Guarded, table, where)
+        number = self.parts_of_kind[kind] = self.parts_of_kind.get(kind, 0) + 1
+        if sum(self.parts_of_kind.values()) > MOST_PARTS:
             raise MalformedRequest(f"{where}: expected at most {MOST_PARTS} predictors in all", field=where)
-        strategy, defaults = self._built(kind, given, where), self.defaults
+        strategy, defaults = self._built(kind, options, where), self.defaults
         self.first = self.first or strategy
         name = kind if number == 1 else f"{kind}#{number}"
         # so that one of ours goes on with what it learned alone; the sheets of others could be called like ours
@@ -110,28 +110,30 @@ class Composer:
             strategy, GuardTerms(name, self.crawl, defaults.now, budget, guarded.budget_ms is not None, section)
         )
 
-    def _built(self, kind: str, given: Mapping[str, Any], where: str) -> Strategy:
+    def _built(self, kind: str, table: Mapping[str, Any], where: str) -> Strategy:
         try:
             plug = plugs.module(strategies, kind, f"{where}.kind", self.defaults.plugins, plugs.kinds(composed))
-            options = plugs.options(plug, self._with_domain_weights(plug, given), where)
+            options = plugs.options(plug, self._with_domain_weights(plug, table), where)
             built: Strategy = plug.build(options, self.defaults.seed, self.goal)
         except Exception as problem:
-            known = isinstance(problem, MalformedRequest)
-            said = str(problem) if known else f"{where}: {kind} cannot be built: {type(problem).__name__}: {problem}"
+            explained = isinstance(problem, MalformedRequest)
+            message = (
+                str(problem) if explained else f"{where}: {kind} cannot be built: {type(problem).__name__}: {problem}"
+            )
             if self.missing is not None:
-                return self.missing(said)
-            if known:
+                return self.missing(message)
+            if explained:
                 raise
-            raise MalformedRequest(said, field=where) from problem
+            raise MalformedRequest(message, field=where) from problem
         return built
 
-    def _with_domain_weights(self, plug: ModuleType, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _with_domain_weights(self, plug: ModuleType, table: Mapping[str, Any]) -> Mapping[str, Any]:
         """A strategy with an option `domain_weights` gets those of the policy too; its own go before them."""
-        own = given.get(DOMAIN_WEIGHTS, {})
+        own = table.get(DOMAIN_WEIGHTS, {})
         if DOMAIN_WEIGHTS not in plug.Options.__struct_fields__ or not isinstance(own, dict):
-            return given
+            return table
         self.weighted = True
-        return {**given, DOMAIN_WEIGHTS: {**self.domain_weights, **own}}
+        return {**table, DOMAIN_WEIGHTS: {**self.domain_weights, **own}}
 
 
 def default(predict: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -152,14 +154,14 @@ def wrong(where: str, expected: str, got: Any) -> MalformedRequest:
     return MalformedRequest(f"{where}: expected {expected}, got {shown}", field=where)
 
 
-def _tables(given: Any, where: str) -> Sequence[Mapping[str, Any]]:
+def _tables(tables: Any, where: str) -> Sequence[Mapping[str, Any]]:
     expected = f"a list of 1 to {MOST_STAGES} predictors"
-    if not isinstance(given, list | tuple) or not 1 <= len(given) <= MOST_STAGES:
-        raise wrong(where, expected, given)
-    for number, one in enumerate(given):
+    if not isinstance(tables, list | tuple) or not 1 <= len(tables) <= MOST_STAGES:
+        raise wrong(where, expected, tables)
+    for number, one in enumerate(tables):
         if not isinstance(one, dict):
             raise wrong(f"{where}[{number}]", "a predictor with its kind", one)
-    return given
+    return tables
 
 
 def _taken(kind: type[Fixed], table: Mapping[str, Any], where: str) -> tuple[Any, dict[str, Any]]:
@@ -178,7 +180,7 @@ WARM_START = "strategy.warm_start"
 
 @dataclass(frozen=True)
 class Assembled:
-    """The strategy of a crawl as it was built, and `guarded`: all of it as the corridor calls it, which never fails."""
+    """The strategy of a crawl as it was built, and `guarded`: all of it as the pipeline calls it, which never fails."""
 
     table: Mapping[str, Any]  # what it was built from
     weights: Weights
@@ -278,5 +280,5 @@ def filters(names: Sequence[str], definition: Definition, services: Services | N
     built = (plugs.module(policy, name, "guide.filters", own).build(definition) for name in names)
     if services is None:
         return tuple(built)
-    found = (rule.connected(services) if hasattr(rule, "connected") else rule for rule in built)
-    return tuple(rule for rule in found if rule is not None)
+    connected = (rule.connected(services) if hasattr(rule, "connected") else rule for rule in built)
+    return tuple(rule for rule in connected if rule is not None)

@@ -27,7 +27,7 @@ RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between ot
 NAMES_COMPARED = 200  # with one that is not there
 
 
-class Crawls:
+class ActiveCrawls:
     """Running crawls by name; one that nobody defined is created with defaults unless the operator says no."""
 
     def __init__(

@@ -27,7 +27,7 @@ WEIGHTS = "policy.domain_weights"
 
 
 @dataclass(frozen=True)
-class Weighing:
+class ManualFactors:
     """Factors on the priority of URLs, by domain, host and pattern; and the priorities of single URLs, which win."""
 
     urls: Mapping[str, float]
@@ -36,7 +36,7 @@ class Weighing:
     factors: tuple[float, ...]  # of each pattern
     domains: Mapping[str, float] = field(default_factory=dict)  # with all hosts below them
 
-    def weighed(self, value: F64, batch: Batch) -> F64:
+    def apply(self, value: F64, batch: Batch) -> F64:
         """Each value times the factors that hold for its URL."""
         if self.hosts or self.domains:
             value = value * np.array([self._of_host(urls.host_of(name)) for name in batch.hosts.name])[batch.host]
@@ -61,21 +61,21 @@ class Weighing:
         """The rules that weigh a canonical URL, in words."""
         if url in self.urls:
             return [f"rules.priority.urls sets its priority to {self.urls[url]:g}"]
-        host, found = urls.host_of(queue), self.patterns.found(url)
+        host, matching = urls.host_of(queue), self.patterns.found(url)
         words = [f"rules.priority.hosts weighs {host} by {self.hosts[host]:g}"] if host in self.hosts else []
         if domain := self._domain(host):
             words.append(f"policy.domain_weights weighs {domain} by {self.domains[domain]:g}")
-        patterns = [(self.patterns.texts[number], self.factors[number]) for number in found]
+        patterns = [(self.patterns.texts[number], self.factors[number]) for number in matching]
         return words + [f"rules.priority.patterns weighs {text!r} by {factor:g}" for text, factor in patterns]
 
 
-def weighing(definition: Definition) -> Weighing:
-    given, where = definition.rules.priority, "rules.priority"
-    return Weighing(
-        {address(url, f"{where}.urls"): value for url, value in given.urls.items()},
-        {host_named(host, f"{where}.hosts"): factor for host, factor in given.hosts.items()},
-        Patterns(tuple(given.patterns), f"{where}.patterns"),
-        tuple(given.patterns.values()),
+def manual_factors(definition: Definition) -> ManualFactors:
+    priority, where = definition.rules.priority, "rules.priority"
+    return ManualFactors(
+        {address(url, f"{where}.urls"): value for url, value in priority.urls.items()},
+        {host_named(host, f"{where}.hosts"): factor for host, factor in priority.hosts.items()},
+        Patterns(tuple(priority.patterns), f"{where}.patterns"),
+        tuple(priority.patterns.values()),
         {host_named(name, WEIGHTS): factor for name, factor in definition.policy.domain_weights.items()},
     )
 
@@ -119,13 +119,13 @@ def _list(
 ) -> tuple[str, ...]:
     added = {formed(one, f"ban.{kind}[{number}]"): None for number, one in enumerate(more)}
     gone = {formed(one, f"unban.{kind}[{number}]") for number, one in enumerate(lifted)}
-    known = {formed(one, f"rules.ban.{kind}"): None for one in old}
-    return tuple(one for one in known | added if one not in gone)
+    all_rules = {formed(one, f"rules.ban.{kind}"): None for one in old}
+    return tuple(one for one in all_rules | added if one not in gone)
 
 
 def _map(
     formed: Callable[[str, str], str], kind: str, old: Mapping[str, Number], more: Mapping[str, Number | None]
 ) -> dict[str, Number]:
-    known = {formed(one, f"rules.priority.{kind}"): value for one, value in old.items()}
+    before = {formed(one, f"rules.priority.{kind}"): value for one, value in old.items()}
     edits = {formed(one, f"priority.{kind}"): value for one, value in more.items()}
-    return {one: value for one, value in (known | edits).items() if value is not None}
+    return {one: value for one, value in (before | edits).items() if value is not None}

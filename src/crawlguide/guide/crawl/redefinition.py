@@ -60,7 +60,7 @@ async def step(store: Store, crawl: Crawl, active: ActiveCrawl, kinds: Sequence[
 
 async def set_priorities(store: Store, crawl: Crawl, old: ActiveCrawl, new: ActiveCrawl) -> None:
     """Priorities of single URLs hold at once."""
-    before, now = old.weighing.urls, new.weighing.urls
+    before, now = old.manual_factors.urls, new.manual_factors.urls
     changed = {url: now.get(url, np.nan) for url in before.keys() | now.keys() if before.get(url) != now.get(url)}
     if changed:
         ids = _ids(changed)
@@ -70,14 +70,14 @@ async def set_priorities(store: Store, crawl: Crawl, old: ActiveCrawl, new: Acti
 
 
 async def _revive(store: Store, crawl: Crawl, active: ActiveCrawl, refused: Sequence[str]) -> None:
-    inside = [url for url in refused if active.rules.reason(url, urls.queue(url)) is None]
+    inside = [url for url in refused if active.intake.reason(url, urls.queue(url)) is None]
     if inside:
-        await store.revive(crawl, _ids(inside), active.rules.max_depth)
+        await store.revive(crawl, _ids(inside), active.intake.max_depth)
 
 
 async def _rank(store: Store, crawl: Crawl, active: ActiveCrawl, waiting: Sequence[str]) -> None:
     """What is banned is dropped, the rest gets its new rank. What left the scope is dropped when it would be given."""
-    bans = active.rules.bans
+    bans = active.intake.bans
     if bans is not None:
         await store.drop(crawl, _ids(url for url in waiting if bans(url, urls.queue(url))), "banned")
     batch = await store.look(crawl, _ids(waiting))

@@ -22,7 +22,7 @@ from crawlguide.core.types import Crawl, Seed
 from crawlguide.guide.robots import sitemap_seeds
 from crawlguide.guide.tell.intake import seeded
 from crawlguide.policy.robots import Robots
-from crawlguide.policy.robots.cache import Copies, Copy, File, address, is_file, origin_of
+from crawlguide.policy.robots.cache import CachedRobots, RobotsCache, RobotsRules, address, is_file, origin_of
 from crawlguide.policy.robots.parser import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Keeper:
         self._store = store
         self._clock = clock
         self._active = active  # the crawls that run here
-        self.copies = Copies()
+        self.cache = RobotsCache()
         self.changed: list[str] = []  # origins whose file says something new: what it forbade is judged anew
         self._wanted: dict[str, Want] = {}
         self._errands: asyncio.Queue[str] = asyncio.Queue()
@@ -94,8 +94,8 @@ class Keeper:
 
     async def matter(self, rule: Robots) -> bool:
         """Whether files matter at all: some are known, or somebody goes for them."""
-        self.copies.known |= not self.copies.known and await self._store.crawl_get(HOUSE) is not None
-        return rule.waits or self.copies.known
+        self.cache.known |= not self.cache.known and await self._store.crawl_get(HOUSE) is not None
+        return rule.waits or self.cache.known
 
     async def load_or_request(self, rule: Robots, ask: Ask, batch: Batch, urls: Sequence[str]) -> bool:
         """Bring the files of these URLs into memory, and have those fetched that are missing or due.
@@ -109,39 +109,39 @@ class Keeper:
         policy = active.definition.policy
         origins = filter(rule.counts, dict.fromkeys(map(origin_of, urls)))
         due = [origin for origin in origins if await self._load(policy, ask, origin)]
-        if policy.sitemaps and self.copies.fetched:
-            for one in await sitemap_seeds.taken(self._store, policy, ask, batch, self.copies):
+        if policy.sitemaps and self.cache.fetched:
+            for one in await sitemap_seeds.taken(self._store, policy, ask, batch, self.cache):
                 self.sitemaps.put_nowait(Named(ask.crawl, origin_of(one.url), one.url, start=one.start))
         if due and rule.mode == "crawler":
             return await self._send_for(active, ask, due)
-        if self.copies.fetched:
+        if self.cache.fetched:
             for origin in due:
                 self._want(origin, rule.agent, ask.crawl)
         return False
 
-    async def copies_for_looking(self, rule: Robots, ask: Ask, urls: Sequence[str]) -> Copies:
+    async def cache_for_looking(self, rule: Robots, ask: Ask, urls: Sequence[str]) -> RobotsCache:
         """What is known of the files of these URLs, apart from what asks use: no file is fetched or paced for it."""
-        seen = Copies(fetched=self.copies.fetched, known=self.copies.known)
+        seen = RobotsCache(fetched=self.cache.fetched, known=self.cache.known)
         for origin in filter(rule.counts, dict.fromkeys(map(origin_of, urls))):
-            copy = self.copies.get(origin) or await self._stored(origin)
+            copy = self.cache.get(origin) or await self._stored(origin)
             seen.put(origin, copy)
             if copy.stands(ask.at):
-                file = self.copies.file(origin, rule.agent) or await _read(copy, rule.agent)
+                file = self.cache.file(origin, rule.agent) or await _read(copy, rule.agent)
                 seen.compiled(origin, rule.agent, file)
         return seen
 
     async def _load(self, policy: Policy, ask: Ask, origin: str) -> bool:
         """Bring what an origin's file says into memory; True if the file is to be fetched."""
-        copy = self.copies.get(origin) or await self._known(origin)
-        if self.copies.file(origin, policy.user_agent) is None and copy.stands(ask.at):
+        copy = self.cache.get(origin) or await self._known(origin)
+        if self.cache.file(origin, policy.user_agent) is None and copy.stands(ask.at):
             await self._paced(policy, origin, copy, copy)  # this crawl meets the file for the first time
-        if policy.sitemaps and self.copies.fetched:
+        if policy.sitemaps and self.cache.fetched:
             self._name_sitemaps(ask.crawl, origin, policy.user_agent)
         return copy.due() <= ask.at
 
     def _name_sitemaps(self, crawl: Crawl, origin: str, agent: str) -> None:
         """Once for a crawl, when its URLs of an origin leave for the first time."""
-        file = self.copies.file(origin, agent)
+        file = self.cache.file(origin, agent)
         if file is not None and (crawl, origin) not in self._met:
             self._met.add((crawl, origin))
             for url in file.sitemaps:
@@ -151,41 +151,41 @@ class Keeper:
         """Queue the robots.txt of each origin, before everything else, unless it is on its way."""
         files = [address(origin) for origin in origins]
         ids = np.array([urls.identity(url) for url in files], np.uint64)
-        known = await self._store.find(ask.crawl, ids)
-        states = np.array(["new" if record is None else record.state for record in known])
-        low = np.array([record is None or record.priority < FIRST_OF_ALL for record in known], np.bool_)
+        records = await self._store.find(ask.crawl, ids)
+        states = np.array(["new" if record is None else record.state for record in records])
+        low = np.array([record is None or record.priority < FIRST_OF_ALL for record in records], np.bool_)
         await self._store.revive(ask.crawl, ids[states == "dropped"])
         await self._store.schedule(ask.crawl, ids[states == "done"], np.full(int((states == "done").sum()), ask.at))
         if low.any():  # nobody knew it, or it was found as a link like any other
             seeds = [Seed(url) for url, state in zip(files, states.tolist(), strict=True) if state == "new"]
-            await self._store.discover(ask.crawl, seeded(seeds, active.rules), None, ask.at)
+            await self._store.discover(ask.crawl, seeded(seeds, active.intake), None, ask.at)
             first = np.full(int(low.sum()), FIRST_OF_ALL)
             await self._store.set_priority(ask.crawl, ids[low], first)
             await self._store.rank(ask.crawl, ids[low], first)
         return bool(low.any() or np.isin(states, ("done", "dropped")).any())
 
-    async def _known(self, origin: str) -> Copy:
-        copy = self.copies.get(origin)
+    async def _known(self, origin: str) -> CachedRobots:
+        copy = self.cache.get(origin)
         if copy is None:
             copy = await self._stored(origin)
-            self.copies.put(origin, copy)
+            self.cache.put(origin, copy)
         return copy
 
-    async def _stored(self, origin: str) -> Copy:
+    async def _stored(self, origin: str) -> CachedRobots:
         if await self._store.crawl_get(HOUSE) is None:
-            return Copy()
+            return CachedRobots()
         kept = await self._store.state_get(HOUSE, origin)
-        return Copy() if kept is None else msgspec.msgpack.decode(kept[0], type=Copy)
+        return CachedRobots() if kept is None else msgspec.msgpack.decode(kept[0], type=CachedRobots)
 
-    async def _compiled(self, origin: str, copy: Copy, agent: str) -> File:
-        file = self.copies.file(origin, agent)
+    async def _compiled(self, origin: str, copy: CachedRobots, agent: str) -> RobotsRules:
+        file = self.cache.file(origin, agent)
         if file is None:
             file = await _read(copy, agent)
-            if self.copies.get(origin) is copy:  # and no newer one came meanwhile
-                self.copies.compiled(origin, agent, file)
+            if self.cache.get(origin) is copy:  # and no newer one came meanwhile
+                self.cache.compiled(origin, agent, file)
         return file
 
-    # what became known
+    # answers for robots.txt
 
     async def take_reported(self, active: ActiveCrawl, report: Report, fetches: Sequence[Fetch]) -> None:
         """Crawlers have fetched robots.txt files."""
@@ -206,7 +206,7 @@ class Keeper:
         """
         origin, old = tried.origin, await self._known(tried.origin)
         copy = old.after(tried.status, tried.body, tried.at)
-        self.copies.put(origin, copy)
+        self.cache.put(origin, copy)
         if await self._store.crawl_get(HOUSE) is None:
             await self._store.crawl_put(HOUSE, b"", self._clock.now())
         await self._store.state_put(HOUSE, origin, msgspec.msgpack.encode(copy), copy.version)
@@ -222,7 +222,7 @@ class Keeper:
                 await self._store.withhold(crawl, [urls.queue(address(origin))], np.array([-np.inf]))
         return max(delays_s)
 
-    async def _paced(self, policy: Policy, origin: str, old: Copy, new: Copy) -> float:
+    async def _paced(self, policy: Policy, origin: str, old: CachedRobots, new: CachedRobots) -> float:
         """A pause that a file asks for is its host's own delay from now on, unless the crawl waits longer anyway."""
         pause_s = (await self._compiled(origin, new, policy.user_agent)).pause_s
         delay_s = max(pause_s or 0.0, policy.default_delay_s)
@@ -230,10 +230,10 @@ class Keeper:
             await self._store.control(urls.queue(address(origin)), delay_s=delay_s)
         return delay_s
 
-    async def _paused(self, copy: Copy, agent: str) -> bool:
+    async def _paused(self, copy: CachedRobots, agent: str) -> bool:
         """Whether a copy asked for a pause."""
-        said = b"delay" in copy.body.lower() or b"rate" in copy.body.lower()
-        return said and (await asyncio.to_thread(File.read, copy.body, agent)).pause_s is not None
+        mentions_delay = b"delay" in copy.body.lower() or b"rate" in copy.body.lower()
+        return mentions_delay and (await asyncio.to_thread(RobotsRules.read, copy.body, agent)).pause_s is not None
 
     # fetching them ourselves
 
@@ -250,7 +250,7 @@ class Keeper:
 
     async def run(self, outgoing: Fetcher) -> None:
         """Fetch what is wanted, for ever, many at once."""
-        self.copies.fetched = True
+        self.cache.fetched = True
         await asyncio.gather(*(self._worker(outgoing) for _ in range(WORKERS)))
 
     async def _worker(self, outgoing: Fetcher) -> None:
@@ -291,22 +291,22 @@ class Keeper:
         while True:
             records, cursor = await self._store.scan(crawl, "dropped", queue, SCANNED_AT_ONCE, cursor)
             refused = [record.url for record in records if record.reason == "robots"]
-            free = [url for url in refused if active.rules.reason(url, queue) is None]
+            free = [url for url in refused if active.intake.reason(url, queue) is None]
             if free:
-                await self._store.revive(crawl, _ids(free), active.rules.max_depth)
+                await self._store.revive(crawl, _ids(free), active.intake.max_depth)
             if cursor is None:
                 return
             await asyncio.sleep(0)  # others are served between the pages
 
 
-async def _read(copy: Copy, agent: str) -> File:
+async def _read(copy: CachedRobots, agent: str) -> RobotsRules:
     if len(copy.body) > LARGE_BYTES:
-        return await asyncio.to_thread(File.read, copy.body, agent)
-    return File.read(copy.body, agent)
+        return await asyncio.to_thread(RobotsRules.read, copy.body, agent)
+    return RobotsRules.read(copy.body, agent)
 
 
-def _ids(found: Iterable[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    return np.array([urls.identity(url) for url in found], np.uint64)
+def _ids(texts: Iterable[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    return np.array([urls.identity(url) for url in texts], np.uint64)
 
 
 def _say(origin: str, answer: Answer) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from crawlguide.core.messages import Fetch, Outlink, SeedMessage
-    from crawlguide.core.protocols import Sees
+    from crawlguide.core.protocols import JudgesLinks
     from crawlguide.core.tables import F64, U64
     from crawlguide.core.types import Crawl
 
@@ -27,7 +27,7 @@ NAN = float("nan")
 
 
 @dataclass(frozen=True)
-class Rules:
+class IntakeRules:
     """What a crawl's definition says about all that comes in: who judges a page, what is refused, how deep it goes."""
 
     judge: Callable[[Fetch], float]
@@ -37,7 +37,7 @@ class Rules:
     priorities: Mapping[str, float] = field(default_factory=dict)  # manual priorities of single URLs
     follows: Callable[[Fetch, str], bool] | None = None  # whether the links of a page at a URL may be followed
     keeps: Callable[[Fetch, str], bool] | None = None  # whether a page at a URL may be kept, else its relevance is 0
-    seers: Sequence[Sees] = ()  # filters that judge a URL by itself
+    link_judges: Sequence[JudgesLinks] = ()  # filters that judge a URL by itself
     seeded: Callable[[str], None] | None = None  # called with the host of each seed
 
     def relevance(self, fetch: Fetch, url: str, target: str) -> float:
@@ -54,21 +54,21 @@ class Rules:
     def reason(self, url: str, host: str) -> str | None:
         """Why a URL is dropped on sight; None: it is not."""
         banned = self.verdict(host) or ("banned" if self.bans and self.bans(url, host) else None)
-        if banned or not self.seers:
+        if banned or not self.link_judges:
             return banned
         key = np.array([urls.identity(url, host)], np.uint64)
-        return next((seer.name for seer in self.seers if seer.sight([host], [url], [""], key)[0]), None)
+        return next((seer.name for seer in self.link_judges if seer.judge_links([host], [url], [""], key)[0]), None)
 
 
 # a tell
 
 
-def reported(messages: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float, rules: Rules) -> Report:
+def reported(messages: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float, intake: IntakeRules) -> Report:
     """The fetches and links of a tell as columns; what cannot be used is skipped with its reason."""
     items: list[int] = []
     pages: list[str] = []
     targets: list[str] = []
-    links, skips, truncated = LinkColumns(rules), {}, 0
+    links, skips, truncated = ReportedLinks(intake), {}, 0
     for item, fetch in enumerate(messages):
         try:
             _check(fetch)
@@ -77,14 +77,14 @@ def reported(messages: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float
         except UrlError as wrong:
             skips[item] = wrong.message
             continue
-        outlinks = rules.outlinks(fetch, target)
+        outlinks = intake.outlinks(fetch, target)
         truncated += max(0, len(outlinks) - MAX_OUTLINKS)
         links.add(outlinks[:MAX_OUTLINKS], len(items), target)
         items.append(item)
         pages.append(url)
         targets.append(target)
     used = [messages[item] for item in items]
-    relevance = _numbers(map(rules.relevance, used, pages, targets))
+    relevance = _numbers(map(intake.relevance, used, pages, targets))
     fetches = fetch_columns(items, used, pages, targets, relevance, crawler_id)
     return Report(crawl, at, fetches, links.columns(), [fetch.url for fetch in messages], skips, truncated)
 
@@ -150,10 +150,10 @@ def _numbers(values: Iterable[float | None]) -> F64:
 
 
 @dataclass
-class LinkColumns:
+class ReportedLinks:
     """Collects links column by column; what the crawl refuses on sight is marked with the reason."""
 
-    rules: Rules
+    intake: IntakeRules
     parent: list[int] = field(default_factory=list)
     url: list[str] = field(default_factory=list)
     host: list[str] = field(default_factory=list)
@@ -186,8 +186,8 @@ class LinkColumns:
         self.parent.append(-1)
         self.url.append(seed.url)
         self.host.append(urls.queue(seed.url))
-        if self.rules.seeded:
-            self.rules.seeded(self.host[-1])
+        if self.intake.seeded:
+            self.intake.seeded(self.host[-1])
         self.page.append("")
         self.anchor.append("")
         self.position.append(0)
@@ -208,7 +208,7 @@ class LinkColumns:
             max_depth=max_depth,
             metadata=texts(self.metadata),
             reason=texts(self._reasons(ids)),
-            deepest=self.rules.max_depth,
+            deepest=self.intake.max_depth,
         )
 
     def _manual_priority(self) -> F64:
@@ -216,21 +216,21 @@ class LinkColumns:
         priority = np.full(len(self.url), np.nan)
         for row, seed in self.seeds.items():
             priority[row] = NAN if seed.priority is None else seed.priority
-        if self.rules.priorities:
-            priority[:] = list(map(self.rules.priorities.get, self.url, priority))
+        if self.intake.priorities:
+            priority[:] = list(map(self.intake.priorities.get, self.url, priority))
         return priority
 
     def _reasons(self, ids: U64) -> list[str | None]:
-        verdicts = {host: self.rules.verdict(host) for host in set(self.host)}
+        verdicts = {host: self.intake.verdict(host) for host in set(self.host)}
         reasons = [verdicts[host] for host in self.host]
-        if bans := self.rules.bans:
+        if bans := self.intake.bans:
             banned = (bans(url, host) for url, host in zip(self.url, self.host, strict=True))
             reasons = [reason or ("banned" if rule else None) for reason, rule in zip(reasons, banned, strict=True)]
-        for seer in self.rules.seers:
+        for seer in self.intake.link_judges:
             self._refuse(seer, reasons, ids)
         return reasons
 
-    def _refuse(self, seer: Sees, reasons: list[str | None], ids: U64) -> None:
+    def _refuse(self, seer: JudgesLinks, reasons: list[str | None], ids: U64) -> None:
         """What a filter refuses on sight, except seeds: people vouch for them."""
         rows: Sequence[int] = range(len(reasons))
         hosts, links, pages = self.host, self.url, self.page
@@ -238,7 +238,7 @@ class LinkColumns:
             rows = [row for row in rows if reasons[row] is None and row not in self.seeds]
             hosts, links, pages = ([column[row] for row in rows] for column in (hosts, links, pages))
             ids = ids[np.array(rows, np.int64)]
-        for row, why in zip(rows, seer.sight(hosts, links, pages, ids), strict=True):
+        for row, why in zip(rows, seer.judge_links(hosts, links, pages, ids), strict=True):
             if why is not None:
                 reasons[row] = seer.name
 
@@ -267,9 +267,9 @@ def _packed(metadata: Mapping[str, Any]) -> bytes:
     return packed
 
 
-def seeded(seeds: Sequence[Seed], rules: Rules) -> Links:
+def seeded(seeds: Sequence[Seed], intake: IntakeRules) -> Links:
     """Seeds as links that stand on no page."""
-    links = LinkColumns(rules)
+    links = ReportedLinks(intake)
     for seed in seeds:
         links.seed(seed)
     return links.columns()

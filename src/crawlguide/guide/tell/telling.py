@@ -35,7 +35,7 @@ class Telling:
     async def tell(
         self, active: ActiveCrawl, crawl: Crawl, crawler_id: str, fetches: Sequence[Fetch], at: float
     ) -> Ack:
-        report = reported(fetches, crawl, crawler_id, at, active.rules)
+        report = reported(fetches, crawl, crawler_id, at, active.intake)
         policy = active.definition.policy
         recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries)
         await self._located(report, recorded, fetches)
@@ -50,7 +50,7 @@ class Telling:
 
     async def seed(self, active: ActiveCrawl, crawl: Crawl, seeds: Sequence[Seed], at: float) -> int:
         """Add seeds; returns how many were new. To learners they are links that stand on no page."""
-        links = seeded(seeds, active.rules)
+        links = seeded(seeds, active.intake)
         discovery = await self.store.discover(crawl, links, None, at)
         learned = NOTHING
         if active.learner is not None:

@@ -61,7 +61,9 @@ class Risk:
             keep[new] = risk < self.threshold
         return keep
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
+    def judge_links(
+        self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64
+    ) -> list[str | None]:
         """Why each URL is dropped when it is found; None: it is not."""
         reasons: list[str | None] = [None] * len(urls)
         away = [

@@ -12,7 +12,7 @@ from crawlguide.core import urls as addresses
 from crawlguide.core.value_cache import ValueCache
 from crawlguide.policy.robots import matcher, parser
 from crawlguide.policy.robots import normal_form as forms
-from crawlguide.policy.robots.cache import Copies, File, address, is_file, origin_of
+from crawlguide.policy.robots.cache import RobotsCache, RobotsRules, address, is_file, origin_of
 from crawlguide.policy.scope import Scope, named
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class RobotsFiles(Protocol):
     """Who has the robots.txt files, and sees to it that missing ones come: the guide's keeper."""
 
     @property
-    def copies(self) -> Copies: ...
+    def cache(self) -> RobotsCache: ...
 
     async def matter(self, rule: Robots) -> bool:
         """Whether files matter at all: some are known, or somebody goes for them."""
@@ -51,7 +51,7 @@ class RobotsFiles(Protocol):
         """
         ...
 
-    async def copies_for_looking(self, rule: Robots, ask: Ask, urls: Sequence[str]) -> Copies:
+    async def cache_for_looking(self, rule: Robots, ask: Ask, urls: Sequence[str]) -> RobotsCache:
         """What is known of the files of these URLs, apart from what asks use."""
         ...
 
@@ -73,7 +73,7 @@ class Robots:
 
     mode: str
     agent: str
-    copies: Copies = field(default_factory=Copies)
+    cache: RobotsCache = field(default_factory=RobotsCache)
     exceptions: Scope | None = None  # domains whose robots.txt does not count
     passed: ValueCache = field(
         default_factory=ValueCache, compare=False
@@ -89,15 +89,15 @@ class Robots:
         if self.mode == "ignore":
             return None
         files = services.robots
-        return self if files is None else replace(self, files=files, copies=files.copies)
+        return self if files is None else replace(self, files=files, cache=files.cache)
 
     async def prepared(self, batch: Batch, ask: Ask) -> Robots | None:
         """The same filter for this batch, with the files it needs; None: gather again, something goes before it."""
         if self.files is None or not await self.files.matter(self):
             return self
         if ask.looking:
-            seen = await self.files.copies_for_looking(self, ask, batch.url.tolist())
-            return replace(self, copies=seen, passed=ValueCache())
+            seen = await self.files.cache_for_looking(self, ask, batch.url.tolist())
+            return replace(self, cache=seen, passed=ValueCache())
         found = self._unsettled(batch, ask)
         if await self.files.load_or_request(self, ask, batch, found.urls):
             return None
@@ -106,7 +106,7 @@ class Robots:
     @property
     def waits(self) -> bool:
         """For a file that is not known, since somebody goes for it. Otherwise whoever fetches has to read it."""
-        return self.mode == "crawler" or self.copies.fetched
+        return self.mode == "crawler" or self.cache.fetched
 
     def counts(self, origin: str) -> bool:
         """Whether the robots.txt of an origin has a say."""
@@ -125,11 +125,11 @@ class Robots:
 
     def settled(self, batch: Batch, ask: Ask) -> Mask:
         """What was permitted before, by files that have not changed since and are not due. Reads no text."""
-        if not self.waits and not self.copies.known:
+        if not self.waits and not self.cache.known:
             return np.ones(len(batch), np.bool_)
         passed, unknown = self.passed.get(batch.id)
         passed[unknown] = NEVER_PASSED
-        stamps, due = self.copies.stands.of(batch.hosts.name.tolist())
+        stamps, due = self.cache.stands.of(batch.hosts.name.tolist())
         stamps[due <= ask.at] = np.nan
         settled: Mask = passed == stamps[batch.host]
         return settled
@@ -144,7 +144,7 @@ class Robots:
     def _judged(self, found: Sequence[str], ids: U64, at: float) -> list[float]:
         waits, free, queues = [0.0] * len(found), list[int](), list[str]()
         for origin, rows in self._by_origin(found).items():
-            copy, file = self.copies.get(origin), self.copies.file(origin, self.agent)
+            copy, file = self.cache.get(origin), self.cache.file(origin, self.agent)
             if copy is not None and file is not None and copy.stands(at):
                 permitted = file.matcher.permits([forms.path_of_canonical(found[row]) for row in rows])
                 for row, may in zip(rows, permitted, strict=True):
@@ -162,15 +162,17 @@ class Robots:
 
     def _remember(self, permitted: U64, queues: Sequence[str]) -> None:
         """What may go now may go until the file is due again or another one comes."""
-        stamps, _ = self.copies.stands.of(queues)
+        stamps, _ = self.cache.stands.of(queues)
         self.passed.put(permitted, np.where(stamps > 0, stamps, NEVER_PASSED))
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
+    def judge_links(
+        self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64
+    ) -> list[str | None]:
         """Why each URL is dropped when it is found, by the files that are known at that moment; None: it is not."""
         why: list[str | None] = [None] * len(urls)
         passed: list[int] = []
         for origin, rows in self._by_origin(urls).items():
-            file = self.copies.file(origin, self.agent)
+            file = self.cache.file(origin, self.agent)
             if file is not None:
                 plain = not file.matcher.literal.texts  # it forbids nothing
                 permitted = plain or file.matcher.permits([forms.path_of_canonical(urls[row]) for row in rows])
@@ -186,7 +188,7 @@ class Robots:
         """Whether the links of a page may be followed: neither it nor the robots.txt of its origin says no."""
         if not _meta(fetch).isdisjoint(("nofollow", "none")):
             return False
-        file = self.copies.file(origin_of(url), self.agent)
+        file = self.cache.file(origin_of(url), self.agent)
         return file is None or file.nofollow.permits([forms.path_of_canonical(url)])[0]
 
     def keeps(self, fetch: Fetch, url: str) -> bool:
@@ -195,23 +197,23 @@ class Robots:
             return True
         if not _meta(fetch).isdisjoint(("noindex", "none")):
             return False
-        file = self.copies.file(origin_of(url), self.agent)
+        file = self.cache.file(origin_of(url), self.agent)
         return file is None or file.noindex.permits([forms.path_of_canonical(url)])[0]
 
     def degraded(self, batch: Batch, ask: Ask) -> str | None:
         """Which word says that URLs are given out for which no file, or an old one, has spoken."""
-        if self.copies.known and self.settled(batch, ask).all():
+        if self.cache.known and self.settled(batch, ask).all():
             return None
-        copies = [self.copies.get(origin) for origin in self._by_origin(batch.url.tolist())]
-        if any(copy is None or not copy.stands(ask.at) for copy in copies):
+        cache = [self.cache.get(origin) for origin in self._by_origin(batch.url.tolist())]
+        if any(copy is None or not copy.stands(ask.at) for copy in cache):
             return None if self.waits else "robots_unchecked"  # then they are robots.txt files themselves
-        return "stale_robots" if any(copy is not None and copy.failures for copy in copies) else None
+        return "stale_robots" if any(copy is not None and copy.failures for copy in cache) else None
 
     def why(self, batch: Batch, ask: Ask) -> str:
         url, wait = batch.url.tolist()[0], float(self.wait(batch, ask)[0])
         if not self.counts(origin_of(url)):
             return "policy.robots_exceptions names its domain"
-        file = self.copies.file(origin_of(url), self.agent)
+        file = self.cache.file(origin_of(url), self.agent)
         if wait > 0:
             return f"its robots.txt could not be read yet; it is tried again in {wait:.0f} s"
         return "its robots.txt is not known" if file is None else file.matcher.why(forms.path_of_canonical(url))
@@ -236,4 +238,4 @@ def _meta(fetch: Fetch) -> set[str]:
     return {word.strip().lower() for text in fetch.robots_meta or () for word in text.split(",")}
 
 
-__all__ = ["Copies", "File", "Robots", "allowed", "build"]
+__all__ = ["Robots", "RobotsCache", "RobotsRules", "allowed", "build"]

@@ -34,7 +34,7 @@ MOST_COPIES, MOST_BYTES = 50_000, 64 * 1024 * 1024
 NEVER = float("-inf")
 
 
-class Copy(msgspec.Struct, frozen=True):
+class CachedRobots(msgspec.Struct, frozen=True):
     """The robots.txt of one origin as it was last fetched, and how many attempts have failed since."""
 
     body: bytes = b""
@@ -53,17 +53,17 @@ class Copy(msgspec.Struct, frozen=True):
             return self.read + DUE_AFTER_S
         return self.tried + min(FIRST_RETRY_S * 2.0 ** (self.failures - 1), LAST_RETRY_S)
 
-    def after(self, status: int | None, body: bytes, at: float) -> Copy:
+    def after(self, status: int | None, body: bytes, at: float) -> CachedRobots:
         """The copy after one more attempt: without a status, or with one of a host in trouble, it failed."""
         failed = status is None or is_retryable(status) or 300 <= status < 400
         if failed:
             return msgspec.structs.replace(self, tried=at, failures=self.failures + 1, version=self.version + 1)
         content = body[: parser.MAX_BYTES + 1] if status is not None and is_success(status) else b""
-        return Copy(content, at, at, 0, self.version + 1)
+        return CachedRobots(content, at, at, 0, self.version + 1)
 
 
 @dataclass(frozen=True)
-class File:
+class RobotsRules:
     """What one robots.txt says to one agent."""
 
     matcher: Matcher
@@ -73,7 +73,7 @@ class File:
     sitemaps: tuple[str, ...]
 
     @classmethod
-    def read(cls, body: bytes, agent: str) -> File:
+    def read(cls, body: bytes, agent: str) -> RobotsRules:
         group, sitemaps = parser.parse(body, agent)
         nofollow, noindex = (matcher.compiled((False, text) for text in one) for one in (group.nofollow, group.noindex))
         return cls(matcher.compiled(group.rules), group.pause_s, nofollow, noindex, tuple(sitemaps))
@@ -115,7 +115,7 @@ class QueueStamps:
 
 
 @dataclass
-class Copies:
+class RobotsCache:
     """Copies in memory, by origin (`https://example.org:8443`), and their rules for each agent, compiled once.
 
     Bounded: the least recently used is evicted first; the store has all of them.
@@ -124,19 +124,19 @@ class Copies:
     fetched: bool = False  # the guide itself fetches missing files
     known: bool = False  # whether there is any file, here or in the store
     stands: QueueStamps = field(default_factory=QueueStamps)
-    _copies: OrderedDict[str, Copy] = field(default_factory=OrderedDict)
-    _files: dict[str, dict[str, File]] = field(default_factory=dict)
+    _copies: OrderedDict[str, CachedRobots] = field(default_factory=OrderedDict)
+    _files: dict[str, dict[str, RobotsRules]] = field(default_factory=dict)
     _bytes: int = 0
     _stamp: int = 0
 
-    def get(self, origin: str) -> Copy | None:
+    def get(self, origin: str) -> CachedRobots | None:
         """None: it is not in the cache; the store may have it."""
         copy = self._copies.get(origin)
         if copy is not None:
             self._copies.move_to_end(origin)
         return copy
 
-    def put(self, origin: str, copy: Copy) -> None:
+    def put(self, origin: str, copy: CachedRobots) -> None:
         self._evict(origin, new_body=copy.body)
         self._copies[origin] = copy
         self._bytes += len(copy.body)
@@ -147,11 +147,11 @@ class Copies:
         while len(self._copies) > MOST_COPIES or self._bytes > MOST_BYTES:
             self._evict(next(iter(self._copies)))
 
-    def file(self, origin: str, agent: str) -> File | None:
+    def file(self, origin: str, agent: str) -> RobotsRules | None:
         """The compiled rules for an agent; None: they are not compiled."""
         return self._files.get(origin, {}).get(agent)
 
-    def compiled(self, origin: str, agent: str, file: File) -> None:
+    def compiled(self, origin: str, agent: str, file: RobotsRules) -> None:
         self._files.setdefault(origin, {})[agent] = file
 
     def _evict(self, origin: str, new_body: bytes | None = None) -> None:
@@ -165,8 +165,8 @@ class Copies:
 
     def _due(self, queue: str) -> float:
         """A queue may have two files, for http and https. After a failure the queue is always due."""
-        copies = filter(None, (self._copies.get(f"{scheme}://{queue}") for scheme in ("http", "https")))
-        return min((copy.due() if not copy.failures else NEVER for copy in copies), default=NEVER)
+        cache = filter(None, (self._copies.get(f"{scheme}://{queue}") for scheme in ("http", "https")))
+        return min((copy.due() if not copy.failures else NEVER for copy in cache), default=NEVER)
 
 
 def origin_of(url: str) -> str:

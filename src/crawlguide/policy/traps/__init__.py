@@ -164,7 +164,9 @@ class Traps:
         exhausted: Mask = self.memory.novelty.states(self._numbers(batch)) == EXHAUSTED
         return exhausted
 
-    def sight(self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64) -> list[str | None]:
+    def judge_links(
+        self, queues: Sequence[str], urls: Sequence[str], pages: Sequence[str], ids: U64
+    ) -> list[str | None]:
         """Why each URL is dropped when it is found, in short; None: it is not."""
         memory, verdicts = self.memory, np.zeros(len(urls), np.int8)
         found = memory.scan(urls)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core.kernels import f64s, flag, i64s, kernel, one_f64, one_i64, u8s
-from crawlguide.core.types import DEFERRED, TAKEN, Grants
-from crawlguide.core.types import LEASED as GRANTED
+from crawlguide.core.types import DEFERRED, GRANTED, TAKEN, Grants
 from crawlguide.store.crawls import Crawls
 from crawlguide.store.tables.leases import Lease
 from crawlguide.store.tables.politeness import paced
