@@ -1,7 +1,4 @@
-"""What every key of the configuration means and takes, in one line each: for `init` and `config explain`.
-
-docs/configuration.md says the same in the same words; a test compares them.
-"""
+"""crawlguide config show, check, explain; and what every key means, in the words of docs/configuration.md."""
 
 from __future__ import annotations
 
@@ -21,6 +18,12 @@ if TYPE_CHECKING:
 
     from crawlguide.core.config import Config
 
+config = typer.Typer(help="Show, check and explain the configuration.", no_args_is_help=True)
+app.add_typer(config, name="config")
+PREDICT = "predict"
+DataFlag = Annotated[str | None, typer.Option("--data", help="As for serve.")]
+HostFlag = Annotated[str | None, typer.Option("--host", help="As for serve.")]
+PortFlag = Annotated[int | None, typer.Option("--port", help="As for serve.")]
 MEANINGS = {
     "server.host": "address to listen on; only loopback addresses, because there is no authentication yet",
     "server.allowed_hosts": "names accepted in the `Host` header besides those of this machine; `*`: any",
@@ -70,16 +73,6 @@ MEANINGS = {
     "outgoing.allow_networks": "networks beyond the public Internet that it may connect to, such as `10.0.0.0/8`",
     "outgoing.timeout_s": "how long one such request, with its redirects, may take",
 }
-
-
-# crawlguide config show, check, explain.
-
-config = typer.Typer(help="Show, check and explain the configuration.", no_args_is_help=True)
-app.add_typer(config, name="config")
-PREDICT = "predict"
-DataFlag = Annotated[str | None, typer.Option("--data", help="As for serve.")]
-HostFlag = Annotated[str | None, typer.Option("--host", help="As for serve.")]
-PortFlag = Annotated[int | None, typer.Option("--port", help="As for serve.")]
 
 
 @config.command("show")
