@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawlguide.cli.config import MEANINGS, kind_in_words, variable
+from crawlguide.cli.config import MEANINGS, variable
 from crawlguide.cli.init import document
 from crawlguide.core.config import Config, keys, load
+from crawlguide.core.type_words import in_words
 from tests.cli.conftest import Ended, done, refused
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def test_check_counts_what_is_set(here: Callable[..., Ended], monkeypatch: pytes
     [
         ("[server]\nprot = 1\n", "did you mean 'server.port'?"),
         ("[server]\nport = 'x'\n", "server.port"),
-        ("[server]\nport = 70000\n", "<= 65535"),
+        ("[server]\nport = 70000\n", "to 65535"),
         ("[server]\nhost = '0.0.0.0'\n", "loopback"),
         ("[guide]\nfilters = ['seen', 'sene']\n", "expected one of"),
         ("port = [\n", "not TOML"),
@@ -123,7 +124,7 @@ def test_explain_says_what_a_key_means_and_takes(here: Callable[..., Ended], key
     assert told == {
         "key": key,
         "meaning": documented()[key],
-        "type": kind_in_words(keys()[key][0]),
+        "type": in_words(keys()[key][0]),
         "default": list(default) if isinstance(default, tuple) else default,
         "environment": variable(key),
     }
@@ -135,8 +136,9 @@ def test_the_variable_that_explain_names_sets_the_key(here: Callable[..., Ended]
 
 
 def test_kinds_are_said_in_words() -> None:
-    kinds = {key: kind_in_words(kind) for key, (kind, _) in keys().items()}
+    kinds = {key: in_words(kind) for key, (kind, _) in keys().items()}
     assert kinds["server.port"] == "an integer from 0 to 65535"
     assert kinds["guide.slow_ms"] == "a number above 0"
     assert kinds["crawls.auto_create"] == "true or false"
     assert kinds["guide.filters"] == "a list, each text"
+    assert kinds["select.unreliable_threshold"] == 'a number from 0 to 1 or "auto"'

@@ -183,7 +183,7 @@ def test_a_crawl_without_a_choice_follows_the_operator_after_a_restart(tmp_path:
     ("tables", "said"),
     [
         ([{"kind": "layerd"}], r"predict\[0\]\.kind: expected one of .*did you mean 'layered'"),
-        ([{"kind": "layered"}, {"kind": "groups", "epsilon": 7}], r"predict\[1\]: Expected .*epsilon"),
+        ([{"kind": "layered"}, {"kind": "groups", "epsilon": 7}], r"predict\[1\]\.epsilon: expected a number .* got 7"),
         ([{"kind": "layered", "top": "x"}], r"predict\[0\]\.top: expected an integer .* got x"),
         ([{"kind": "blend", "predict": []}], r"predict\[0\]\.predict: expected a list"),
     ],

@@ -94,9 +94,20 @@ def test_an_unknown_section_in_the_file_is_refused_with_key_file_and_nearest(tmp
     assert refusal(path) == f"{path}: unknown key 'sever.port'; did you mean 'server.port'?"
 
 
-def test_a_key_outside_a_section_is_refused_with_the_file(tmp_path: Path) -> None:
-    path = written(tmp_path, "port = 8080\n")
-    assert refusal(path).startswith(f"{path}: unknown key 'port'")
+@pytest.mark.parametrize(
+    ("text", "key", "meant"),
+    [
+        ("port = 8080", "port", "server.port"),
+        ("prot = 8080", "prot", "server.port"),
+        ("[guide]\nport = 8080", "guide.port", "server.port"),
+        ("servr = 8080", "servr", "server"),
+    ],
+)
+def test_an_option_outside_its_section_is_refused_with_its_section(
+    tmp_path: Path, text: str, key: str, meant: str
+) -> None:
+    path = written(tmp_path, text)
+    assert refusal(path) == f"{path}: unknown key {key!r}; did you mean {meant!r}?"
 
 
 def test_an_empty_unknown_section_is_refused_too(tmp_path: Path) -> None:

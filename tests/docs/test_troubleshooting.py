@@ -16,7 +16,7 @@ from tests.docs.blocks import ROOT
 LEAST = 10  # letters: shorter pieces say nothing
 REFUSED = {  # messages about a configuration, and one that causes each
     "…: unknown key 'server.prot'; did you mean 'server.port'?": "[server]\nprot = 1",
-    "…: server.port: Expected …, got …": "[server]\nport = 'x'",
+    "…: server.port: expected …, got …": "[server]\nport = 'x'",
     "…: unknown key 'port'; …": "port = 1",
     "…: server: expected a section [server], got …": "server = 1",
     "…: not TOML: …": "x =",

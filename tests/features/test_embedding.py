@@ -17,7 +17,7 @@ from crawlguide.core import urls
 from crawlguide.core.columns import coded
 from crawlguide.core.errors import ConfigError
 from crawlguide.features.embedding import Embedding, words_of
-from crawlguide.features.embedding.table import SHIPPED, indexed, save
+from crawlguide.features.embedding.table import SHIPPED, indexed, normalised, save
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,8 +142,8 @@ def by_words(embedding: Embedding, addresses: Sequence[str]) -> tuple[F32, F32]:
     """The vectors of URLs read over bytes, and those of the words that `words_of` finds in them."""
     queues = sorted({urls.queue(address) for address in addresses})
     queue = np.array([queues.index(urls.queue(address)) for address in addresses], np.int64)
-    fast = embedding.embed_addresses(addresses, coded(addresses), queues, queue)
-    return fast, embedding.embed([words_of(address) for address in addresses])
+    fast = embedding.sums_of_addresses(addresses, coded(addresses), queues, queue)
+    return normalised(fast), embedding.embed([words_of(address) for address in addresses])
 
 
 ODD_TAILS = (

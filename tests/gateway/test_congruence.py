@@ -23,7 +23,6 @@ from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import VERSION, AskMessage, Released, ReportMessage
 from crawlguide.gateway import serve, wire
 from crawlguide.gateway.http import Door
-from crawlguide.gateway.library import plain
 from crawlguide.gateway.opening import MEMORY, open_guide
 from crawlguide.gateway.websocket.sockets import Sockets
 from crawlguide.testing import ManualClock
@@ -287,8 +286,8 @@ def test_a_message_and_a_dictionary_are_answered_alike() -> None:
         ask = {"mcp_version": VERSION, "crawler_id": "c-1", "budget": {"max_urls": 3}}
         ask["context"] = {"seed_urls": ["https://a.example/", "https://b.example/"]}
         tell = {"mcp_version": VERSION, "crawler_id": "c-1", "fetches": [{"url": "https://a.example/", "status": 200}]}
-        assert await one.ask(ask) == plain(await other.ask(wire.convert(ask, AskMessage)))
-        assert await one.tell(tell) == plain(await other.tell(wire.convert(tell, ReportMessage)))
+        assert await one.ask(ask) == msgspec.to_builtins(await other.ask(wire.convert(ask, AskMessage)))
+        assert await one.tell(tell) == msgspec.to_builtins(await other.tell(wire.convert(tell, ReportMessage)))
         await one.close()
         await other.close()
 

@@ -47,6 +47,30 @@ def test_a_mistyped_field_that_is_needed_is_recognised(client: httpx.Client) -> 
     assert told == "budget.max_urls: required, but missing; did you mean it by 'max_url'?"
 
 
+AUTO, NAME, NUMBER = 'a number from 0 or "auto"', "a name of 1 to 253 characters", "a number from 0 to 100"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"policy": {"slow_domain_ms": "x"}}, f'policy.slow_domain_ms: expected {AUTO}, got "x"'),
+        ({"policy": {"slow_domain_ms": -1}}, f"policy.slow_domain_ms: expected {AUTO}, got -1"),
+        ({"policy": {"deny_domains": ["a.org", 7]}}, f"policy.deny_domains[1]: expected {NAME}, got 7"),
+        ({"policy": {"traps": 7}}, "policy.traps: expected true or false, got 7"),
+        ({"weights": {"cost": "x"}}, 'weights.cost: expected a number from -100 to 100, got "x"'),
+        (
+            {"rules": {"priority": {"hosts": {"a": 1, "b": -2}}}},
+            f"rules.priority.hosts[...]: expected {NUMBER}, got -2",
+        ),
+        ({"strategy": {"kind": "tres", "slow_domain_ms": "x"}}, "strategy.slow_domain_ms: expected a number above 0"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_what_was_expected_and_what_came(
+    client: httpx.Client, crawl: str, body: dict[str, object], expected: str
+) -> None:
+    assert message(client.put(f"/v1/crawls/{crawl}", json=body), 400).startswith(expected)
+
+
 def test_a_body_that_is_no_object_is_said_to_be(client: httpx.Client) -> None:
     assert message(client.post("/v1/next", json=[]), 400) == "body: expected a JSON object, got []"
 
@@ -76,9 +100,11 @@ def test_a_port_that_is_taken_is_told_how_to_get_another() -> None:
 def test_what_a_key_expects_is_said_once() -> None:
     with pytest.raises(ConfigError) as wrong:
         config.load(None, {}, {"server.port": "x"})
-    assert wrong.value.message == "flag for server.port: server.port: Expected `int`, got 'x'"
+    assert wrong.value.message == "flag for server.port: server.port: expected an integer from 0 to 65535, got 'x'"
 
 
 def test_one_of_several_words_is_said_with_all_of_them() -> None:
-    with pytest.raises(ConfigError, match=r"server\.log_format: Expected one of text, json, got 'jsno'"):
+    with pytest.raises(ConfigError, match=r"server\.log_format: expected one of text, json, got 'jsno'"):
         config.load(None, {"CRAWLGUIDE_SERVER_LOG_FORMAT": "jsno"})
+    with pytest.raises(ConfigError, match=r"select\.slow_domain_ms: expected a number from 0 .* or \"auto\", got 'x'"):
+        config.load(None, {"CRAWLGUIDE_SELECT_SLOW_DOMAIN_MS": "x"})

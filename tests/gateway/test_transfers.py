@@ -234,6 +234,33 @@ def test_what_is_no_plain_file_is_written_to_and_never_replaced(tmp_path: Path) 
     assert (tmp_path / "pipe").is_fifo()
 
 
+REFUSED = (
+    '{"definition": {"strategy": {"kind": "lost"}}, "crawl": "a"}',
+    '{"crawl":"a","definition":{"polcy":{}}}',
+    '{"crawl"',
+)
+KNOWN_URL = '{"url": "https://a.example/", "state": "queued"}'
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_definition_that_is_refused_ends_the_import_before_there_is_a_crawl_with_defaults(
+    here: Callable[..., Ended], tmp_path: Path, line: str
+) -> None:
+    path = url_list(tmp_path / "lines.ndjson", [line, KNOWN_URL])
+    refused(here("import", path, "--data", tmp_path / "data"), 1, "nothing was imported; correct that line, or define")
+    with Guide.open(tmp_path / "data") as guide:
+        assert guide.stats()["crawls"] == {}
+        guide.define("default", {"limits": {"max_pages": 7}})
+    assert done(here("import", path, "--data", tmp_path / "data")).stdout == summary(2, 1)
+    assert b'"max_pages":7' in b"".join(lines_of(tmp_path / "data", "default"))
+
+
+def test_a_server_refuses_lines_with_a_definition_that_it_does_not_take(server: Served, tmp_path: Path) -> None:
+    with raising("definition: strategy.kind: expected one of"):
+        imported(server, url_list(tmp_path / "lines", [REFUSED[0], KNOWN_URL]), "refused")
+    assert "refused" not in httpx.get(f"{server.url}/v1/stats", trust_env=False).json()["crawls"]
+
+
 # lists of other people's
 
 

@@ -71,6 +71,14 @@ def test_what_a_crawl_said_itself_is_what_is_kept_and_exported(tmp_path: Path) -
         assert b'"unreliable_threshold":0.8' in next(guide.export("default"))
 
 
+@pytest.mark.parametrize("kind", ["layered", "tres"])
+def test_a_definition_that_is_shown_and_sent_back_leaves_open_what_was_left_open(tmp_path: Path, kind: str) -> None:
+    with opened(tmp_path, strategy={"kind": kind}) as guide:
+        before = guide._guide._guide.crawls.known[CRAWL].record.definition
+        guide.define("default", guide.patch("default", {})["definition"])
+        assert guide._guide._guide.crawls.known[CRAWL].record.definition == before
+
+
 def test_a_misspelt_name_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown key 'select.slow_domian_ms'; did you mean 'select.slow_domain_ms'"):
         configured(tmp_path, "[select]\nslow_domian_ms = 3000\n")

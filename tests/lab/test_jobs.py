@@ -178,13 +178,19 @@ def test_runs_of_other_code_are_made_again(tmp_path: Path, monkeypatch: pytest.M
     jobs.code_hash.cache_clear()
 
 
-def test_runs_of_a_module_that_has_changed_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("changed", ["policy.py", "helper.py"])
+def test_runs_of_a_policy_whose_package_has_changed_are_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
     (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "policy.py").touch()
     names = []
     for text in ("# one", "# two"):
-        (tmp_path / "mine" / "policy.py").write_text(text)
+        (tmp_path / "mine" / changed).write_text(text)
         names.append(jobs.jobs(WHERE, [TASK.name], ["mine.policy"], 1, SHORT)[0].file_name)
+        jobs.code_hash.cache_clear()  # as a new process does
     assert names[0] != names[1]
 
 

@@ -167,11 +167,6 @@ def test_no_policy_of_the_lab_is_called_like_a_strategy_of_the_product() -> None
     assert not set(policies.kinds()) & set(plugs.kinds(strategies))
 
 
-def test_the_prefix_of_the_product_is_needless() -> None:
-    assert policy_names.strategy("guide:random") == policy_names.strategy("random") == {"kind": "random"}
-    assert made("guide:random").host == made("random").host
-
-
 def test_a_module_of_your_own_is_a_policy() -> None:
     assert policy_names.chosen(["tests.lab.oracles.random"]) == ["tests.lab.oracles.random"]
     with pytest.raises(ConfigError, match=r"expected a module, got 'tests.nothing'"):

@@ -49,7 +49,7 @@ def test_a_comma_in_brackets_does_not_end_a_name() -> None:
         ("layered[without=]", "layered: expected option=value, got 'without='"),
         ("layered[with=draws]", "layered.with: unknown option; expected one of kind, without"),
         ("layered[without=luck]", "strategy.without: expected some of parents.*, got 'luck'"),
-        ("layered[most_urls=few]", r"layered: Expected `int`, got `str` - at `\$.most_urls`"),
+        ("layered[most_urls=few]", r"layered\.most_urls: expected an integer from .*, got few"),
         ("layred[without=draws]", r"got 'layred' \(did you mean 'layered'\?\)"),
         ("keyword[x=1]", r"expected options of a strategy of the product only, got 'keyword\[x=1\]'"),
         ("oracle-full[x=1]", "expected options of a strategy of the product only"),

@@ -236,7 +236,7 @@ def test_the_page_needs_no_network_no_scripts_and_no_wide_screen(
 
 @in_browser
 def test_long_names_stay_inside_their_drawings(browser: Browser, tmp_path: Path) -> None:
-    names = ("guide:best-first-mean", "feedstock-repaired", "best-first-mean", "oracle-one-hop")
+    names = ("tres-reconstruction", "feedstock-repaired", "best-first-mean", "oracle-one-hop")
     runs = [
         run([1] * (90 - place) + [0] * (10 + place), policy=name, task=task, reference=name.startswith("oracle"))
         for task in ("xml-markup-templates", "text-regex-unicode")

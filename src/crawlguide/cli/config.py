@@ -1,15 +1,11 @@
-"""What every key of the configuration means and takes, in one line each: for `init` and `config explain`.
-
-docs/configuration.md says the same in the same words; a test compares them.
-"""
+"""crawlguide config show, check, explain; and what every key means, in the words of docs/configuration.md."""
 
 from __future__ import annotations
 
 import os
 import tomllib
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +18,12 @@ if TYPE_CHECKING:
 
     from crawlguide.core.config import Config
 
-WORDS = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
+config = typer.Typer(help="Show, check and explain the configuration.", no_args_is_help=True)
+app.add_typer(config, name="config")
+PREDICT = "predict"
+DataFlag = Annotated[str | None, typer.Option("--data", help="As for serve.")]
+HostFlag = Annotated[str | None, typer.Option("--host", help="As for serve.")]
+PortFlag = Annotated[int | None, typer.Option("--port", help="As for serve.")]
 MEANINGS = {
     "server.host": "address to listen on; only loopback addresses, because there is no authentication yet",
     "server.allowed_hosts": "names accepted in the `Host` header besides those of this machine; `*`: any",
@@ -72,36 +73,6 @@ MEANINGS = {
     "outgoing.allow_networks": "networks beyond the public Internet that it may connect to, such as `10.0.0.0/8`",
     "outgoing.timeout_s": "how long one such request, with its redirects, may take",
 }
-
-
-def kind_in_words(kind: Any) -> str:
-    """What a key takes: Annotated[int, Meta(ge=1)] -> "an integer from 1"."""
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        return kind_in_words(parts[0]) + "".join(map(_bounds, parts[1:]))
-    if origin in (Union, UnionType):
-        return " or ".join(map(kind_in_words, parts))
-    if origin is Literal:
-        return parts[0] if len(parts) == 1 else f"one of {', '.join(parts)}"
-    if origin is tuple:
-        return f"a list, each {kind_in_words(parts[0])}"
-    return WORDS[kind]
-
-
-def _bounds(meta: Any) -> str:
-    words = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
-    found = {word: getattr(meta, name, None) for name, word in words.items()}
-    return "".join(f" {word} {bound}" for word, bound in found.items() if bound is not None)
-
-
-# crawlguide config show, check, explain.
-
-config = typer.Typer(help="Show, check and explain the configuration.", no_args_is_help=True)
-app.add_typer(config, name="config")
-PREDICT = "predict"
-DataFlag = Annotated[str | None, typer.Option("--data", help="As for serve.")]
-HostFlag = Annotated[str | None, typer.Option("--host", help="As for serve.")]
-PortFlag = Annotated[int | None, typer.Option("--port", help="As for serve.")]
 
 
 @config.command("show")
@@ -173,11 +144,12 @@ def explain(
     """
     from crawlguide.cli.init import toml
     from crawlguide.core.config import keys
+    from crawlguide.core.type_words import in_words
 
     if key not in keys():
-        raise ConfigError(_unknown(key, list(keys())))
+        raise ConfigError(_unknown(key))
     kind, default = keys()[key]
-    about = {"key": key, "meaning": MEANINGS[key], "type": kind_in_words(kind)}
+    about = {"key": key, "meaning": MEANINGS[key], "type": in_words(kind)}
     if json:
         say_json({**about, "default": default, "environment": variable(key)})
         return
@@ -226,10 +198,9 @@ def _check_use(options: Config) -> None:
         raise ConfigError(wrong.message) from None
 
 
-def _unknown(key: str, known: list[str]) -> str:
-    import difflib
+def _unknown(key: str) -> str:
+    from crawlguide.core.config import keys, nearest
 
-    named = [one for one in known if one.endswith(f".{key}") or variable(one) == key.upper()]
-    inside = [one for one in known if one.startswith(f"{key}.")]
-    near = named or inside or difflib.get_close_matches(key, known, 1, 0.5)
-    return f"unknown key {key!r}" + (f"; did you mean {', '.join(near)}?" if near else "; `config show` lists all")
+    named = [one for one in keys() if variable(one) == key.upper() or one.startswith(f"{key}.")]
+    near = ", ".join(named or nearest(key))
+    return f"unknown key {key!r}" + (f"; did you mean {near}?" if near else "; `config show` lists all")

@@ -53,9 +53,8 @@ def import_(
     readable(file)
 
     from crawlguide.gateway import transfers
-    from crawlguide.gateway import transfers as batches
 
-    source, tally = transfers.Source(file, batches.kind_of(file, kind), name), transfers.Tally()
+    source, tally = transfers.Source(file, transfers.kind_of(file, kind), name), transfers.Tally()
     with opened(options, url) as place:
         _take(place, source, tally)
     typer.echo(str(tally))

@@ -16,9 +16,10 @@ from msgspec import Meta
 from crawlguide.core import faults
 from crawlguide.core.definition import AUTO, Crawler, Definition, Policy, Share
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.type_words import in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 PREFIX = "CRAWLGUIDE_"
 PREDICT = "predict"
@@ -92,7 +93,7 @@ class GuideOptions(Section, frozen=True):
 class Select(Section, frozen=True):
     """What crawls do that leave it open, by the names of forager's `[select]`; 0: nothing is said here."""
 
-    pages_per_round: Annotated[int, Meta(ge=0, le=1_000_000, description="an integer from 0 to 1000000")] = 0
+    pages_per_round: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     slow_domain_ms: Annotated[float, Meta(ge=0, le=1e9)] | Literal["auto"] = 0.0
     unreliable_threshold: Share | Literal["auto"] = 0.0
     domain_max_pages: Annotated[int, Meta(ge=0, le=10**9)] | Literal["auto"] = 0
@@ -222,25 +223,31 @@ def _put(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
         value = [part.strip() for part in value.split(",") if part.strip()]
     try:
         msgspec.convert(value, kind, strict=not written)
-    except msgspec.ValidationError as wrong:
-        words = _one_of(kind) if get_origin(kind) is Literal else str(wrong).partition(", got")[0]
-        raise ConfigError(f"{where}: {key}: {words}, got {value!r}") from None
+    except msgspec.ValidationError:
+        raise ConfigError(f"{where}: {key}: expected {in_words(kind)}, got {value!r}") from None
     section, _, option = key.partition(".")
     tree.setdefault(section, {})[option] = value
-
-
-def _one_of(kind: Any) -> str:
-    return f"Expected one of {', '.join(get_args(kind))}"
 
 
 def _is_tuple(kind: Any) -> bool:
     return get_origin(kind) is tuple or (get_origin(kind) is Annotated and _is_tuple(get_args(kind)[0]))
 
 
-def _unknown(key: str, where: str, known: list[str] | None = None) -> str:
-    names = known or [*keys(), *(k.partition(".")[0] for k in keys()), PREDICT]
-    near = difflib.get_close_matches(key, names, 1, 0.5)
-    return f"{where}: unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+def _unknown(key: str, where: str, known: Sequence[str] = ()) -> str:
+    near = difflib.get_close_matches(key, known, 1, 0.5) if known else nearest(key)
+    return f"{where}: unknown key {key!r}" + (f"; did you mean {' or '.join(map(repr, near))}?" if near else "")
+
+
+def nearest(key: str) -> list[str]:
+    """What an unknown key may mean: the same option of another section, else what is spelt most alike."""
+    options: dict[str, list[str]] = {}
+    for known in keys():
+        options.setdefault(known.partition(".")[2], []).append(known)
+    names = [*keys(), *options, *(section.name for section in sections()), PREDICT]
+    near = [key.rpartition(".")[2]]
+    if near[0] not in options:
+        near = difflib.get_close_matches(key, names, 1, 0.5)
+    return [known for name in near for known in options.get(name, [name])]
 
 
 def _convert(tree: Mapping[str, Any], path: Path | None) -> Config:

@@ -123,7 +123,7 @@ class Policy(Fixed, frozen=True):
     domain_weights: Annotated[dict[Name, Weight], Meta(max_length=100_000)] = {}
     crawlers: Annotated[dict[Name, Crawler], Meta(max_length=10_000)] = {}
     traps: bool = True
-    trap_patterns: Annotated[tuple[Pattern, ...], Meta(max_length=MOST_PATTERNS, description="1000 patterns")] = ()
+    trap_patterns: PatternList = ()
     risk_threshold: Share = 0.8
     recrawl: bool = False
     recrawl_after_s: Annotated[float, Meta(ge=1, le=3.2e9, description="a number from 1")] = 7 * 86_400.0

@@ -6,11 +6,12 @@ import difflib
 import pkgutil
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.type_words import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -44,11 +45,13 @@ def kinds(package: ModuleType) -> list[str]:
 
 def options(plug: ModuleType, given: Mapping[str, Any], field: str) -> Any:
     """The plugin's own `Options`; unknown keys are refused by name."""
-    known = plug.Options.__struct_fields__
-    for name in given:
+    known = {one.name: one.type for one in msgspec.structs.fields(plug.Options)}
+    for name, value in given.items():
+        where = f"{field}.{name[:80]}"
         if name not in known:
-            where = f"{field}.{name[:80]}"
             raise MalformedRequest(f"{where}: unknown option; expected one of {', '.join(known)}", field=where)
+        if not isinstance(value, dict):
+            option(known[name], value, where)
     try:
         return msgspec.convert(given, plug.Options)
     except msgspec.ValidationError as wrong:
@@ -59,14 +62,6 @@ def option(kind: Any, given: Any, field: str) -> Any:
     """One option of an annotated type; an error says what was expected, and what came."""
     try:
         return msgspec.convert(given, kind)
-    except msgspec.ValidationError as wrong:
-        words = _described(kind) or str(wrong).removeprefix("Expected ").partition(", got")[0]
+    except msgspec.ValidationError:
         shown = str(given if isinstance(given, str) else msgspec.json.encode(given).decode())[:80]
-        raise MalformedRequest(f"{field}: expected {words}, got {shown}", field=field) from None
-
-
-def _described(kind: Any) -> str | None:
-    """The description of a type, or of the first of several that has one."""
-    own = [meta.description for meta in getattr(kind, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
-    inner = (_described(one) for one in get_args(kind))
-    return next(filter(None, [*own, *inner]), None)
+        raise MalformedRequest(f"{field}: expected {in_words(kind)}, got {shown}", field=field) from None

@@ -116,9 +116,3 @@ class LocalAnswer:
 
     def message(self, kind: type[Message]) -> Message:
         return self.found if isinstance(self.found, kind) else msgspec.json.decode(wire.encode(self.found), type=kind)
-
-
-def plain(message: Any) -> dict[str, Any]:
-    """A message as dictionaries and lists, as its JSON would read."""
-    result: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(message))
-    return result

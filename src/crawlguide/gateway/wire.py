@@ -5,18 +5,22 @@ from __future__ import annotations
 import difflib
 import re
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import orjson
 
 from crawlguide.core.errors import CrawlGuideError, MalformedRequest
 from crawlguide.core.messages import ErrorBody, ErrorMessage
+from crawlguide.core.type_words import in_words
 from crawlguide.gateway import strict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Message = TypeVar("Message")
 encode = msgspec.json.Encoder().encode
-_PLACE = re.compile(r" - at (?:`?key`? in )?`(?:key in )?\$?(?P<path>[^`]*)`$")
+_PLACE = re.compile(r" - at (?P<key>`?key`? in )?`\$?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 
@@ -62,57 +66,49 @@ def _explained(message: str, given: Any, kind: Any) -> MalformedRequest:
     place = _PLACE.search(message)
     path = place["path"].lstrip(".") if place else ""
     text = message[: place.start()] if place else message
+    value, expected = _at(given, kind, path)
     if named := _MISSING.search(text):
-        field, around = _joined(path, named["name"]), _value_at(given, path)
-        near = difflib.get_close_matches(named["name"], list(around)[:100] if isinstance(around, dict) else (), 1)
+        field = _joined(path, named["name"])
+        near = difflib.get_close_matches(named["name"], list(value)[:100] if isinstance(value, dict) else (), 1)
         hint = f"; did you mean it by {near[0][:80]!r}?" if near else ""
         return MalformedRequest(f"{field}: required, but missing{hint}", field=field)
     if named := _UNKNOWN.search(text):
         field = _joined(path, named["name"])
-        known = ", ".join(_fields(_type_at(kind, path)))
+        known = ", ".join(sorted(_hints(plain_type(expected))))
         return MalformedRequest(f"{field}: unknown field; expected one of {known}", field=field)
-    expected = _description(kind, path) or text.removeprefix("Expected ").partition(", got")[0].replace("`", "")
-    came = _shown(_value_at(given, path))
-    expected = "a JSON object" if expected == "object" else expected
-    return MalformedRequest(f"{path or 'body'}: expected {expected}, got {came}", field=path or None)
+    if place and place["key"]:
+        expected = get_args(plain_type(expected))[0]
+        value = _misfit(value, expected)
+    return MalformedRequest(f"{path or 'body'}: expected {in_words(expected)}, got {_shown(value)}", field=path or None)
 
 
 def _joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _steps(path: str) -> list[str]:
-    return re.findall(r"\[[^\]]*\]|[^.\[]+", path)
-
-
-def _value_at(value: Any, path: str) -> Any:
-    for step in _steps(path):
+def _at(value: Any, kind: Any, path: str) -> tuple[Any, Any]:
+    """What came at a path, and the type that was expected there."""
+    for step in re.findall(r"\[[^\]]*\]|[^.\[]+", path):
+        kind = plain_type(kind)
         if step == "[...]":
-            value = next(iter(value.values() if isinstance(value, dict) else value), None)
+            kind = get_args(kind)[-1]
+            value = _misfit(value.values(), kind)
         elif step.startswith("["):
+            kind = get_args(kind)[0]
             value = value[int(step[1:-1])]
         else:
+            kind = _hints(kind).get(step, Any)
             value = value.get(step) if isinstance(value, dict) else None
-    return value
+    return value, kind
 
 
-def _type_at(kind: Any, path: str) -> Any:
-    for step in _steps(path):
-        kind = plain_type(kind)
-        kind = (get_args(kind) or (Any,))[-1] if step.startswith("[") else _hints(kind).get(step, Any)
-    return kind
-
-
-def _description(kind: Any, path: str) -> str | None:
-    """The words in which the type says what it expects."""
-    found = _type_at(kind, path)
-    options = (found,) if get_origin(found) is Annotated else (found, *get_args(found))
-    if sum(option is not type(None) for option in options[1:]) > 1:
-        return None  # one of several kinds of thing: msgspec's own words say which
-    for option in options:
-        for meta in getattr(option, "__metadata__", ()):
-            if isinstance(meta, msgspec.Meta) and meta.description:
-                return meta.description
+def _misfit(values: Iterable[Any], kind: Any) -> Any:
+    """The first value that is not of a type: of the entries of an object msgspec does not say which."""
+    for value in values:
+        try:
+            msgspec.convert(value, kind)
+        except msgspec.ValidationError:
+            return value
     return None
 
 
@@ -129,10 +125,6 @@ def plain_type(kind: Any) -> Any:
 
 def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True) if isinstance(kind, type) else {}
-
-
-def _fields(kind: Any) -> list[str]:
-    return sorted(_hints(plain_type(kind)))
 
 
 def _shown(value: Any) -> str:

@@ -121,22 +121,18 @@ def do(job: Job) -> Run:
 
 
 def code_of(policy: str) -> str:
-    """The code that decides in a run: all of this package, and the module of a policy from elsewhere."""
-    package = code_hash(Path(crawlguide.__file__).parent)
+    """The code that decides in a run: all of this package, and of a policy from elsewhere the package it is in."""
+    code = code_hash(Path(crawlguide.__file__).parent)
     elsewhere = policy_names.module_elsewhere(policy)
-    return package if elsewhere is None else package + xxhash.xxh3_128_hexdigest(_source(elsewhere))
-
-
-def _source(module: str) -> bytes:
-    file = import_module(module).__file__
-    return Path(file).read_bytes() if file else b""
+    folders = import_module(elsewhere.partition(".")[0]).__path__ if elsewhere else ()
+    return code + "".join(code_hash(Path(folder), "*.py") for folder in folders)
 
 
 @cache
-def code_hash(folder: Path) -> str:
-    """Of every source and data file in a folder and below, with its place; read once in a process."""
+def code_hash(folder: Path, files: str = "*") -> str:
+    """Of every such file in a folder and below, with its place; read once in a process."""
     digest = xxhash.xxh3_128()
-    for file in sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+    for file in sorted(path for path in folder.rglob(files) if path.is_file() and "__pycache__" not in path.parts):
         digest.update(file.relative_to(folder).as_posix().encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -1,7 +1,7 @@
 """What `--policies` may say, and how each name is put to a guide.
 
 keyword, feedstock, …       a policy that only the lab has, one file in `lab/policies`
-layered, random, …          a strategy of the product (the prefix of `guide:random` is accepted and needless)
+layered, random, …          a strategy of the product
 layered[without=draws]      the same with options of the strategy
 my.module                   a policy of your own: any module with `Options` and `build`
 oracle                      the references: oracle-one-hop, oracle-full and the ceiling
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 OPTION = "--policies"
-NEEDLESS_PREFIX = "guide:"  # told the product's strategies from the lab's copies of them, when there were such
 DEFAULT = "layered"
 CLASSICS = (
     "random", "breadth-first", "depth-first", "in-degree", "opic", "pagerank", "best-first", "best-first-mean",
@@ -112,7 +111,7 @@ def _kind(name: str) -> str:
 
 def _parted(policy: str) -> tuple[str, str | None]:
     """The name, and what stands in the brackets behind it; None: there are none."""
-    name, bracket, rest = policy.removeprefix(NEEDLESS_PREFIX).partition("[")
+    name, bracket, rest = policy.partition("[")
     if not bracket:
         return name, None
     if not rest.endswith("]"):

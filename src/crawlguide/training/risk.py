@@ -27,6 +27,9 @@ MALICIOUS = "malicious"
 PER_DOMAIN = 3  # URLs of one domain from a list of good ones, and from how many on a bad host is a shared one
 HOME = 0.3  # of URLs also count as their home page
 POWER = 0.8  # a domain with n URLs counts n^(1 − POWER)
+PASSES, RATE = 2, 0.1
+FOLDS, BINS, THRESHOLD = 5, 15, 0.8
+OPSET, FORMAT = 17, 8
 
 
 def train(known: Examples, seed: int, out: Path, onnx: Path | None, say: Callable[[str], None]) -> None:
@@ -63,11 +66,12 @@ class Examples:
         return Examples(**{name: np.concatenate([mine[name], theirs[name]]) for name in mine})
 
 
-def of(urls: Iterable[str], label: int, source: str) -> Examples:
-    """What cannot be read as a URL is left out."""
-    found = [known for known in map(_canonical, urls) if known is not None]
-    domains = [addresses.domain_of(addresses.queue(url)) for url in found]
-    return Examples(_column(found), np.full(len(found), float(label)), _column(domains), _column([source] * len(found)))
+def read(labelled_urls: Path, good_urls: Sequence[Path], chance: np.random.Generator) -> Examples:
+    """Labelled URLs, and lists of good ones besides."""
+    found = labelled(labelled_urls)
+    for path in good_urls:
+        found += good(path, chance)
+    return found
 
 
 def labelled(path: Path) -> Examples:
@@ -96,12 +100,82 @@ def good(path: Path, chance: np.random.Generator) -> Examples:
     return found.take(kept)
 
 
-def read(labelled_urls: Path, good_urls: Sequence[Path], chance: np.random.Generator) -> Examples:
-    """Labelled URLs, and lists of good ones besides."""
-    found = labelled(labelled_urls)
-    for path in good_urls:
-        found += good(path, chance)
-    return found
+def of(urls: Iterable[str], label: int, source: str) -> Examples:
+    """What cannot be read as a URL is left out."""
+    found = [known for known in map(_canonical, urls) if known is not None]
+    domains = [addresses.domain_of(addresses.queue(url)) for url in found]
+    return Examples(_column(found), np.full(len(found), float(label)), _column(domains), _column([source] * len(found)))
+
+
+def _canonical(url: str) -> str | None:
+    try:
+        return addresses.canonical(url)
+    except UrlError:
+        return None
+
+
+def _table(path: Path) -> Any:
+    try:
+        return needed("pyarrow.parquet").read_table(path)
+    except (OSError, ValueError) as problem:
+        raise ConfigError(f"{path}: cannot be read: {problem}") from None
+
+
+def _column(values: list[str]) -> Text:
+    column = np.empty(len(values), object)
+    column[:] = values
+    return column
+
+
+def final(examples: Examples, seed: int) -> tuple[Model, dict[str, float]]:
+    """The model of all examples, calibrated on sums of models that had not seen them; and what those were worth."""
+    sums = unseen_domains(examples, seed)
+    slope, offset = calibrated(sums, examples.label)
+    likely = 1.0 / (1.0 + np.exp(-(slope * sums + offset)))
+    figures = {"auc": auc(examples.label, sums), "ece": calibration_error(examples.label, likely)}
+    for source in np.unique(examples.source).tolist():
+        mine = examples.source == source
+        word = "recall" if source == MALICIOUS else f"refused {source}"
+        figures[word] = float((likely[mine] >= THRESHOLD).mean())
+    return replace(fitted(examples, seed), slope=slope, offset=offset), figures
+
+
+def unseen_domains(examples: Examples, seed: int) -> F64:
+    """The sum of each example by a model that saw no URL of its domain."""
+    sums = np.empty(len(examples))
+    for test in folds(examples, FOLDS, np.random.default_rng(seed)):
+        sums[test] = fitted(examples.take(~test), seed).sums(examples.url[test].tolist())
+    return sums
+
+
+def unseen_source(examples: Examples, source: str, seed: int) -> tuple[F64, F64]:
+    """Labels and sums where the good URLs of one collection, and a fifth of the bad domains, were left out."""
+    bad = folds(examples, FOLDS, np.random.default_rng(seed))[0] & (examples.label == 1)
+    rest = ~bad & (examples.source != source)
+    known = set(examples.domain[rest].tolist())
+    fresh = np.array([domain not in known for domain in examples.domain], np.bool_)
+    test = bad | ((examples.source == source) & fresh)
+    return examples.label[test], fitted(examples.take(rest), seed).sums(examples.url[test].tolist())
+
+
+def folds(examples: Examples, count: int, chance: np.random.Generator) -> list[Mask]:
+    """Each example once in a test set; never a domain in two of them."""
+    domains, number = np.unique(examples.domain, return_inverse=True)
+    place = chance.permutation(len(domains)) % count
+    return [place[number] == fold for fold in range(count)]
+
+
+def fitted(examples: Examples, seed: int) -> Model:
+    """Logistic regression on hashed features by AdaGrad, not calibrated yet.
+
+    Two models in one: of whole URLs, and of URLs whose host is hidden; what holds without it carries further.
+    """
+    chance = np.random.default_rng(seed)
+    known = with_copies(examples, chance)
+    whole, hidden = (_fit(known, hide, chance) for hide in (False, True))
+    both = whole + hidden
+    scale = float(np.abs(both).max()) / 127
+    return Model(np.rint(both / scale).astype(np.int8), scale, 0.0, 1.0, 0.0)
 
 
 def with_copies(examples: Examples, chance: np.random.Generator) -> Examples:
@@ -118,66 +192,12 @@ def with_copies(examples: Examples, chance: np.random.Generator) -> Examples:
     return examples + cut + homes
 
 
-def weights(examples: Examples) -> F64:
-    """Malicious and good ones count the same, every collection of good ones too, and large domains little more."""
-    count = Counter(examples.domain.tolist())
-    weight = np.array([count[domain] ** -POWER for domain in examples.domain])
-    collections = np.unique(examples.source[examples.label == 0])
-    for source in (MALICIOUS, *collections):
-        mine = examples.source == source
-        share = 0.5 if source == MALICIOUS else 0.5 / len(collections)
-        weight[mine] *= len(examples) * share / weight[mine].sum()
-    return weight
-
-
-def folds(examples: Examples, count: int, chance: np.random.Generator) -> list[Mask]:
-    """Each example once in a test set; never a domain in two of them."""
-    domains, number = np.unique(examples.domain, return_inverse=True)
-    place = chance.permutation(len(domains)) % count
-    return [place[number] == fold for fold in range(count)]
-
-
-def _canonical(url: str) -> str | None:
-    try:
-        return addresses.canonical(url)
-    except UrlError:
-        return None
-
-
 def _cut(url: str, chance: np.random.Generator) -> str:
     return _first(url, int(chance.integers(3, max(4, url.count("/") + 1))))
 
 
 def _first(url: str, segments: int) -> str:
     return "/".join(url.split("/")[:segments]) + "/"
-
-
-def _table(path: Path) -> Any:
-    try:
-        return needed("pyarrow.parquet").read_table(path)
-    except (OSError, ValueError) as problem:
-        raise ConfigError(f"{path}: cannot be read: {problem}") from None
-
-
-def _column(values: list[str]) -> Text:
-    column = np.empty(len(values), object)
-    column[:] = values
-    return column
-
-
-# Logistic regression on hashed features by AdaGrad, in one pass after the other; and its calibration.
-
-PASSES, RATE = 2, 0.1
-
-
-def fitted(examples: Examples, seed: int) -> Model:
-    """Two models in one: of whole URLs, and of URLs whose host is hidden; what holds without it carries further."""
-    chance = np.random.default_rng(seed)
-    known = with_copies(examples, chance)
-    whole, hidden = (_fit(known, hide, chance) for hide in (False, True))
-    both = whole + hidden
-    scale = float(np.abs(both).max()) / 127
-    return Model(np.rint(both / scale).astype(np.int8), scale, 0.0, 1.0, 0.0)
 
 
 def _fit(known: Examples, hide_host: bool, chance: np.random.Generator) -> tables.F64:
@@ -192,6 +212,18 @@ def _fit(known: Examples, hide_host: bool, chance: np.random.Generator) -> table
         order = chance.permutation(len(known))
         descend(index, value, ends, known.label, weights(known), order, RATE, found, steps)  # type: ignore[no-untyped-call]
     return found
+
+
+def weights(examples: Examples) -> F64:
+    """Malicious and good ones count the same, every collection of good ones too, and large domains little more."""
+    count = Counter(examples.domain.tolist())
+    weight = np.array([count[domain] ** -POWER for domain in examples.domain])
+    collections = np.unique(examples.source[examples.label == 0])
+    for source in (MALICIOUS, *collections):
+        mine = examples.source == source
+        share = 0.5 if source == MALICIOUS else 0.5 / len(collections)
+        weight[mine] *= len(examples) * share / weight[mine].sum()
+    return weight
 
 
 @kernel(nothing(i32s, f32s, i64s, f64s, f64s, i64s, one_f64, f64s, f64s))
@@ -221,42 +253,6 @@ def calibrated(sums: tables.F64, label: tables.F64) -> tuple[float, float]:
     return float(slope), float(offset)
 
 
-# How good a model of risk is: on domains it never saw, and on collections it never saw.
-
-FOLDS, BINS, THRESHOLD = 5, 15, 0.8
-
-
-def unseen_domains(examples: Examples, seed: int) -> F64:
-    """The sum of each example by a model that saw no URL of its domain."""
-    sums = np.empty(len(examples))
-    for test in folds(examples, FOLDS, np.random.default_rng(seed)):
-        sums[test] = fitted(examples.take(~test), seed).sums(examples.url[test].tolist())
-    return sums
-
-
-def unseen_source(examples: Examples, source: str, seed: int) -> tuple[F64, F64]:
-    """Labels and sums where the good URLs of one collection, and a fifth of the bad domains, were left out."""
-    bad = folds(examples, FOLDS, np.random.default_rng(seed))[0] & (examples.label == 1)
-    rest = ~bad & (examples.source != source)
-    known = set(examples.domain[rest].tolist())
-    fresh = np.array([domain not in known for domain in examples.domain], np.bool_)
-    test = bad | ((examples.source == source) & fresh)
-    return examples.label[test], fitted(examples.take(rest), seed).sums(examples.url[test].tolist())
-
-
-def final(examples: Examples, seed: int) -> tuple[Model, dict[str, float]]:
-    """The model of all examples, calibrated on sums of models that had not seen them; and what those were worth."""
-    sums = unseen_domains(examples, seed)
-    slope, offset = calibrated(sums, examples.label)
-    likely = 1.0 / (1.0 + np.exp(-(slope * sums + offset)))
-    figures = {"auc": auc(examples.label, sums), "ece": calibration_error(examples.label, likely)}
-    for source in np.unique(examples.source).tolist():
-        mine = examples.source == source
-        word = "recall" if source == MALICIOUS else f"refused {source}"
-        figures[word] = float((likely[mine] >= THRESHOLD).mean())
-    return replace(fitted(examples, seed), slope=slope, offset=offset), figures
-
-
 def auc(label: F64, score: F64) -> float:
     """The chance that a bad URL scores higher than a good one; ties count half."""
     _, place, count = np.unique(score, return_inverse=True, return_counts=True)
@@ -272,32 +268,13 @@ def calibration_error(label: F64, likely: F64) -> float:
     return float(sum(gaps) / len(label))
 
 
-# The model of risk as an ONNX file, for runtimes other than ours. Needs the extra `train`.
-#
-#     risk = 1 / (1 + exp(−(slope · (bias + scale · Σ weight[feature] · amount) + offset)))
-#
-# `feature` and `amount` are matrices with a row for each URL, as `inputs` makes them; what is over in a row has the
-# amount 0. The weights stay bytes.
-
-OPSET, FORMAT = 17, 8
-
-
-def inputs(urls: Sequence[str]) -> tuple[I64, F32]:
-    """The features of canonical URLs and how much each counts."""
-    text, seams = url_texts(urls)
-    room = len(urls) * features.MOST_FEATURES
-    index, value, ends = np.empty(room, np.int32), np.empty(room, np.float32), np.empty(len(urls), np.int64)
-    features.extract(text, seams, index, value, ends)  # type: ignore[no-untyped-call]
-    starts = np.concatenate([[0], ends[:-1]])
-    width = int((ends - starts).max(initial=1))
-    feature, amount = np.zeros((len(urls), width), np.int64), np.zeros((len(urls), width), np.float32)
-    for row, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        feature[row, : end - start], amount[row, : end - start] = index[start:end], value[start:end]
-    return feature, amount
-
-
 def export(model: Model, path: Path) -> None:
-    """Any number of URLs with any number of features in, the risk of each out."""
+    """Write an ONNX file for other runtimes: any number of URLs with any number of features in, the risk of each out.
+
+    risk = 1 / (1 + exp(−(slope · (bias + scale · Σ weight[feature] · amount) + offset)))
+
+    Its inputs `feature` and `amount` are what `inputs` makes of URLs. The weights stay bytes.
+    """
     onnx: Any = needed("onnx")
     made, numbers, kind = onnx.helper, onnx.numpy_helper, onnx.TensorProto
     factor = np.array(model.slope * model.scale, np.float32)
@@ -325,3 +302,17 @@ def export(model: Model, path: Path) -> None:
     known = made.make_model(graph, opset_imports=[made.make_opsetid("", OPSET)], ir_version=FORMAT)
     onnx.checker.check_model(known)
     path.write_bytes(known.SerializeToString())
+
+
+def inputs(urls: Sequence[str]) -> tuple[I64, F32]:
+    """The features of canonical URLs and how much each counts: a row for each URL, filled up with the amount 0."""
+    text, seams = url_texts(urls)
+    room = len(urls) * features.MOST_FEATURES
+    index, value, ends = np.empty(room, np.int32), np.empty(room, np.float32), np.empty(len(urls), np.int64)
+    features.extract(text, seams, index, value, ends)  # type: ignore[no-untyped-call]
+    starts = np.concatenate([[0], ends[:-1]])
+    width = int((ends - starts).max(initial=1))
+    feature, amount = np.zeros((len(urls), width), np.int64), np.zeros((len(urls), width), np.float32)
+    for row, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        feature[row, : end - start], amount[row, : end - start] = index[start:end], value[start:end]
+    return feature, amount

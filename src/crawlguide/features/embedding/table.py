@@ -57,15 +57,11 @@ class Embedding:
         """The same for texts that are ASCII and in the form for kernels."""
         return normalised(self.sums(texts))
 
-    def embed_addresses(self, urls: Sequence[str], form: Coded, queues: Sequence[str], queue: I64) -> F32:
-        """The vectors of the words of canonical URLs (`words_of`), in a small part of the time.
+    def sums_of_addresses(self, urls: Sequence[str], form: Coded, queues: Sequence[str], queue: I64) -> F32:
+        """The sums of the words of canonical URLs (`words_of`), in a small part of the time.
 
         `form` holds the URLs in the form for kernels; `queue` is the number of each URL's politeness queue in `queues`.
         """
-        return normalised(self.sums_of_addresses(urls, form, queues, queue))
-
-    def sums_of_addresses(self, urls: Sequence[str], form: Coded, queues: Sequence[str], queue: I64) -> F32:
-        """The same before it is scaled to length one."""
         names = self.sums(coded([plain(name_of(name)) for name in queues]))
         found, odd = np.empty((len(urls), self.dims), np.float32), np.empty(len(urls), np.uint8)
         url_words.add_up(

@@ -1,4 +1,4 @@
-"""Between calls as plain data and httpx: what both clients send, and how what comes back is understood."""
+"""Between calls as plain data and httpx: what both clients send, how they read what comes back, and when they retry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
     from crawlguide.gateway.client.calls import Call
 
+TIMEOUT_S, RETRIES, DEADLINE_S = 30.0, 5, 60.0
+CONNECT_S = 5.0
 KEPT_S = 30.0  # an idle connection; a guide keeps it for a minute
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 10.0
+AT_LEAST_S = 0.01  # for a try that begins just before the deadline
+PASSING = (UnavailableError, RateLimited)  # what another try may mend
 
 
 class Options(TypedDict):
@@ -103,18 +108,9 @@ def _is_untrusted(problem: BaseException) -> bool:
     return False
 
 
-# How often and how long a call is tried, decided in one place for both clients; they only send and sleep.
-
-TIMEOUT_S, RETRIES, DEADLINE_S = 30.0, 5, 60.0
-CONNECT_S = 5.0
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 10.0
-AT_LEAST_S = 0.01  # for a try that begins just before the deadline
-PASSING = (UnavailableError, RateLimited)  # what another try may mend
-
-
 @dataclass(frozen=True)
 class Patience:
-    """The options of a client. Time and chance come in as arguments."""
+    """How often and how long both clients try a call. Time and chance come in as arguments."""
 
     timeout_s: float = TIMEOUT_S
     retries: int = RETRIES

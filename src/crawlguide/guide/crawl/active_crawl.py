@@ -71,9 +71,10 @@ class ActiveCrawl:
 
     @property
     def shown(self) -> Definition:
-        """The same to people: with the strategy that counts, whoever chose it."""
-        named = {**self.strategy.table, **self.definition.strategy}
-        return msgspec.structs.replace(self.definition, strategy=named)
+        """What the crawl says itself, to be sent back as it is; where it names no strategy, with the operator's."""
+        own = self.record.definition
+        named = own.strategy if "kind" in own.strategy else {**self.strategy.table, **own.strategy}
+        return msgspec.structs.replace(own, strategy=named)
 
     def filter(self, kind: type[Kind]) -> Kind | None:
         """The filter of a kind, if the crawl has it."""

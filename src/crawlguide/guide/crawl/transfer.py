@@ -7,6 +7,7 @@ stands for itself, so a part of an export can be imported, and importing twice c
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 1_000
 SHOWN_AT_ONCE, TAKEN_AT_ONCE = 200, 50  # others are served in between
+_DEFINITION = re.compile(rb'\s*\{\s*"(crawl|definition)"')
 
 
 class DefinitionLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,8 +87,8 @@ async def imported(guide: LocalGuide, crawl: Crawl, lines: Sequence[bytes], firs
 
 async def _take(guide: LocalGuide, crawl: Crawl, line: bytes) -> int:
     """One line, by what it says; returns 1 for a new URL."""
-    if line.lstrip().startswith(b'{"crawl"'):
-        await _define(guide, crawl, msgspec.json.decode(line, type=DefinitionLine))
+    if _DEFINITION.match(line):
+        await _define(guide, crawl, line)
         return 0
     await guide.crawls.get(crawl, guide.clock.now())
     if line.lstrip().startswith(b'{"page"'):
@@ -101,16 +103,21 @@ async def _take(guide: LocalGuide, crawl: Crawl, line: bytes) -> int:
     return await guide.store.adopt(crawl, ids, [addresses.queue(url)], [known], guide.clock.now())
 
 
-async def _define(guide: LocalGuide, crawl: Crawl, line: DefinitionLine) -> None:
-    """A definition counts where there is none yet. What it was to begin with may be known here or not."""
+async def _define(guide: LocalGuide, crawl: Crawl, line: bytes) -> None:
+    """A definition counts where there is none yet. One that is refused ends the import: defaults do not replace it."""
     if await guide.store.crawl_get(crawl) is not None:
         return
     try:
-        await guide.define(crawl, line.definition)
-    except MalformedRequest as wrong:
-        if wrong.field != WARM_START:
-            raise UrlError(wrong.message) from None
-        await guide.define(crawl, cold(line.definition))
+        definition = msgspec.json.decode(line, type=DefinitionLine).definition
+        try:
+            await guide.define(crawl, definition)
+        except MalformedRequest as wrong:
+            if wrong.field != WARM_START:
+                raise
+            await guide.define(crawl, cold(definition))  # the crawl that it begins with is not here
+    except (msgspec.DecodeError, UnicodeDecodeError, MalformedRequest) as wrong:
+        advice = "nothing was imported; correct that line, or define the crawl first"
+        raise MalformedRequest(f"definition: {wrong}; {advice}", field="definition") from None
 
 
 async def _links(guide: LocalGuide, crawl: Crawl, line: KnownPage) -> None:

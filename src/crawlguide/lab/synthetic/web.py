@@ -102,13 +102,6 @@ class SyntheticWeb:
         resource = resource_at(self._world, url)
         return float(self._world.pages.change_rate[resource.row]) if resource.kind in {"page", "copy"} else 0.0
 
-    def same_topic(self) -> float:
-        """The share of links between pages with a topic that lead to the same one: what `homophily` came to."""
-        graph, topic = self._world.graph, self._world.pages.topic
-        source = np.repeat(np.arange(len(self)), np.diff(graph.first))
-        between = (topic[source] >= 0) & (topic[graph.to] >= 0) & (graph.form != DEAD_LINK)
-        return float((topic[source] == topic[graph.to])[between].mean())
-
     @cached_property
     def _failing(self) -> NDArray[np.bool_]:
         return np.array([fails(self._world, row, 0.0) for row in range(len(self))])
