@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import signal
 import subprocess
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs behind a shell is deaf to Ctrl-C
+
+
+def pytest_collection_finish() -> None:
+    """What was loaded stays, as in a server: the collector, which every closing of a folder calls, passes it by."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

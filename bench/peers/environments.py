@@ -24,8 +24,8 @@ def python(name: str) -> Path:
 def make(environment: Path, requirements: Path) -> None:
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / ".gitignore").write_text("*\n")
-    done([sys.executable, "-m", "venv", "--clear", str(environment)])
-    pip = [str(environment / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    done([sys.executable, "-m", "venv", "--clear", "--without-pip", str(environment)])  # ours installs there as well
+    pip = [sys.executable, "-m", "pip", "--python", str(environment), "--disable-pip-version-check", "--quiet"]
     done([*pip, "install", "--requirement", str(requirements)])
 
 

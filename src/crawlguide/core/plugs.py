@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import pkgutil
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -36,11 +37,12 @@ def module(
         raise MalformedRequest(f"{field}: expected a module, got {kind!r}: {missing}", field=field) from None
 
 
-def kinds(package: ModuleType) -> list[str]:
+@cache  # every crawl that is defined asks for many kinds, and each answer reads a folder
+def kinds(package: ModuleType) -> tuple[str, ...]:
     """Every kind that a package offers: its files, except the private ones and those it says are none."""
     aside = getattr(package, "ASIDE", ())
     names = (found.name for found in pkgutil.iter_modules(package.__path__))
-    return sorted(name.replace("_", "-") for name in names if not name.startswith("_") and name not in aside)
+    return tuple(sorted(name.replace("_", "-") for name in names if not name.startswith("_") and name not in aside))
 
 
 def options(plug: ModuleType, given: Mapping[str, Any], field: str) -> Any:

@@ -11,7 +11,7 @@ import sys
 from crawlguide.core import plugs
 
 
-def kinds() -> list[str]:
+def kinds() -> tuple[str, ...]:
     """Named as the product's strategies are."""
     return plugs.kinds(sys.modules[__name__])
 

@@ -13,7 +13,7 @@ import sys
 from crawlguide.core import plugs
 
 
-def kinds() -> list[str]:
+def kinds() -> tuple[str, ...]:
     """The names under which a lab run knows them."""
     return plugs.kinds(sys.modules[__name__])
 
