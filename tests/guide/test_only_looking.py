@@ -150,6 +150,22 @@ async def test_a_thousand_looks_change_neither_numbers_nor_state_nor_the_next_an
     await alone.close()
 
 
+async def test_a_look_ends_no_lease_and_leaves_nothing_to_write(tmp_path: Path) -> None:
+    guide = await crawled(tmp_path / "data", "layered")
+    given = await ask(guide, "c-2", 2)
+    await guide.tell(ReportMessage(VERSION, "c-2", [Fetch(one.url, 200) for one in given.assigned_urls]))
+    guide.clock.advance(86_400.0)  # type: ignore[attr-defined]
+    before, written = await guide.store.stats(CRAWL), guide.store.state_hash()  # type: ignore[attr-defined]
+    (shown,) = await views.overviews(guide, [CRAWL])
+    await views.detail(guide, CRAWL)
+    await explain(guide, CRAWL, f"{A}5/x")
+    assert (await guide.stats()).crawls[CRAWL.name] == shown.stats
+    assert shown.stats.leased == before["leased"] > 0
+    assert (await guide.store.stats(CRAWL), guide.store.state_hash()) == (before, written)  # type: ignore[attr-defined]
+    assert not guide.store._writer._is_ahead()  # type: ignore[attr-defined]
+    await guide.close()
+
+
 def test_a_look_at_templates_that_rest_counts_no_probe() -> None:
     rule, found = Traps(Patterns([], "policy.trap_patterns")), [f"{A}browse/{number}" for number in range(5)]
     number = int(rule.memory.accounts(rule.memory.scan(found[:1]))[0])

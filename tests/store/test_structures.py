@@ -161,6 +161,17 @@ def test_an_entry_ends_when_its_time_is_over_and_a_newer_one_stays() -> None:
     assert (kept.get("a", 10.0), kept.get("b", 4.0), len(kept)) == (b"3", None, 1)
 
 
+def test_asking_when_the_first_lease_ends_forgets_none_that_hold_nothing() -> None:
+    keyspace = MemoryKeyspace()
+    leases = Leases(keyspace)
+    for row in range(8):
+        leases.add(Lease("c", None, 10.0 * (8 - row), {row: 0.0}))
+    leases.end([7, 6, 4])
+    assert (leases.next_end(), len(list(keyspace.items()))) == (30.0, 8)
+    assert leases.expired(0.0) == []
+    assert (leases.next_end(), len(list(keyspace.items()))) == (30.0, 6)
+
+
 def test_the_next_end_of_a_lease_passes_over_what_was_told() -> None:
     leases = Leases(MemoryKeyspace())
     leases.add(Lease("c-1", None, 10.0, {1: 0.0, 2: 0.0}))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from math import log
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.notebook import Notebook
+from crawlguide.store.embedded import EmbeddedStore
+from crawlguide.store.moves.rank import Quota
 from crawlguide.strategies.layered import tuning
 from crawlguide.strategies.layered.columns import NAMES, PRIOR
 from crawlguide.strategies.layered.evidence import FAR
@@ -16,7 +19,10 @@ from crawlguide.strategies.layered.model import FIRST_SQUARE
 from crawlguide.strategies.layered.records import DONE, VISITED, WAITING
 from tests.strategies.alone import A, column, learner, link, linked, page, parents, place
 from tests.strategies.lessons import ids, seeds, told
-from tests.support import batch, fetched, question
+from tests.support import CRAWL, NOW, batch, fetched, question
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PAGES = tuple(f"{A}page/{number}" for number in range(4))
 DECAY = tuning.DEFAULTS["decay"]
@@ -196,17 +202,42 @@ def test_of_many_parents_the_older_ones_are_counted() -> None:
     assert link(found, target)["count"] == 3
 
 
-def test_records_that_counted_all_parents_are_migrated() -> None:
+@pytest.mark.parametrize(
+    ("older", "kept"),
+    [
+        ((0, 0.0, 0.0), (0, 0.0, 0.0)),
+        ((2, 0.5, 0.25), (2, 0.5, 0.25)),  # by their mean, since a newer page was better
+        ((2, 1.0, 1.0), (2, 1.0, 1.0)),
+    ],
+)
+def test_records_that_counted_all_parents_are_migrated(
+    older: tuple[int, float, float], kept: tuple[int, float, float]
+) -> None:
     book, found, target = Notebook(), learner(), A + "target"
     found.remember(book)
-    found.learn(told(*(fetched(url, target, relevance=1.0) for url in PAGES[:3])))
-    row = found.memory.find(ids(target))
-    found.memory.links.rows["count"][row], found.memory.links.rows["sum"][row] = 3, 3
+    found.learn(told(*(fetched(url, target, relevance=0.75) for url in PAGES)))
+    row, (count, total, best) = found.memory.find(ids(target)), older
+    for name, value in (("count", count + 4), ("sum", total + 3.0), ("best", max(best, 0.75))):
+        found.memory.links.rows[name][row] = value
     book.sheet("format", np.dtype(np.int8))  # as if it had not been there
+    for _ in range(2):
+        found.remember(book)
+        assert tuple(link(found, target)[["count", "sum", "best"]]) == kept
+    for url in PAGES:
+        found.learn(told({"url": url, "reward": 0.0}))
+    assert parents(found, target) == (kept[0] + 4, *kept[1:])
+
+
+async def test_opening_a_memory_writes_nothing(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path, Quota(1_000, 1_000, 1_000))
+    await store.crawl_put(CRAWL, b"{}", NOW)
+    book, found = await store.notebook(CRAWL), learner()
     found.remember(book)
-    assert parents(found, target) == (3, 3, 1)
+    found.learn(seeds(*PAGES))
+    await store.commit()
     found.remember(book)
-    assert parents(found, target) == (3, 3, 1)
+    assert not book._dirty  # type: ignore[attr-defined]
+    await store.close()
 
 
 def test_a_late_reward_takes_the_place_of_what_was_said() -> None:

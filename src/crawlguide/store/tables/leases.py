@@ -77,9 +77,9 @@ class Leases:
         return list(ended)
 
     def expired(self, at: float) -> list[int]:
-        """End every lease whose time is over; returns its rows."""
+        """End every lease whose time is over; returns its rows. The first ones that hold nothing are forgotten too."""
         rows: list[int] = []
-        while self._ends and self._ends[0][0] <= at:
+        while self._ends and (self._ends[0][0] <= at or not self._rows_of(self._ends[0][2])):
             rows += self._ended(self._pop())
         return rows
 
@@ -92,12 +92,22 @@ class Leases:
         return self._held[crawler_id]
 
     def next_end(self) -> float | None:
-        while self._ends and not any(self.by_row.get(row) is self._ends[0][2] for row in self._ends[0][2].rows):
-            self._pop()
-        return self._ends[0][0] if self._ends else None
+        """When the first lease ends that holds a row. Nothing is forgotten, so that people may look."""
+        ahead = [(*self._ends[0], 0)] if self._ends else []
+        while ahead:
+            end, _, lease, place = heapq.heappop(ahead)
+            if self._rows_of(lease):
+                return end
+            for below in range(2 * place + 1, min(2 * place + 3, len(self._ends))):
+                heapq.heappush(ahead, (*self._ends[below], below))
+        return None
+
+    def _rows_of(self, lease: Lease) -> list[int]:
+        """The rows that a lease still holds."""
+        return [row for row in lease.rows if self.by_row.get(row) is lease]
 
     def _ended(self, lease: Lease) -> list[int]:
-        mine = [row for row in lease.rows if self.by_row.get(row) is lease]
+        mine = self._rows_of(lease)
         for row in mine:
             del self.by_row[row]
         self._left(lease, len(mine))

@@ -133,13 +133,20 @@ def begin_links(rows, fresh, ids, blank, links):  # type: ignore[no-untyped-def]
 
 @kernel(nothing(LINKS, records(PAGE)))
 def keep_older_parents(links, pages):  # type: ignore[no-untyped-def]
-    """Records of a version that counted all parents of a link: take off those that are remembered one by one."""
+    """Records of a version that counted all parents of a link: take off those that are remembered one by one.
+
+    The best of the older ones is known if it is above those; else all that is certain is their mean.
+    """
     for row in range(len(links)):
+        link, newest = links[row], np.float32(0.0)
         for number in range(PARENTS):
-            parent = links[row].parents[number]
+            parent = link.parents[number]
             if 0 <= parent < len(pages):
-                links[row].count = max(links[row].count - 1.0, 0.0)
-                links[row].sum = max(links[row].sum - pages[parent].label, 0.0)
+                link.count = max(link.count - 1.0, 0.0)
+                link.sum = max(link.sum - pages[parent].label, 0.0)
+                newest = max(newest, pages[parent].label)
+        link.sum = min(link.sum, link.count)
+        link.best = min(link.best, link.sum) if link.best > newest else link.sum / max(link.count, 1.0)
 
 
 class LayeredMemory:
@@ -177,9 +184,10 @@ class LayeredMemory:
         return bool(fetched or self.hosts.used or self.links.used) and not whole
 
     def _migrate(self, form: Sheet) -> None:
-        if self.links.used and not form.used:
-            keep_older_parents(self.links.rows[: self.links.used], self.pages.rows[: self.pages.used])
-            self.links.changed(np.arange(self.links.used))
+        if form.used:
+            return
+        keep_older_parents(self.links.rows[: self.links.used], self.pages.rows[: self.pages.used])
+        self.links.changed(np.arange(self.links.used))
         fill(form, 1, version=1)
 
     def _begin(self) -> None:
