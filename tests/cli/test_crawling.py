@@ -145,7 +145,9 @@ def test_what_is_no_report_is_refused(here: Callable[..., Ended], served: Served
 
 def test_a_report_that_the_guide_refuses_names_the_field(here: Callable[..., Ended], where: list[str]) -> None:
     done(here("next", "--crawler", "me", "--seed", PAGE, *where))
-    refused(here("report", "-", *where, stdin='{"fetches": 3}'), 1, "fetches: expected array, got 3")
+    refused(
+        here("report", "-", *where, stdin='{"fetches": 3}'), 1, "fetches: expected a list, each a JSON object, got 3"
+    )
     told = '{"mcp_version": "2020-01", "fetches": []}'
     refused(here("report", "-", *where, stdin=told), 1, "mcp_version: expected '2025-11', got '2020-01'")
 
