@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 import pytest
 
 from crawlguide import Guide
@@ -10,6 +16,10 @@ from crawlguide.core.errors import ConfigError, MalformedRequest
 from crawlguide.core.types import Crawl
 from crawlguide.testing import ManualClock
 from tests.support import ask, asked, fetched, store_of, tell
+
+if TYPE_CHECKING:
+    from crawlguide.core.tables import Mask
+    from crawlguide.core.types import Ask, Batch
 
 
 def test_a_domain_whose_pages_failed_is_not_full_for_ever(clock: ManualClock) -> None:
@@ -100,6 +110,38 @@ def test_a_bound_on_depth_that_was_lowered_holds_for_what_waits(clock: ManualClo
 def test_what_cannot_be_built_is_said_at_the_start() -> None:
     with pytest.raises(ConfigError, match=r"guide.filters"):
         Guide.open(config=Config(guide=GuideOptions(filters=("sen",))))
+
+
+@dataclass
+class Closed:
+    """An operator's own filter, of which its module says whether what it forbids may return."""
+
+    revivable: bool
+    closed: ClassVar = True
+    name: str = "own.closed"
+    refusal: str = "forbid"
+
+    def keep(self, batch: Batch, ask: Ask) -> Mask:
+        return np.array([not (self.closed and url.endswith("/late")) for url in batch.url.tolist()], np.bool_)
+
+    def why(self, batch: Batch, ask: Ask) -> str:
+        return "closed"
+
+
+@pytest.mark.parametrize("revivable", [True, False])
+def test_what_a_filter_forbade_returns_with_a_new_link_if_the_filter_says_so(
+    clock: ManualClock, monkeypatch: pytest.MonkeyPatch, revivable: bool
+) -> None:
+    own, late = ModuleType("own.closed"), "https://a.org/late"
+    own.build = lambda _: Closed(revivable)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "own", ModuleType("own"))
+    monkeypatch.setitem(sys.modules, "own.closed", own)
+    with Guide.open(clock=clock, config=Config(guide=GuideOptions(filters=("seen", "own.closed")))) as guide:
+        guide.seed("default", [late])
+        assert asked(guide) == []
+        monkeypatch.setattr(Closed, "closed", False)
+        tell(guide, fetched("https://b.org/", late))
+        assert asked(guide) == [late] * revivable
 
 
 def test_a_closed_guide_says_so() -> None:

@@ -167,8 +167,9 @@ class Filter(Protocol):
 
     `keep` judges; it may remember what it worked out, but nothing at all where `ask.looking`. A filter may also say
     `label` (what the status page shows of a URL that it refuses), `reads` (fields of a definition, such as
-    "policy.traps", by which it judges: when one of them changes, what it refused for good is judged anew), and
-    `connected(services)` (itself with what it needs of the guide, `policy.Services`; None: the crawl does not need it).
+    "policy.traps", by which it judges: when one of them changes, what it refused for good is judged anew), `revivable`
+    (True: what it refused for good waits again when a permitted link to it is found), and `connected(services)` (itself
+    with what it needs of the guide, `policy.Services`; None: the crawl does not need it).
     """
 
     @property

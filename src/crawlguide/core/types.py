@@ -192,6 +192,7 @@ class Links(Table):
     metadata: Text
     reason: Text
     deepest: int = field(default=-1, metadata=BESIDE)  # the crawl's own bound on depth, -1: none
+    revivable: frozenset[str] = field(default=frozenset(), metadata=BESIDE)  # reasons that may cease to hold
 
     def __len__(self) -> int:
         return len(self.id)

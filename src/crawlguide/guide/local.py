@@ -256,10 +256,17 @@ class LocalGuide:
         await self.store.commit()
 
     async def stats(self, tenant: str = DEFAULT_TENANT, name: str | None = None) -> StatsMessage:
-        at = self.clock.now()
-        wanted = await self.crawls.names(tenant) if name is None else [Crawl(tenant, name)]
-        numbers = {crawl.name: await self.crawls.stats(crawl, at) for crawl in wanted}
-        return StatsMessage(__version__, at - self._started, self._queries, numbers)
+        """The numbers of all crawls, or of one, as of now: leases that have ended count no longer."""
+        at, numbers = self.clock.now(), self.totals()
+        for crawl in await self.crawls.names(tenant) if name is None else [Crawl(tenant, name)]:
+            await self.crawls.get(crawl, at, create=False)
+            await self.store.expire(crawl, at)
+            numbers.crawls[crawl.name] = await self.crawls.stats(crawl, at)
+        return numbers
+
+    def totals(self) -> StatsMessage:
+        """What is to be said of the guide itself, without its crawls."""
+        return StatsMessage(__version__, self.clock.now() - self._started, self._queries, {})
 
     def listen(self, telemetry: Telemetry) -> None:
         """From now on say what happens to `telemetry`."""

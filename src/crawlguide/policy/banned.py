@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Banned:
     label: ClassVar = "banned"
+    revivable: ClassVar = True
     reads: ClassVar = ("rules.ban",)
 
     urls: frozenset[str]

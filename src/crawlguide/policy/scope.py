@@ -28,6 +28,7 @@ EVERYTHING = LinkRules()
 @dataclass(frozen=True, eq=False)  # a name is looked up in what this very scope has said before
 class Scope:
     label: ClassVar = "out of scope"
+    revivable: ClassVar = True
     reads: ClassVar = (
         "policy.allow_domains", "policy.deny_domains", "policy.seed_hosts_only", "policy.include_patterns",
         "policy.exclude_patterns", "policy.deny_extensions", "policy.deny_content_types", "limits.max_depth",

@@ -63,9 +63,7 @@ class Opic:
         pages, _ = accounts.claim(lesson.fetches.id)
         rows, _ = accounts.claim(links.id)
         payers = np.append(pages, SEEDS)[links.parent]
-        _, first = np.unique((links.parent + 1) * accounts.sheet.used + rows, return_index=True)  # a link counts once
-        first.sort()
-        spend(accounts.records, rows[first], links.parent[first], payers[first])
+        spend(accounts.records, rows, links.parent, payers)
         accounts.records["cash"][pages] = 0.0
         accounts.sheet.changed(np.concatenate([pages, rows]))
         return None

@@ -69,7 +69,7 @@ class Dashboard:
         crawls = await self._guide.crawls.names(DEFAULT_TENANT)
         page, last = _page(request), max(1, -(-len(crawls) // CRAWLS_SHOWN))
         shown: dict[str, Any] = {
-            "about": await self._guide.stats(DEFAULT_TENANT, crawls[0].name if crawls else None),
+            "about": self._guide.totals(),
             "crawls": await views.overviews(self._guide, crawls[(page - 1) * CRAWLS_SHOWN : page * CRAWLS_SHOWN]),
             "port": (request.scope.get("server") or ("", None))[1],
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING, TypeVar
 
@@ -93,6 +93,7 @@ def activate(
     filters: Sequence[str],
     strategy: Assembled,
     services: policy.Services | None = None,
+    revivable: frozenset[str] = frozenset(),
 ) -> ActiveCrawl:
     """Build everything else that a definition asks for; raises `MalformedRequest` for what cannot be built."""
     guarded = strategy.guarded
@@ -110,7 +111,7 @@ def activate(
         filters=rules,
         filters_applied=[f"{rule.name}_ok" for rule in rules],
         learning_filters=tuple(rule for rule in rules if isinstance(rule, LearnsFromFetches)),
-        intake=_intake(definition, rules, judge, weights),
+        intake=replace(_intake(definition, rules, judge, weights), revivable=revivable),
         until=_until(definition.limits.until),
         manual_factors=weights,
         crawlers=crawlers.build(definition),

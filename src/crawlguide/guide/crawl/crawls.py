@@ -43,6 +43,7 @@ class ActiveCrawls:
         self._config = config
         self._defaults = defaults
         self._kinds = composition.filter_kinds(config.guide.filters)
+        self._revivable = frozenset(rule.name for rule in self._kinds if getattr(rule, "revivable", False))
         self.known = known  # those that were asked or told since this guide opened
         self._before: dict[Crawl, ActiveCrawl] = {}  # what was known before the store had to read all anew
         self._generation = 0  # of the store
@@ -176,7 +177,7 @@ class ActiveCrawls:
         chosen = composition.chosen(record.definition, self._defaults)
         definition = self._config.select.over(record.definition, chosen)
         strategy = composition.strategy(definition, self._defaults, crawl.name, opening=opening)
-        return activate(record, definition, self._config.guide.filters, strategy, self._services)
+        return activate(record, definition, self._config.guide.filters, strategy, self._services, self._revivable)
 
     async def _begin(self, crawl: Crawl, record: Record, at: float) -> None:
         """Written at once: a store that has to read its folder anew in the middle of a request still knows it."""

@@ -39,6 +39,7 @@ class IntakeRules:
     keeps: Callable[[Fetch, str], bool] | None = None  # whether a page at a URL may be kept, else its relevance is 0
     link_judges: Sequence[JudgesLinks] = ()  # filters that judge a URL by itself
     seeded: Callable[[str], None] | None = None  # called with the host of each seed
+    revivable: frozenset[str] = frozenset()  # filters whose refusals may cease to hold
 
     def relevance(self, fetch: Fetch, url: str, target: str) -> float:
         """NaN for robots.txt and the like: nobody looks for it."""
@@ -209,6 +210,7 @@ class ReportedLinks:
             metadata=texts(self.metadata),
             reason=texts(self._reasons(ids)),
             deepest=self.intake.max_depth,
+            revivable=self.intake.revivable,
         )
 
     def _manual_priority(self) -> F64:

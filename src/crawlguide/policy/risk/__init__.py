@@ -37,6 +37,7 @@ def score(urls: Sequence[str]) -> F32:
 @dataclass
 class Risk:
     label: ClassVar = "looks malicious"
+    revivable: ClassVar = True
     reads: ClassVar = ("policy.risk_threshold",)
 
     threshold: float

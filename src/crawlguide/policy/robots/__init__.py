@@ -69,6 +69,7 @@ class Robots:
     """What may be fetched, by the copies in memory. `prepared` sees to it that they are there and compiled."""
 
     label: ClassVar = "robots.txt forbids it, or is not known"
+    revivable: ClassVar = True
     reads: ClassVar = ("policy.robots", "policy.user_agent", "policy.robots_exceptions")
 
     mode: str

@@ -29,6 +29,7 @@ class Rules:
     """
 
     label: ClassVar = "denied by the operator's rules"
+    revivable: ClassVar = True
 
     engine: Engine | None = None
     verdicts: Mapping[int, str | None] = field(default_factory=dict, compare=False)  # of one batch, by URL

@@ -136,6 +136,7 @@ def judge_urls(suspicion, normal_form, whole, is_variant, certain, keys, owners,
 @dataclass
 class Traps:
     label: ClassVar = "looks like a trap"
+    revivable: ClassVar = True
     reads: ClassVar = ("policy.traps", "policy.trap_patterns")
 
     patterns: Patterns

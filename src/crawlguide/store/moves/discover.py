@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 NOTHING, QUEUE, DROP, REVIVE = 0, 1, 2, 3  # what is to be done with a link's target
 UNKNOWN_RELEVANCE = 0.5
 OUT_OF_SCOPE = "scope"
-PASSING = (OUT_OF_SCOPE, "banned", "traps", "risk", "robots", "rules")  # reasons that may cease to hold
 
 
 class LinkColumns(NamedTuple):
@@ -192,12 +191,12 @@ def _settle(frontier: Frontier, rows: I64, links: Links, action: U8) -> None:
     revived = rows[action == REVIVE]
     if len(revived):
         revived = np.unique(revived)
-        frontier.revive(revived[_may_return(frontier, revived)], links.deepest)
+        frontier.revive(revived[_may_return(frontier, revived, links.revivable)], links.deepest)
 
 
-def _may_return(frontier: Frontier, rows: I64) -> Mask:
-    """Dropped for a reason that may cease to hold."""
-    numbers = [number for number, reason in enumerate(frontier.reasons) if reason in PASSING]
+def _may_return(frontier: Frontier, rows: I64, revivable: frozenset[str]) -> Mask:
+    """Dropped for a reason that may cease to hold, as a filter says of itself, or for its depth."""
+    numbers = [number for number, reason in enumerate(frontier.reasons) if reason in revivable | {OUT_OF_SCOPE}]
     dropped: Mask = (frontier.table["state"][rows] == DROPPED) & np.isin(frontier.table["reason"][rows], numbers)
     return dropped
 

@@ -19,6 +19,7 @@ from crawlguide.strategies.layered.records import (
     VISITED,
     WAITING,
 )
+from crawlguide.strategies.shared.cash import pass_on_cash
 
 FAR = 250  # a distance that stands for "no hit on the way here"
 HIT_RATE_STEP = 0.02
@@ -86,22 +87,15 @@ def add_links(rows, parents, fresh, tables):  # type: ignore[no-untyped-def]
 
 @kernel(nothing(i64s, i64s, TABLES))
 def pass_authority(rows, parents, tables):  # type: ignore[no-untyped-def]
-    """OPIC: a page gives all the authority it has to its links, each the same; seeds share 1.
-
-    A page without a record has none to give. Links of one page stand one behind the other.
-    """
-    start = 0
-    while start < len(rows):
-        end, parent = start, parents[start]
-        while end < len(rows) and parents[end] == parent:
-            end += 1
-        cash = np.float32(1.0 if parent == SEED else 0.0)
-        if parent >= 0:
-            page = tables.links[tables.pages[parent].link]
-            cash, page.cash = page.cash, np.float32(0.0)
-        for number in range(start, end):
-            tables.links[rows[number]].cash += cash / (end - start)
-        start = end
+    """OPIC: a page gives all the authority it has to its links; one without a record has none to give."""
+    payers = parents.copy()
+    for number in range(len(payers)):
+        if parents[number] >= 0:
+            payers[number] = tables.pages[parents[number]].link
+    pass_on_cash(tables.links, rows, parents, payers)
+    for payer in payers:
+        if payer >= 0:
+            tables.links[payer].cash = 0.0
 
 
 @kernel(nothing(f32s, one_i64, CRAWLS))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from crawlguide.core.kernels import part
+import numpy as np
+
+from crawlguide.core.kernels import allocating_part
 
 SEEDS = -1  # the payer of seeds: those of one request share 1; any other negative payer has nothing to pass on
 
 
-@part
+@allocating_part
 def pass_on_cash(accounts, rows, parents, payers):  # type: ignore[no-untyped-def]
-    """Each payer passes what it holds on to its links, to each the same share; its own account is left as it is.
+    """Each payer passes what it holds on to its links, to each once and the same share; its account is left as it is.
 
     `rows` are the accounts of the links, `parents` the fetches they were found on and `payers` the accounts of those;
-    links of one fetch stand together, each once.
+    links of one fetch stand together.
     """
     start = 0
     while start < len(rows):
@@ -22,6 +24,7 @@ def pass_on_cash(accounts, rows, parents, payers):  # type: ignore[no-untyped-de
         cash = 1.0 if payer == SEEDS else 0.0
         if payer >= 0:
             cash = accounts[payer].cash
-        for number in range(start, end):
-            accounts[rows[number]].cash += cash / (end - start)
+        targets = np.unique(rows[start:end])
+        for target in targets:
+            accounts[target].cash += cash / len(targets)
         start = end
