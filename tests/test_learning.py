@@ -11,7 +11,7 @@ import pytest
 
 from crawlguide import Guide
 from crawlguide.core import urls
-from crawlguide.core.config import Config, Crawls
+from crawlguide.core.config import Config, CrawlsOptions
 from crawlguide.core.definition import CLASSIC, Fixed
 from crawlguide.strategies.shared.composition import Composition, Top
 from crawlguide.testing import ManualClock
@@ -70,7 +70,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[Listener]:
 
 @pytest.fixture
 def guide(heard: list[Listener]) -> Iterator[Guide]:
-    config = Config(crawls=Crawls(plugins=(PLUG,)))
+    config = Config(crawls=CrawlsOptions(plugins=(PLUG,)))
     with Guide.open(":memory:", clock=ManualClock(), config=config) as opened:
         policy = {"default_delay_s": 0, "max_per_host": 0}
         opened.define("default", {"strategy": {"kind": PLUG}, "policy": policy, "goal": {"topic": "music"}})

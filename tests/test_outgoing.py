@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawlguide.core import urls
-from crawlguide.core.config import Outgoing as Options
+from crawlguide.core.config import OutgoingOptions as Options
 from crawlguide.core.errors import UrlError
 from crawlguide.guide.robots.outgoing import Answer, Outgoing
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from crawlguide import Guide
-from crawlguide.core.config import Config, Crawls
+from crawlguide.core.config import Config, CrawlsOptions
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.types import Crawl
 from crawlguide.guide.crawl.transfer import imported
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-CONFIG = Config(crawls=Crawls(plugins=(tally.PLUG,)))
+CONFIG = Config(crawls=CrawlsOptions(plugins=(tally.PLUG,)))
 POLICY = {"default_delay_s": 0, "max_per_host": 0, "traps": False}
 GOOD, BAD = "https://good.org/", "https://bad.org/"
 

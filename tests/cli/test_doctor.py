@@ -16,7 +16,7 @@ import pytest
 
 from crawlguide import Guide, __version__
 from crawlguide.cli import doctor as command
-from crawlguide.core.config import Server
+from crawlguide.core.config import ServerOptions
 from crawlguide.gateway import doctor
 from crawlguide.gateway.doctor import Finding
 from crawlguide.store.embedded import format as formats
@@ -163,19 +163,19 @@ def test_a_disk_is_judged_by_how_long_reports_wait() -> None:
 
 def test_a_free_port_is_well() -> None:
     port = free_port()
-    judged(doctor.server(Server(port=port)), "ok", f"127.0.0.1:{port} is free")
-    judged(doctor.server(Server(port=0)), "ok", "a free port is picked")
+    judged(doctor.server(ServerOptions(port=port)), "ok", f"127.0.0.1:{port} is free")
+    judged(doctor.server(ServerOptions(port=0)), "ok", "a free port is picked")
 
 
 def test_a_guide_that_answers_is_well(served: Served) -> None:
-    judged(doctor.server(Server(port=served.port)), "ok", f"crawlguide {__version__} answers at {served.url}")
+    judged(doctor.server(ServerOptions(port=served.port)), "ok", f"crawlguide {__version__} answers at {served.url}")
     judged(doctor.answers(served.url), "ok", "crawls ")
 
 
 def test_a_port_that_somebody_else_holds_is_wrong() -> None:
     with stranger() as url:
         port = int(url.rpartition(":")[2])
-        judged(doctor.server(Server(port=port)), "wrong", "Address already in use")
+        judged(doctor.server(ServerOptions(port=port)), "wrong", "Address already in use")
         judged(doctor.answers(url), "wrong", "no crawlguide server")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawlguide import Guide
-from crawlguide.core.config import Config, Crawls
+from crawlguide.core.config import Config, CrawlsOptions
 from crawlguide.testing import ManualClock
 from tests import tally
 from tests.composition import models
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 POLICY = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "traps": False, "risk_threshold": 1}
-PLUGINS = Crawls(plugins=(models.PLUG, tally.PLUG))
+PLUGINS = CrawlsOptions(plugins=(models.PLUG, tally.PLUG))
 CONFIG = Config(crawls=PLUGINS)
 A = "https://a.org/"
 

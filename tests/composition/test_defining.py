@@ -215,7 +215,7 @@ def test_a_crawl_whose_plugin_is_gone_opens_without_it(tmp_path: Path, clock: Ma
     stages = [model("a", 0, top=5), {"kind": "relational"}]
     with opened(tmp_path, clock) as guide:
         defined(guide, {"kind": "cascade", "predict": stages}, "0.9", "0.1")
-    without = msgspec.structs.replace(CONFIG, crawls=configuration.Crawls())
+    without = msgspec.structs.replace(CONFIG, crawls=configuration.CrawlsOptions())
     with opened(tmp_path, clock, without) as guide:
         answer = ask(guide, max_urls=1)
         assert degraded(answer) == ("predictor_fallback", f"{models.PLUG} raised LookupError")

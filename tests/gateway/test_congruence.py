@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from websockets.asyncio.client import connect
 
 from crawlguide import AsyncGuide
-from crawlguide.core.config import Config, Server
+from crawlguide.core.config import Config, ServerOptions
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import VERSION, AskMessage, Released, ReportMessage
 from crawlguide.gateway import serve, wire
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.local import LocalGuide
 
 CRAWL, SEED = "books", 7
-CONFIG = Config(server=Server(port=0))
+CONFIG = Config(server=ServerOptions(port=0))
 KINDS = ("layered", "relational", "best-first", "breadth-first", "depth-first", "random")
 Step = tuple[str, Any]
 
@@ -187,7 +187,7 @@ class Doors:
     async def _server(self) -> int:
         ready, door = asyncio.Event(), Door(open_guide(MEMORY, CONFIG), CONFIG.server)
         sockets = Sockets(door)
-        door.served = sockets.served
+        door.on_served = sockets.served
         listener = serve.bound(CONFIG.server.host, 0)
         server = serve.Server(serve._uvicorn(serve._both(door, sockets), CONFIG), ready.set)
         self._doors.append(door)

@@ -23,7 +23,7 @@ from tests.store.faults import Fault
 from tests.support import ask, fetched, tell
 
 from crawlguide import Guide
-from crawlguide.core.config import Config, Server
+from crawlguide.core.config import Config, ServerOptions
 from crawlguide.core.errors import CrawlGuideError, StorageFull
 from crawlguide.core.messages import SeedsMessage
 from crawlguide.core.telemetry import ERROR, LOGGER, Event, happened
@@ -209,7 +209,7 @@ def test_nobody_waits_for_whoever_does_not_read_the_log() -> None:
 
 def test_a_level_says_what_is_left_out() -> None:
     stream = io.StringIO()
-    with logs.kept(Server(log_level="error", log_format="json"), stream):
+    with logs.kept(ServerOptions(log_level="error", log_format="json"), stream):
         happened("crawl_created", "crawl {crawl}", crawl="a")
         happened("storage_full", "full", ERROR)
     assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["storage_full"]
@@ -217,7 +217,7 @@ def test_a_level_says_what_is_left_out() -> None:
 
 def test_what_others_log_is_a_line_too() -> None:
     stream = io.StringIO()
-    with logs.kept(Server(log_format="json"), stream):
+    with logs.kept(ServerOptions(log_format="json"), stream):
         logging.getLogger("uvicorn.error").warning("Invalid HTTP request %s", "received\n")
         logging.getLogger("uvicorn.error").info("not worth a line")
     said = [json.loads(line) for line in stream.getvalue().splitlines()]

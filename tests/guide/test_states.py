@@ -9,7 +9,7 @@ import pytest
 
 from crawlguide import Guide
 from crawlguide.core.clock import iso
-from crawlguide.core.config import Config, Crawls
+from crawlguide.core.config import Config, CrawlsOptions
 from crawlguide.core.errors import MalformedRequest, NotFound
 from crawlguide.testing import ManualClock
 from tests.guide.common import HOSTS, UNPACED, A, crawl_state, pages, stats
@@ -179,7 +179,7 @@ def test_a_new_definition_does_not_wake_a_paused_crawl(guide: Guide) -> None:
 
 
 def test_a_crawl_that_nobody_defined_is_not_found_if_the_operator_says_so() -> None:
-    config = Config(crawls=Crawls(auto_create=False))
+    config = Config(crawls=CrawlsOptions(auto_create=False))
     with Guide.open(":memory:", clock=ManualClock(), config=config) as guide:
         for call in (lambda: ask(guide), lambda: tell(guide, fetched(A)), lambda: guide.seed("default", [A])):
             with pytest.raises(NotFound) as refusal:
@@ -188,7 +188,7 @@ def test_a_crawl_that_nobody_defined_is_not_found_if_the_operator_says_so() -> N
 
 
 def test_a_crawl_that_somebody_defined_is_found_whatever_the_operator_says() -> None:
-    config = Config(crawls=Crawls(auto_create=False))
+    config = Config(crawls=CrawlsOptions(auto_create=False))
     with Guide.open(":memory:", clock=ManualClock(), config=config) as guide:
         guide.define("default", {})
         guide.seed("default", [A])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from crawlguide.core import urls
-from crawlguide.core.config import Outgoing as Options
+from crawlguide.core.config import OutgoingOptions as Options
 from crawlguide.core.errors import UrlError
 from crawlguide.guide.robots.outgoing import Outgoing
 from crawlguide.policy.addresses import is_public

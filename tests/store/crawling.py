@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crawlguide.core.config import Config, Crawls
+from crawlguide.core.config import Config, CrawlsOptions
 from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage, SeedsMessage
@@ -25,7 +25,7 @@ MAIN, SPARE = Crawl("default", "main"), Crawl("default", "spare")
 PAGES = 24
 WEB = [f"https://h{page % 3}.org/{page}" for page in range(PAGES + 1)]  # to the last one nothing leads at first
 DEFINITION = Definition(policy=Policy(default_delay_s=0.0, horizon_s=5.0, traps=False), strategy={"kind": tally.PLUG})
-CONFIG = Config(crawls=Crawls(plugins=(tally.PLUG,)))
+CONFIG = Config(crawls=CrawlsOptions(plugins=(tally.PLUG,)))
 TRIES = 12
 
 

@@ -69,7 +69,7 @@ MEANINGS = {
     "select.domain_max_pages": "the same for `policy.domain_max_pages` (forager: auto, 100)",
     "select.max_depth": "depth of the tree of strategy `tres` (forager: 18)",
     "select.min_samples_per_split": "pages from which on a leaf of that tree is split (forager: 5)",
-    "outgoing.ports": "ports that the server itself may connect to, for robots.txt; an empty list means any",
+    "outgoing.ports": "ports it may connect to itself, for robots.txt and sitemaps; an empty list means any",
     "outgoing.allow_networks": "networks beyond the public Internet that it may connect to, such as `10.0.0.0/8`",
     "outgoing.timeout_s": "how long one such request, with its redirects, may take",
 }

@@ -33,7 +33,7 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """One `[section]` of the file."""
 
 
-class Server(Section, frozen=True):
+class ServerOptions(Section, frozen=True):
     """The doors for HTTP and WebSockets."""
 
     host: str = "127.0.0.1"
@@ -64,7 +64,7 @@ class StoreOptions(Section, frozen=True):
     politeness_groups: tuple[str, ...] = ()
 
 
-class Crawls(Section, frozen=True):
+class CrawlsOptions(Section, frozen=True):
     """What crawls may be and use."""
 
     auto_create: bool = True
@@ -118,8 +118,8 @@ class Select(Section, frozen=True):
         return msgspec.structs.replace(definition, policy=msgspec.structs.replace(policy, **new)) if new else definition
 
 
-class Outgoing(Section, frozen=True):
-    """Requests of our own, for robots.txt."""
+class OutgoingOptions(Section, frozen=True):
+    """Requests of our own, for robots.txt and sitemaps."""
 
     ports: tuple[Annotated[int, Meta(ge=1, le=65_535)], ...] = (80, 443, 8080, 8443)
     allow_networks: tuple[str, ...] = ()
@@ -129,12 +129,12 @@ class Outgoing(Section, frozen=True):
 class Config(Section, frozen=True):
     """Everything an operator can set."""
 
-    server: Server = Server()
+    server: ServerOptions = ServerOptions()
     store: StoreOptions = StoreOptions()
-    crawls: Crawls = Crawls()
+    crawls: CrawlsOptions = CrawlsOptions()
     guide: GuideOptions = GuideOptions()
     select: Select = Select()
-    outgoing: Outgoing = Outgoing()
+    outgoing: OutgoingOptions = OutgoingOptions()
     predict: tuple[dict[str, Any], ...] = ()  # [[predict]] tables: the strategy of crawls that name none
 
 

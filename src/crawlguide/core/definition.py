@@ -81,7 +81,7 @@ class Reweigh(Fixed, frozen=True):
         return msgspec.structs.replace(weights, **msgspec.to_builtins(self))
 
 
-CLASSIC = Weights(relevance=1.0, freshness=0.0, authority=0.0, cost=0.0, politeness=0.0, focus=0.0)
+CLASSIC = Weights(**{name: float(name == "relevance") for name in Weights.__struct_fields__})  # by its value alone
 
 
 class Crawler(Fixed, frozen=True):

@@ -494,8 +494,9 @@ class Store(Protocol):
     async def commit(self, durable: bool = ...) -> None:
         """Returning means that all that was done so far survives this process; with `durable`, a loss of power.
 
-        Calls between two commits last together or not at all. Raises `StorageFull` or `StoreUnavailable`; then what
-        was done is still there, lasts with the next commit that returns, and is not to be acknowledged before.
+        Calls between two commits last together or not at all. Raises `StorageFull` or `StoreUnavailable`: then
+        nothing of it is to be acknowledged. What was done lasts with the next commit that returns, or, where a read has
+        failed and the folder was read anew, is undone.
         """
         ...
 

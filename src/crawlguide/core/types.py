@@ -161,9 +161,9 @@ GRANTED, DEFERRED, TAKEN = 0, 1, 2
 
 @dataclass(frozen=True)
 class Grants:
-    """One row for each row of the reserved batch: LEASED, DEFERRED or TAKEN, when it may start, and its metadata.
+    """One row for each row of the reserved batch: GRANTED, DEFERRED or TAKEN, when it may start, and its metadata.
 
-    A row that the same crawler holds for the same request is LEASED again, at its first start: a retry finds its own.
+    A row that the same crawler holds for the same request is GRANTED again, at its first start: a retry finds its own.
     """
 
     outcome: U8

@@ -60,7 +60,7 @@ def canonical(url: str, base: str | None = None) -> str:
     return href
 
 
-def located(url: str, base: str, base_queue: str) -> tuple[str, str]:
+def resolved(url: str, base: str, base_queue: str) -> tuple[str, str]:
     """The canonical form of a link on the page `base`, and its politeness queue.
 
     Most links on the web are canonical already, or a plain path on the same host; those are recognised without a

@@ -22,7 +22,7 @@ from crawlguide.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.config import Server
+    from crawlguide.core.config import ServerOptions
 
 MIB, GIB = 1 << 20, 1 << 30
 TOO_LITTLE_ROOM, LITTLE_ROOM = 64 * MIB, GIB
@@ -95,7 +95,7 @@ def waits(took_ms: Sequence[float]) -> Finding:
     return Finding("disk", "ok", found)
 
 
-def server(options: Server) -> Finding:
+def server(options: ServerOptions) -> Finding:
     """Is the configured address free, or does a guide answer there?"""
     from crawlguide.gateway.serve import bound  # noqa: PLC0415
 

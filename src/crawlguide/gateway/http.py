@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from crawlguide.core.config import Server
+    from crawlguide.core.config import ServerOptions
     from crawlguide.guide.local import LocalGuide
 
 STATUS = {
@@ -54,11 +54,11 @@ class Door:
     """One guide behind HTTP."""
 
     guide: LocalGuide
-    options: Server
+    options: ServerOptions
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
     running: int = 0  # requests that are being answered
-    served: Callable[[RouteCall], None] = lambda _: None  # is told of every call that was served
+    on_served: Callable[[RouteCall], None] = lambda _: None  # is told of every call that was served
     sockets: Callable[[], int] = lambda: 0  # how many are open
 
     def app(self) -> Starlette:
@@ -74,7 +74,7 @@ class Door:
         }
         paths += [Path(path, endpoint, methods=["GET"]) for path, endpoint in plain.items()]
         paths += Dashboard(self.guide).routes()
-        handlers: dict[Any, Any] = {HTTPException: self._refused, Exception: self._failed}
+        handlers: dict[Any, Any] = {HTTPException: self._refused_by_router, Exception: self._failed}
         return Starlette(routes=paths, exception_handlers=handlers)
 
     def _dispatch(self, path: str, routes: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]:
@@ -86,7 +86,7 @@ class Door:
             self.running += 1
             wrong: CrawlGuideError | None = None
             try:
-                response = await self._served(route, request)
+                response = await self._answer(route, request)
             except CrawlGuideError as problem:
                 response, wrong = problem_response(problem, request), problem
             except Exception as fault:
@@ -104,12 +104,12 @@ class Door:
         self.metrics.count("requests", route=route, status=str(status))
         self.metrics.observe("request_seconds", took_s, route=route)
         if problem is not None:
-            self.refused(route, status, problem)
+            self.log_refusal(route, status, problem)
         elif took_s > SLOW_S:
             happened("request_slow", "{route} took {seconds} s", WARNING, route=route, seconds=round(took_s, 3))
 
-    def refused(self, route: str, status: int, problem: CrawlGuideError) -> None:
-        """Whose fault it is says how loud: a caller's own is no trouble of the operator's."""
+    def log_refusal(self, route: str, status: int, problem: CrawlGuideError) -> None:
+        """A caller's own mistake is logged as information, a failure of the server as a warning."""
         self.metrics.count("errors", code=problem.code)
         words = "{route} was answered {status} {code}: {problem}"
         about: dict[str, Any] = {"route": route, "status": status, "code": problem.code, "field": problem.field}
@@ -118,7 +118,7 @@ class Door:
         else:
             happened("request_failed", words, WARNING, **about, problem=problem.message)
 
-    async def _served(self, route: Route, request: Request) -> Response:
+    async def _answer(self, route: Route, request: Request) -> Response:
         if self.draining:
             raise Draining("the server is shutting down; ask again, another may answer", retry_after_s=1.0)
         if self.running > self.options.max_requests:
@@ -130,7 +130,7 @@ class Door:
         message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
         call = RouteCall(self.guide, DEFAULT_TENANT, request.path_params, request.query_params, message)
         result = await route.serve(call)
-        self.served(call)
+        self.on_served(call)
         if route.gives is Lines:
             return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)
@@ -172,7 +172,7 @@ class Door:
     async def _openapi(self, _: Request) -> Response:
         return Response(msgspec.json.encode(openapi.document()), media_type=JSON)
 
-    async def _refused(self, request: Request, problem: Exception) -> Response:
+    async def _refused_by_router(self, request: Request, problem: Exception) -> Response:
         """What the router refuses: unknown paths and methods."""
         status = getattr(problem, "status_code", 500)
         headers = dict(getattr(problem, "headers", None) or {})
@@ -180,13 +180,13 @@ class Door:
         if status == 405:
             allowed = ", ".join(sorted((headers.get("Allow") or headers.get("allow") or "").split(", ")))
             wrong = MethodNotAllowed(f"{request.method[:20]} is not a method of {path}; expected {allowed}")
-            self.refused(UNKNOWN, 405, wrong)
+            self.log_refusal(UNKNOWN, 405, wrong)
             response = problem_response(wrong)
             response.headers["allow"] = allowed
             return response
         where = "it is for WebSockets: connect with ws://" if path == SOCKETS else "/docs lists all there are"
         unknown = NotFound(f"no such page: {path}; {where}")
-        self.refused(UNKNOWN, 404, unknown)
+        self.log_refusal(UNKNOWN, 404, unknown)
         return problem_response(unknown)
 
     async def _failed(self, _: Request, problem: Exception) -> Response:

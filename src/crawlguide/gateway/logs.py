@@ -19,7 +19,7 @@ from crawlguide.core.telemetry import LOGGER, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crawlguide.core.config import Server
+    from crawlguide.core.config import ServerOptions
 
 WINDOW_S, AT_MOST = 10.0, 20  # so many lines of one kind in so long
 LONGEST = 500  # characters of a field
@@ -29,7 +29,7 @@ CREDENTIALS = re.compile(r"(?<=://)[^/?#\s@]*@")
 
 
 @contextmanager
-def kept(options: Server, stream: TextIO) -> Iterator[None]:
+def kept(options: ServerOptions, stream: TextIO) -> Iterator[None]:
     """Until the end, everything this process logs becomes lines of `stream`; of others' parts only warnings."""
     lines, root, before = Lines(stream, options.log_format), logging.getLogger(), LOGGER.level
     root.addHandler(lines)

@@ -53,7 +53,7 @@ def document() -> dict[str, Any]:
 def _operation(route: Route, named: dict[Any, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": route.summary,
-        "operationId": route.serve.__name__,
+        "operationId": _operation_id(route),
         "responses": _responses(route.gives, named, tuple(PROBLEMS)),
     }
     if route.method == "PUT":
@@ -63,6 +63,13 @@ def _operation(route: Route, named: dict[Any, Any]) -> dict[str, Any]:
     if parameters := _parameters(route):
         operation["parameters"] = parameters
     return operation
+
+
+def _operation_id(route: Route) -> str:
+    """The method and the words of the path: `post_crawls_rules`."""
+    words = [word for word in route.path.removeprefix("/v1").split("/") if word and not word.startswith("{")]
+    one = ["one"] if route.path.endswith("}") else []
+    return "_".join([route.method.lower(), *words, *one])
 
 
 def _parameters(route: Route) -> list[dict[str, Any]]:

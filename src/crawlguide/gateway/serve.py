@@ -43,7 +43,7 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     listener = bound(config.server.host, config.server.port)
     door = Door(guide, config.server)
     sockets = Sockets(door)
-    door.served, door.sockets = sockets.served, sockets.count
+    door.on_served, door.sockets = sockets.served, sockets.count
     guide.listen(door.metrics)
     _allow_files()
     gc.collect()

@@ -38,7 +38,7 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
         raise _unknown(active, url, canonical)
     look = await guide.pipeline.look(active, Ask(crawl, ASKER, guide.clock.now(), Budget(1)), ids)
     batch, terms = look.batch, look.terms
-    filters = [_verdict(look, verdict.rule, bool(verdict.keep[0])) for verdict in look.verdicts]
+    filters = [_verdict(look, verdict.filter_, bool(verdict.keep[0])) for verdict in look.verdicts]
     links = await _links(guide, crawl, ids)
     rules = active.manual_factors.why(canonical, addresses.queue(canonical))
     return Explanation(

@@ -59,10 +59,10 @@ class LocalGuide:
         self.clock = clock
         self.store = store
         options, active = config.guide, dict[Crawl, "ActiveCrawl"]()
-        self._rules = Engine(Path(options.rules), options.rules_timeout_ms / 1_000) if options.rules else None
+        self._rego = Engine(Path(options.rules), options.rules_timeout_ms / 1_000) if options.rules else None
         self.robots = Keeper(store, clock, active)
         defaults = StrategyDefaults(seed, config.crawls.plugins, config.predict, options.predict_budget_ms, clock.now)
-        self.crawls = ActiveCrawls(store, config, defaults, Services(self.robots, self._rules), active)
+        self.crawls = ActiveCrawls(store, config, defaults, Services(self.robots, self._rego), active)
         self.pipeline = Pipeline(store, options, clock)
         self._telling = Telling(store, self.robots)
         self._telemetry = telemetry
@@ -274,7 +274,7 @@ class LocalGuide:
         self.store.listen(telemetry)
 
     async def upkeep(self) -> None:
-        """What ends by itself, in every crawl of this tenant: leases, answers, waits."""
+        """What ends by itself, in every crawl of the default tenant: leases, answers, waits."""
         at = self.clock.now()
         await self.crawls.renew_all(at)
         await self.robots.upkeep()
@@ -286,6 +286,6 @@ class LocalGuide:
         await self.store.commit()
 
     async def close(self) -> None:
-        if self._rules is not None:
-            await self._rules.close()
+        if self._rego is not None:
+            await self._rego.close()
         await self.store.close()

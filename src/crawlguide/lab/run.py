@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from crawlguide.core.config import Config, Crawls
+from crawlguide.core.config import Config, CrawlsOptions
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import ConfigError, ModelUnavailable
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage
@@ -135,7 +135,7 @@ def guide(policy: str, seed: int, settings: Settings) -> Iterator[tuple[CrawlerG
             yield client, None
         return
     clock = ManualClock()
-    config = Config(crawls=Crawls(plugins=policy_names.plugins(policy)))
+    config = Config(crawls=CrawlsOptions(plugins=policy_names.plugins(policy)))
     with Guide.open(":memory:", clock=clock, seed=seed, config=config) as here:
         yield here, clock
 

@@ -41,7 +41,7 @@ LINES = "application/x-ndjson"
 
 
 class Answer(Protocol):
-    """What came of a call, however it was carried. `again`: it was tried before, so it may have been done before."""
+    """What came of a call, however it was carried. `retried`: it was tried before, so it may have been done before."""
 
     @property
     def status(self) -> int:

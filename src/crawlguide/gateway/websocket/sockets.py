@@ -37,7 +37,7 @@ class Sockets:
         await receive()
         problem = self._objection(scope)
         if problem is not None:
-            self._door.refused(PATH, STATUS[problem.code], problem)
+            self._door.log_refusal(PATH, STATUS[problem.code], problem)
             await _refuse(send, problem)
             return
         connection: Connection = scope["state"]["connection"]

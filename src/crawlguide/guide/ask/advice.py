@@ -69,8 +69,8 @@ def deferred(walked: Walked, ask: Ask) -> list[Deferred]:
 def degraded(active: ActiveCrawl, ask: Ask, walked: Walked) -> Degraded:
     """Which parts stood in for others in this answer: a predictor is passed over, or a filter lacks what it needs."""
     predictors = active.strategy.guarded.degraded()
-    rules = [cast("Degrades", rule) for rule in active.filters if hasattr(rule, "degraded")]
-    words = (predictors[0] if predictors else None, *(rule.degraded(walked.batch, ask) for rule in rules))
+    rules = [cast("Degrades", filter_) for filter_ in active.filters if hasattr(filter_, "degraded")]
+    words = (predictors[0] if predictors else None, *(filter_.degraded(walked.batch, ask) for filter_ in rules))
     return "+".join(filter(None, words)) or None, predictors[1] if predictors else UNSET
 
 

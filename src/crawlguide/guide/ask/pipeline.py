@@ -49,7 +49,7 @@ class Walked:
     deferred: list[tuple[str, float, str]] = field(default_factory=list)  # URL, seconds to wait, which filter says so
     moved: tuple[U64, F64] | None = None  # URLs that were looked at and whose priority has changed; and to what
     at: float = 0.0  # when the promise was made: leases and waits count from then
-    again: bool = False  # something came into the queues meanwhile that goes before all of it
+    look_again: bool = False  # something came into the queues meanwhile that goes before all of it
 
     def take(self, rows: Rows) -> Walked:
         terms, start = self.terms.take(rows, 0), self.start.take(rows)
@@ -60,7 +60,7 @@ class Walked:
 class Verdict(NamedTuple):
     """What one filter says of the rows of a look that it was shown: which of them it keeps."""
 
-    rule: Filter
+    filter_: Filter
     rows: I64
     keep: Mask
 
@@ -89,7 +89,7 @@ class Pipeline:
             drawn = _drawn(active, ask)
             batch = await gathered(self.store, active, drawn, limit)
             walked = await self._filtered(active, drawn, batch, limit, forbidden)
-            if len(walked.batch) >= wanted or (len(batch) < limit and not walked.again):
+            if len(walked.batch) >= wanted or (len(batch) < limit and not walked.look_again):
                 break
         scope = active.crawlers.scope_of(ask.crawler_id)
         if len(walked.batch) < wanted and scope is not None:
@@ -118,9 +118,9 @@ class Pipeline:
         opinion = active.strategy.guarded.judge(batch, "look")
         batch, terms = self._ranked(active, ask, batch, valued(active, batch, opinion))
         verdicts, rows = [], np.arange(len(batch))
-        for rule in active.filters:
+        for filter_ in active.filters:
             shown = batch.take(rows)
-            prepared = await _prepared(rule, shown, ask)
+            prepared = await _prepared(filter_, shown, ask)
             if prepared is None:  # not in a look: nothing is queued for it
                 continue
             keep = prepared.keep(shown, ask)
@@ -143,17 +143,17 @@ class Pipeline:
         moved = changed(batch.id, valuation.priority, batch.priority, MOVED) if learns else None
         batch, terms = self._ranked(active, ask, batch, valuation)
         walked = Walked(ask, batch, terms, np.zeros(len(batch)), moved=moved)
-        for rule in active.filters:  # each filter sees only the survivors of the one before
-            prepared = await _prepared(rule, walked.batch, ask)
+        for filter_ in active.filters:  # each filter sees only the survivors of the one before
+            prepared = await _prepared(filter_, walked.batch, ask)
             if prepared is None:
-                return replace(walked.take(np.zeros(0, np.int64)), again=True)
+                return replace(walked.take(np.zeros(0, np.int64)), look_again=True)
             keep = prepared.keep(walked.batch, ask)
             if np.count_nonzero(keep) < len(keep):
                 await self._refused(ask, walked, prepared, ~keep)
                 walked = walked.take(np.flatnonzero(keep))
-        for rule in active.filters:
-            if rule.refusal in ("forbid", "either"):
-                forbidden[rule.name] += walked.dropped.get(rule.name, 0)
+        for filter_ in active.filters:
+            if filter_.refusal in ("forbid", "either"):
+                forbidden[filter_.name] += walked.dropped.get(filter_.name, 0)
         return walked
 
     def _ranked(self, active: ActiveCrawl, ask: Ask, batch: Batch, valuation: Valuation) -> tuple[Batch, F64]:
@@ -174,35 +174,35 @@ class Pipeline:
         order = np.argsort(-batch.score, kind="stable")
         return batch.take(order), terms.take(order, 0)
 
-    async def _refused(self, ask: Ask, walked: Walked, rule: Filter, gone: Mask) -> None:
+    async def _refused(self, ask: Ask, walked: Walked, filter_: Filter, gone: Mask) -> None:
         """A refusal may be for this answer, for now, for as long as a host is full or failing, or for good."""
         batch = walked.batch
-        if rule.refusal in ("defer", "either"):
-            gone = gone & ~await self._deferred(ask, walked, cast("Defers", rule), gone)
+        if filter_.refusal in ("defer", "either"):
+            gone = gone & ~await self._deferred(ask, walked, cast("Defers", filter_), gone)
             if not gone.any():
                 return
-        walked.dropped[rule.name] = int(np.count_nonzero(gone))
-        if rule.refusal in ("forbid", "either"):
-            await self.store.drop(ask.crawl, batch.id[gone], rule.name)
-        if rule.refusal == "shut":
-            await self.store.drop(ask.crawl, batch.id[gone & cast("DropsSome", rule).shut(batch)], rule.name)
-        if hasattr(rule, "last") and len(last := batch.id[gone & cast("RanksSomeLast", rule).last(batch)]):
+        walked.dropped[filter_.name] = int(np.count_nonzero(gone))
+        if filter_.refusal in ("forbid", "either"):
+            await self.store.drop(ask.crawl, batch.id[gone], filter_.name)
+        if filter_.refusal == "shut":
+            await self.store.drop(ask.crawl, batch.id[gone & cast("DropsSome", filter_).shut(batch)], filter_.name)
+        if hasattr(filter_, "last") and len(last := batch.id[gone & cast("RanksSomeLast", filter_).last(batch)]):
             await self.store.rank(ask.crawl, last, np.full(len(last), LAST))
-        if rule.refusal == "withhold":
-            await self._withhold(ask, batch, cast("Withholds", rule).until(batch.hosts, ask))
+        if filter_.refusal == "withhold":
+            await self._withhold(ask, batch, cast("Withholds", filter_).until(batch.hosts, ask))
 
-    async def _deferred(self, ask: Ask, walked: Walked, rule: Defers, gone: Mask) -> Mask:
+    async def _deferred(self, ask: Ask, walked: Walked, filter_: Defers, gone: Mask) -> Mask:
         """Of the refused rows those that are for later; hosts with no other rows are not gathered before."""
-        batch, wait = walked.batch, rule.wait(walked.batch, ask)
+        batch, wait = walked.batch, filter_.wait(walked.batch, ask)
         later: Mask = gone & ~np.isnan(wait)
         waiting = zip(batch.url[later].tolist(), wait[later].tolist(), strict=True)
-        walked.deferred.extend((url, wait_s, rule.name) for url, wait_s in waiting)
+        walked.deferred.extend((url, wait_s, filter_.name) for url, wait_s in waiting)
         # seconds until the first row of each host; NaN where some rows may go now
         soonest = np.full(len(batch.hosts.name), np.inf)
         np.minimum.at(soonest, batch.host[later], wait[later])
         soonest[batch.host[~later]] = np.nan
         soonest[np.isinf(soonest)] = np.nan
-        await self._withhold(ask, batch, ask.at + soonest + getattr(rule, "hold_back_s", 0.0))
+        await self._withhold(ask, batch, ask.at + soonest + getattr(filter_, "hold_back_s", 0.0))
         return later
 
     async def _withhold(self, ask: Ask, batch: Batch, until: F64) -> None:
@@ -230,9 +230,9 @@ def _drawn(active: ActiveCrawl, ask: Ask) -> Ask:
     return ask if active.explorer is None else replace(ask, draw=active.explorer.draw(ask, ask.budget.max_urls))
 
 
-async def _prepared(rule: Filter, batch: Batch, ask: Ask) -> Filter | None:
+async def _prepared(filter_: Filter, batch: Batch, ask: Ask) -> Filter | None:
     """The filter for this batch of this ask; None: something came into the queues that goes before the batch."""
-    return await cast("Prepares", rule).prepared(batch, ask) if hasattr(rule, "prepared") else rule
+    return await cast("Prepares", filter_).prepared(batch, ask) if hasattr(filter_, "prepared") else filter_
 
 
 def lease_s(ask: Ask) -> float:

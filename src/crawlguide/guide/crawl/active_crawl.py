@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 
-class Record(msgspec.Struct):
+class CrawlRecord(msgspec.Struct):
     """What the store keeps of a crawl besides its frontier."""
 
     definition: Definition = msgspec.field(default_factory=Definition)
@@ -49,7 +49,7 @@ class Record(msgspec.Struct):
 
 @dataclass
 class ActiveCrawl:
-    record: Record
+    record: CrawlRecord
     definition: Definition  # as it counts: with what the operator says of fields that the crawl leaves open
     strategy: Assembled
     judge: Judge | None  # of relevance, where a goal is given
@@ -88,7 +88,7 @@ class ActiveCrawl:
 
 
 def activate(
-    record: Record,
+    record: CrawlRecord,
     definition: Definition,
     filters: Sequence[str],
     strategy: Assembled,

@@ -15,7 +15,7 @@ from crawlguide.core.definition import CLASSIC, Definition, Fixed, Goal
 from crawlguide.core.errors import ConfigError, MalformedRequest
 from crawlguide.policy.scope import host_named
 from crawlguide.strategies import composed
-from crawlguide.strategies.composed.guard import GuardedPredictor, GuardedStrategy, GuardTerms
+from crawlguide.strategies.composed.guard import GuardedPredictor, GuardedStrategy, GuardOptions
 from crawlguide.strategies.shared.composition import Composition, Top
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Composer:
         budget = guarded.budget_ms or defaults.budget_ms
         section = "" if shared else ascii(name)[1:-1][:100]
         return GuardedPredictor(
-            strategy, GuardTerms(name, self.crawl, defaults.now, budget, guarded.budget_ms is not None, section)
+            strategy, GuardOptions(name, self.crawl, defaults.now, budget, guarded.budget_ms is not None, section)
         )
 
     def _built(self, kind: str, table: Mapping[str, Any], where: str) -> Strategy:

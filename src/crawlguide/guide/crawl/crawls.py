@@ -15,7 +15,7 @@ from crawlguide.core.messages import CrawlStats
 from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.core.types import Crawl
 from crawlguide.guide.crawl import composition, notebooks, redefinition
-from crawlguide.guide.crawl.active_crawl import ActiveCrawl, Record, activate, inherit
+from crawlguide.guide.crawl.active_crawl import ActiveCrawl, CrawlRecord, activate, inherit
 
 if TYPE_CHECKING:
     from crawlguide.core.config import Config
@@ -56,23 +56,25 @@ class ActiveCrawls:
             return active
         stored = await self._store.crawl_get(crawl)
         if stored is not None:
-            return await self._start(crawl, msgspec.json.decode(stored, type=Record))
+            return await self._start(crawl, msgspec.json.decode(stored, type=CrawlRecord))
         if not (create and self._config.crawls.auto_create):
             raise await self._unknown(crawl)
-        await self._begin(crawl, Record(), at)
-        return await self._start(crawl, Record())
+        await self._begin(crawl, CrawlRecord(), at)
+        return await self._start(crawl, CrawlRecord())
 
     async def put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
         """Create or replace; True if it is new. A known frontier is judged anew by the new definition."""
-        built = self._built(crawl, Record(definition))  # refuses what cannot be built
+        built = self._built(crawl, CrawlRecord(definition))  # refuses what cannot be built
         new = await self._store.crawl_get(crawl) is None
         old = None if new else await self.get(crawl, at)
         await notebooks.check(self._store, crawl, built, old)
         if old is None:
-            await self._begin(crawl, Record(definition), at)
-            await self._start(crawl, Record(definition))
+            await self._begin(crawl, CrawlRecord(definition), at)
+            await self._start(crawl, CrawlRecord(definition))
             return True
-        built.record = Record(definition, old.record.paused, redefinition.states(old.record, definition, self._kinds))
+        built.record = CrawlRecord(
+            definition, old.record.paused, redefinition.states(old.record, definition, self._kinds)
+        )
         same_weights = built.strategy.domain_weights == old.strategy.domain_weights
         if redefinition.same_judge(old.record.definition, definition) and same_weights:  # what it has learned stays
             built.strategy, built.learner, built.explorer = old.strategy, old.learner, old.explorer
@@ -156,7 +158,7 @@ class ActiveCrawls:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return NotFound(f"crawl_id: no crawl named {crawl.name!r}{hint}", field="crawl_id")
 
-    async def _start(self, crawl: Crawl, record: Record) -> ActiveCrawl:
+    async def _start(self, crawl: Crawl, record: CrawlRecord) -> ActiveCrawl:
         built = self._built(crawl, record, opening=True)
         await notebooks.remember(self._store, crawl, built)
         if crawl in self._before:
@@ -172,14 +174,14 @@ class ActiveCrawls:
             self._before.update(self.known)
             self.known.clear()
 
-    def _built(self, crawl: Crawl, record: Record, opening: bool = False) -> ActiveCrawl:
+    def _built(self, crawl: Crawl, record: CrawlRecord, opening: bool = False) -> ActiveCrawl:
         """One that was there before is opened without what cannot be built any more, as a plugin that is gone."""
         chosen = composition.chosen(record.definition, self._defaults)
         definition = self._config.select.over(record.definition, chosen)
         strategy = composition.strategy(definition, self._defaults, crawl.name, opening=opening)
         return activate(record, definition, self._config.guide.filters, strategy, self._services, self._revivable)
 
-    async def _begin(self, crawl: Crawl, record: Record, at: float) -> None:
+    async def _begin(self, crawl: Crawl, record: CrawlRecord, at: float) -> None:
         """Written at once: a store that has to read its folder anew in the middle of a request still knows it."""
         await self._save(crawl, record, at)
         await self._store.commit(durable=False)
@@ -187,7 +189,7 @@ class ActiveCrawls:
         happened("crawl_created", "crawl {crawl} was created", crawl=crawl.name, strategy=kind)
         _warn(crawl, record.definition)
 
-    async def _save(self, crawl: Crawl, record: Record, at: float) -> None:
+    async def _save(self, crawl: Crawl, record: CrawlRecord, at: float) -> None:
         await self._store.crawl_put(crawl, msgspec.json.encode(record), at)
 
     async def renew(self, crawl: Crawl, at: float, pages: int, most: int) -> None:

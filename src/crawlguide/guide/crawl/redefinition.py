@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from crawlguide.core.protocols import Filter, Store
     from crawlguide.core.tables import U64
     from crawlguide.core.types import Crawl
-    from crawlguide.guide.crawl.active_crawl import ActiveCrawl, Record
+    from crawlguide.guide.crawl.active_crawl import ActiveCrawl, CrawlRecord
 
 DROPPED, QUEUED = "dropped", "queued"
 WRITTEN_DOWN = ("forbid", "either", "shut")  # refusals that the store remembers
 
 
-def states(old: Record, new: Definition, kinds: Sequence[Filter]) -> tuple[str, ...]:
+def states(old: CrawlRecord, new: Definition, kinds: Sequence[Filter]) -> tuple[str, ...]:
     """The states whose URLs the new definition, with filters of these kinds, may see with other eyes."""
     before = old.definition
     wanted = set(old.renew)

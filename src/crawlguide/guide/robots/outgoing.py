@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from crawlguide.core.config import Outgoing as Options
+    from crawlguide.core.config import OutgoingOptions as Options
     from crawlguide.policy.addresses import Network
 
     Resolve = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -58,7 +58,10 @@ class IntakeRules:
         if banned or not self.link_judges:
             return banned
         key = np.array([urls.identity(url, host)], np.uint64)
-        return next((seer.name for seer in self.link_judges if seer.judge_links([host], [url], [""], key)[0]), None)
+        return next(
+            (link_judge.name for link_judge in self.link_judges if link_judge.judge_links([host], [url], [""], key)[0]),
+            None,
+        )
 
 
 # a tell
@@ -169,7 +172,7 @@ class ReportedLinks:
         base_queue = urls.queue(base)
         for number, link in enumerate(outlinks):
             try:
-                url, host = urls.located(link.url, base, base_queue)
+                url, host = urls.resolved(link.url, base, base_queue)
             except UrlError:
                 continue
             if url != base:
@@ -228,11 +231,11 @@ class ReportedLinks:
         if bans := self.intake.bans:
             banned = (bans(url, host) for url, host in zip(self.url, self.host, strict=True))
             reasons = [reason or ("banned" if rule else None) for reason, rule in zip(reasons, banned, strict=True)]
-        for seer in self.intake.link_judges:
-            self._refuse(seer, reasons, ids)
+        for link_judge in self.intake.link_judges:
+            self._refuse(link_judge, reasons, ids)
         return reasons
 
-    def _refuse(self, seer: JudgesLinks, reasons: list[str | None], ids: U64) -> None:
+    def _refuse(self, link_judge: JudgesLinks, reasons: list[str | None], ids: U64) -> None:
         """What a filter refuses on sight, except seeds: people vouch for them."""
         rows: Sequence[int] = range(len(reasons))
         hosts, links, pages = self.host, self.url, self.page
@@ -240,9 +243,9 @@ class ReportedLinks:
             rows = [row for row in rows if reasons[row] is None and row not in self.seeds]
             hosts, links, pages = ([column[row] for row in rows] for column in (hosts, links, pages))
             ids = ids[np.array(rows, np.int64)]
-        for row, why in zip(rows, seer.judge_links(hosts, links, pages, ids), strict=True):
+        for row, why in zip(rows, link_judge.judge_links(hosts, links, pages, ids), strict=True):
             if why is not None:
-                reasons[row] = seer.name
+                reasons[row] = link_judge.name
 
 
 def _packed_or_none(metadata: Mapping[str, Any] | None) -> bytes | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CrawlHosts:
-    """One row for each politeness queue in which the crawl knows a URL."""
+    """One row for each host of which the crawl knows a URL; several may share a politeness queue."""
 
     def __init__(self, politeness: PolitenessQueues, keyspace: Keyspace) -> None:
         self._politeness = politeness

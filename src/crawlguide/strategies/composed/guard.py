@@ -177,7 +177,7 @@ class GuardedStrategy:
 
 
 @dataclass(frozen=True)
-class GuardTerms:
+class GuardOptions:
     """How a predictor is called and guarded."""
 
     name: str  # its kind, and a number if there are several
@@ -194,16 +194,16 @@ class GuardTerms:
 class GuardedPredictor:
     """One predictor. Where it fails, the methods return None and it is passed over for a while."""
 
-    def __init__(self, strategy: Strategy, terms: GuardTerms) -> None:
+    def __init__(self, strategy: Strategy, options: GuardOptions) -> None:
         predictor = strategy.predictor
-        self.terms, self.name, self.predictor, self.sampler = terms, terms.name, predictor, strategy.sampler
+        self.options, self.name, self.predictor, self.sampler = options, options.name, predictor, strategy.sampler
         self.learner = predictor if isinstance(predictor, Learner) else None
         self.explorer = predictor if isinstance(predictor, Explores) else None
-        self._judging = Breaker(terms, "{why}, and is passed over until it works again", "works again")
-        self._learning = Breaker(terms, "{why} in a lesson", "learns again")
+        self._judging = Breaker(options, "{why}, and is passed over until it works again", "works again")
+        self._learning = Breaker(options, "{why} in a lesson", "learns again")
         # a learner is never left behind in a thread: lessons would change its state while it computes
-        in_thread = terms.strict and self.learner is None
-        self._predictor = TimeoutThread(predictor, terms) if in_thread else predictor
+        in_thread = options.strict and self.learner is None
+        self._predictor = TimeoutThread(predictor, options) if in_thread else predictor
 
     @property
     def version(self) -> str:
@@ -266,11 +266,11 @@ class GuardedPredictor:
     @property
     def transferable(self) -> tuple[str, ...]:
         names = self.predictor.transferable if isinstance(self.predictor, Transfers) else ()
-        return tuple(Section.named(self.terms.section, name) for name in names)
+        return tuple(Section.named(self.options.section, name) for name in names)
 
     def remember(self, notebook: Notebook) -> None:
         """One that cannot go on from what it has learned is out until its crawl is opened again."""
-        own = Section(notebook, self.terms.section) if self.terms.section else notebook
+        own = Section(notebook, self.options.section) if self.options.section else notebook
         try:
             for keeper in {id(one): one for one in (self.predictor, self.sampler)}.values():
                 if isinstance(keeper, Remembers):
@@ -303,12 +303,12 @@ class GuardedPredictor:
         self, breaker: Breaker | None, rows: int, call: Callable[..., Result], *arguments: Any
     ) -> Result | None:
         """What a call returns; None if it raises or takes too long, which the breaker, if any, remembers."""
-        learning, began, allowed_s = breaker is self._learning, self.terms.now(), self.terms.allowed_s(rows)
+        learning, began, allowed_s = breaker is self._learning, self.options.now(), self.options.allowed_s(rows)
         problem, rest_s = "", None
         try:
             result = call(*arguments)
-            took_s = self.terms.now() - began
-            if took_s <= allowed_s or (learning and not self.terms.strict):
+            took_s = self.options.now() - began
+            if took_s <= allowed_s or (learning and not self.options.strict):
                 return result
             why = too_slow(took_s, allowed_s)
         except STORE_ERRORS:
@@ -366,15 +366,15 @@ class Breaker:
     first failure, and of the recovery.
     """
 
-    def __init__(self, terms: GuardTerms, failed: str, recovered: str) -> None:
+    def __init__(self, options: GuardOptions, failed: str, recovered: str) -> None:
         self.why: str | None = None  # what went wrong last; None: all is well
-        self._terms, self._failed, self._recovered = terms, failed, recovered
+        self._options, self._failed, self._recovered = options, failed, recovered
         self._until = self._well_since = 0.0
         self._rest_s = SHORTEST_S / 2
 
     def allows(self) -> bool:
         """Whether it may be tried now."""
-        return self.why is None or self._terms.now() >= self._until
+        return self.why is None or self._options.now() >= self._until
 
     def failed(self, why: str, problem: str = "", rest_s: float | None = None) -> None:
         """`rest_s` is how long it is left alone, where that is known."""
@@ -384,7 +384,7 @@ class Breaker:
 
     def rest(self, why: str, rest_s: float | None) -> bool:
         """The same without a word; returns whether all was well before."""
-        was_well, at = self.why is None, self._terms.now()
+        was_well, at = self.why is None, self._options.now()
         if was_well and at - self._well_since > LONGEST_S:
             self._rest_s = SHORTEST_S / 2
         self._rest_s = min(2 * self._rest_s, LONGEST_S)
@@ -393,11 +393,11 @@ class Breaker:
 
     def worked(self) -> None:
         if self.why is not None:
-            self.why, self._well_since = None, self._terms.now()
+            self.why, self._well_since = None, self._options.now()
             happened("predictor_recovered", f"crawl {{crawl}}: {{predictor}} {self._recovered}", **self._named())
 
     def _named(self) -> dict[str, str | float | None]:
-        return {"crawl": self._terms.crawl, "predictor": self._terms.name}
+        return {"crawl": self._options.crawl, "predictor": self._options.name}
 
 
 class TimeoutThread:
@@ -407,13 +407,13 @@ class TimeoutThread:
     one that loops in Python takes turns with them until it ends.
     """
 
-    def __init__(self, predictor: Predictor, terms: GuardTerms) -> None:
-        self._predictor, self._terms = predictor, terms
+    def __init__(self, predictor: Predictor, options: GuardOptions) -> None:
+        self._predictor, self._options = predictor, options
         self._thread: Thread | None = None
 
     def predict(self, batch: Batch) -> F64:
         """What the predictor returns or raises; `Unusable` if it takes longer than it may."""
-        allowed_s = self._terms.allowed_s(len(batch))
+        allowed_s = self._options.allowed_s(len(batch))
         if self._thread is not None and self._thread.is_alive():
             raise Unusable(too_slow(allowed_s, allowed_s))
         box: list[tuple[Any, Exception | None]] = []

@@ -1,7 +1,7 @@
 """What is added to a link's probability because little is known of where it leads, and what is drawn at random.
 
-Three kinds of exploration: a bonus for new hosts, a bonus for pages with many new links (hubs), and Thompson draws that
-give some places of an answer to hosts and pages.
+A bonus for new hosts, a bonus for pages with many new links (hubs), and Thompson draws that give some places of an
+answer to hosts and pages. What a new place, a little-known link and a seed get on top is in `scores.py`, `score_link`.
 """
 
 import numpy as np
@@ -90,7 +90,7 @@ def spread_over_hosts(rows, explore_value, bonus, tables, wanted, change):  # ty
 # few fetches such pages say more than others; and before the first hit, the more links are known, the better is the
 # best of them.
 
-FEW_OPENED, FIRST_NEWNESS = 3.0, 0.3  # the rate before any page was opened, and how many pages it weighs as much as
+FEW_OPENED, FIRST_NEWNESS = 3.0, 0.3  # so many pages weigh as much as the rate before any page was opened
 TRAITS = 6  # of a link, by which a hub is recognised
 NEWNESS = 1  # the trait that has a first weight
 FIRST_HITS, PATIENCE = 0.5, 200.0  # hits, and pages of any kind, until the hub bonus is halved

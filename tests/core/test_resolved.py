@@ -24,9 +24,9 @@ def both(link: str) -> None:
         expected = urls.canonical(link, BASE)
     except UrlError:
         with pytest.raises(UrlError):
-            urls.located(link, BASE, QUEUE)
+            urls.resolved(link, BASE, QUEUE)
         return
-    assert urls.located(link, BASE, QUEUE) == (expected, urls.queue(expected))
+    assert urls.resolved(link, BASE, QUEUE) == (expected, urls.queue(expected))
 
 
 @settings(max_examples=2_000, deadline=None)
