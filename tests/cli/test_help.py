@@ -12,7 +12,7 @@ import pytest
 from rich.text import Text
 
 from crawlguide.cli.common import ORDER
-from tests.cli.conftest import Ended, commands, done
+from tests.cli.conftest import Ended, commands, done, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,3 +104,7 @@ def test_a_mistyped_key_is_told_what_was_meant(here: Callable[..., Ended], typed
     assert done(ended, 2) == ""
     assert ended.stderr.startswith(f"crawlguide: unknown key '{typed}'; ")
     assert meant in ended.stderr
+
+
+def test_a_bench_that_could_not_write_its_figures_does_not_begin(here: Callable[..., Ended]) -> None:
+    refused(here("bench", "--json", "no-such-folder/bench.json"), 2, "--json", "no-such-folder/bench.json")

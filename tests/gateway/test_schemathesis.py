@@ -107,3 +107,9 @@ def test_steering_a_crawl_there_is_gets_an_answer_that_fits_the_document(
 def test_a_request_that_does_not_fit_the_document_is_refused_as_it_says(document: Any, method: str, path: str) -> None:
     cases = document[path][method].as_strategy(generation_mode=GenerationMode.NEGATIVE)
     assert 400 in answered(cases)
+
+
+def test_every_operation_has_an_id_of_its_own(client: httpx.Client) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    ids = [one["operationId"] for path in paths.values() for one in path.values() if "operationId" in one]
+    assert len(ids) == len(set(ids))

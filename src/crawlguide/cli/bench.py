@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from crawlguide.cli.common import app, say
+from crawlguide.cli.common import app, check_output, say
 from crawlguide.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def bench(
 
     from crawlguide.lab.speed import run, table
 
+    check_output("--json", json)
     others = _peers(max(urls)) if peers else None
     with tempfile.TemporaryDirectory(prefix="crawlguide-bench-", dir=scratch) as folder:
         found = run.document(run.Plan(sorted(set(urls)), hosts, rounds, Path(folder), say), others)

@@ -87,6 +87,12 @@ def check_place(options: Config, data: str | None, url: str | None = None, *, mu
         raise ConfigError(f"data: {folder} cannot be used: {problem.strerror}") from None
 
 
+def check_output(option: str, place: Path | None) -> None:
+    """Hours of work are not to end with a word about a folder."""
+    if place is not None and (place.is_dir() or not os.access(place.parent, os.W_OK | os.X_OK)):
+        raise ConfigError(f"{option}: expected a file in a folder that can be written to, got {place}")
+
+
 def settings(config: Path | None, flags: dict[str, Any]) -> Config:
     from crawlguide.core.config import load
 

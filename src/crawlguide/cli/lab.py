@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crawlguide.cli.common import app, say
+from crawlguide.cli.common import app, check_output, say
 from crawlguide.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -189,9 +189,8 @@ def _run_all(todo: Sequence[Job], kept: Path | None) -> list[Run]:
 
 def _check_outputs(json: Path | None, html: Path | None, kept: Path | None) -> None:
     """Hours of runs are not to end with a word about a folder."""
-    for option, place in (("--json", json), ("--html", html)):
-        if place is not None and (place.is_dir() or not os.access(place.parent, os.W_OK | os.X_OK)):
-            raise ConfigError(f"{option}: expected a file in a folder that can be written to, got {place}")
+    check_output("--json", json)
+    check_output("--html", html)
     if kept is not None and kept.exists() and not (kept.is_dir() and os.access(kept, os.W_OK | os.X_OK)):
         raise ConfigError(f"--resume: expected a folder that can be written to, got {kept}")
 
