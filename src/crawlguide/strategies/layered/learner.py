@@ -183,7 +183,7 @@ class Layered:
 
     def learn(self, lesson: Lesson) -> U64 | None:
         """Returns the URLs whose scores have changed most."""
-        fetches, reward = lesson.fetches, lesson.worth
+        fetches, reward = lesson.fetches, lesson.reward
         self._forget_scores()
         rows = self._records(fetches.id)
         released, late = releases(fetches), fetches.status == LATE
