@@ -13,7 +13,7 @@ import pytest
 import xxhash
 
 from crawlguide import Guide
-from crawlguide.core.definition import Goal
+from crawlguide.core.definition import Goal, Reward
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.types import Page
@@ -77,6 +77,14 @@ def test_every_group_of_keywords_has_to_be_there() -> None:
     goal = Goal(keywords=("car|automobile", "insurance"))
     assert forager.relevance(page("automobile insurance"), goal) == 1.0
     assert forager.relevance(page("automobile automobile"), goal) == 0.0
+
+
+def test_goals_that_name_the_same_words_share_what_was_made_of_them() -> None:
+    made = []
+    for reward in (Reward(), Reward(novelty=0.25)):
+        forager.relevance(page("A moon."), Goal("stars", ("planet|moon",), anti_reference="films", reward=reward))
+        made.append([cache.cache_info().misses for cache in (forager.groups, forager.aim)])
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize(

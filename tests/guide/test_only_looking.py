@@ -178,3 +178,20 @@ def test_a_look_at_templates_that_rest_counts_no_probe() -> None:
     assert not rule.memory.probes
     assert rule.keep(batch(found), question(NOW)).tolist() == looking.tolist()
     assert len(rule.memory.probes) == np.count_nonzero(looking) > 0
+
+
+def test_a_look_at_few_urls_copies_few_accounts_and_opens_none() -> None:
+    rule = Traps(Patterns([], "policy.trap_patterns"))
+    budgets, found = rule.memory.novelty, [f"https://h{number}.org/a/b?sort={number}" for number in range(500)]
+    number = int(rule.memory.accounts(rule.memory.scan(found))[0])
+    budgets.record_page(number, 9.0, 1.0)
+    seen = [found[0], "https://h0.org/c/d?sort=1"]
+    keys, before = rule.memory.scan(seen).budget_keys, (budgets.sheet.rows.tobytes(), int(budgets._last[0]))
+    excerpt = budgets.excerpt(keys)
+    assert excerpt.sheet.used <= 9
+    assert excerpt.explained(int(excerpt.numbers(keys, np.ones(2))[0])) == budgets.explained(number)
+    looking = question(NOW, looking=True)
+    kept = rule.keep(batch(seen), looking).tolist()
+    assert rule.why(batch(seen[:1]), looking)
+    assert (budgets.sheet.rows.tobytes(), int(budgets._last[0])) == before
+    assert rule.keep(batch(seen), question(NOW)).tolist() == kept

@@ -257,7 +257,7 @@ class Lesson:
     text: Text
     links: Links
     fresh: Mask  # links to URLs that nobody knew before this lesson
-    worth: F64 = field(default_factory=lambda: np.zeros(0))  # of each fetch, for those who learn; NaN: nobody says
+    reward: F64 = field(default_factory=lambda: np.zeros(0))  # of each fetch, for those who learn; NaN: nobody says
     again: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))  # fetched before, and it may have changed
 
 

@@ -1,7 +1,7 @@
 """The reward of a fetch, from which strategies learn: gains less penalties, by the weights of the crawl's goal.
 
     sum   = relevance + novelty + change − error − duplicate − cost, each times its weight
-    worth = (sum − worst) / (best − worst), in 0…1
+    reward = (sum − worst) / (best − worst), in 0…1
 
 Where relevance has a weight, an ordinary page is new and off topic and is worth nothing; novelty is what a page loses
 that brings nothing new. Where it has none, novelty is what a new page gains. A downstream reward replaces the sum.
@@ -62,12 +62,12 @@ class Rewards:
         """
         failed = failures(fetches)
         contents = self._compared(fetches, failed)
-        worth = self._worth(fetches, failed, contents)
-        worth = np.where(np.isnan(fetches.reward), worth, np.minimum(np.maximum(fetches.reward, 0.0), 1.0))
-        worth[releases(fetches)] = np.nan
-        return worth, contents.refetched & bool(self.weights.change)
+        reward = self._reward(fetches, failed, contents)
+        reward = np.where(np.isnan(fetches.reward), reward, np.minimum(np.maximum(fetches.reward, 0.0), 1.0))
+        reward[releases(fetches)] = np.nan
+        return reward, contents.refetched & bool(self.weights.change)
 
-    def _worth(self, fetches: Fetches, failed: Mask, contents: Contents) -> F64:
+    def _reward(self, fetches: Fetches, failed: Mask, contents: Contents) -> F64:
         weights, penalties, (best, worst) = self.weights, self.penalties, self._bounds
         if best <= worst:
             return np.full(len(fetches), np.nan)
@@ -79,8 +79,8 @@ class Rewards:
         loss = penalties.error * failed + penalties.duplicate * contents.copied
         if penalties.cost:
             loss += penalties.cost * cost(fetches)
-        worth = np.minimum(np.maximum((gain - loss - worst) / (best - worst), 0.0), 1.0)
-        return np.where(unknown, np.nan, worth)
+        reward = np.minimum(np.maximum((gain - loss - worst) / (best - worst), 0.0), 1.0)
+        return np.where(unknown, np.nan, reward)
 
     def _compared(self, fetches: Fetches, failed: Mask) -> Contents:
         """In their order: of two fetches of one tell with the same content only the first is new."""

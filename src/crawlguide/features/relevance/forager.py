@@ -51,14 +51,14 @@ def relevance(page: Page, goal: Goal) -> float:
 
 def affinity(page: Page, goal: Goal) -> float:
     parts = Embedding.load().embed([page.title, headings(page), page.text[:READ]])
-    similarity = np.maximum(parts @ aim(goal), 0.0)
+    similarity = np.maximum(parts @ aim(goal.reference[:READ] or goal.topic, goal.anti_reference[:READ]), 0.0)
     return float(similarity @ (TITLE, HEADINGS, BODY))
 
 
 def keywords(page: Page, goal: Goal) -> float:
     """All groups are needed: the geometric mean of their densities, 0 where one is missing."""
     text, product = " ".join(filter(None, (page.title, page.text[:READ]))), 1.0
-    for group in groups(goal):
+    for group in groups(goal.keywords):
         product *= density(text, partial(_count, group))
         if not product:
             return 0.0
@@ -69,10 +69,10 @@ def _count(group: re.Pattern[str], text: str) -> int:
     return len(group.findall(text))
 
 
-@lru_cache(maxsize=1_024)
-def groups(goal: Goal) -> tuple[re.Pattern[str], ...]:
+@lru_cache(maxsize=128)  # a goal may have a thousand
+def groups(keywords: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     """A pattern for each group of keywords; raises `MalformedRequest` for a group without a word."""
-    return tuple(_group(keyword, f"goal.keywords[{number}]") for number, keyword in enumerate(goal.keywords))
+    return tuple(_group(keyword, f"goal.keywords[{number}]") for number, keyword in enumerate(keywords))
 
 
 def _group(keyword: str, field: str) -> re.Pattern[str]:
@@ -84,8 +84,8 @@ def _group(keyword: str, field: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1_024)
-def aim(goal: Goal) -> F32:
+def aim(wanted: str, unwanted: str) -> F32:
     """Reference, or topic, less the anti-reference: its product with a text is the similarity of the formula."""
-    towards, away = Embedding.load().embed([goal.reference[:READ] or goal.topic, goal.anti_reference[:READ]])
+    towards, away = Embedding.load().embed([wanted, unwanted])
     found: F32 = towards - np.float32(ANTI) * away
     return found

@@ -59,7 +59,7 @@ class Judge:
     def __init__(self, goal: Goal) -> None:
         self._goal, self._formula = goal, FORMULAS.get(goal.judge)
         if self._formula is forager.relevance:
-            forager.groups(goal)  # a group without a word is refused now, and not when the first page comes
+            forager.groups(goal.keywords)  # a group without a word is refused now, and not when the first page comes
         self._notebook = Notebook()
         self._aim: F32 | None = None  # made with the first page: a crawl that is told relevance never needs it
         self._memory: Background | None = None

@@ -108,7 +108,7 @@ def lesson_of(
     """The accepted fetches with what was found on them; `links` are theirs, by their place in the report."""
     everything = bool(used.all())
     fetches = report.fetches if everything else report.fetches.take(used)
-    worth, again = (fetches.relevance, used[used] & False) if rewards is None else rewards.hear(fetches)
+    reward, again = (fetches.relevance, used[used] & False) if rewards is None else rewards.hear(fetches)
     accepted = [messages[item] for item in report.fetches.item[used].tolist()]
     return Lesson(
         at=report.at,
@@ -117,7 +117,7 @@ def lesson_of(
         text=texts([fetch.text or "" for fetch in accepted]),
         links=links if everything else links.attach(parent=(np.cumsum(used) - 1)[links.parent]),
         fresh=_fresh(links, discovery),
-        worth=worth,
+        reward=reward,
         again=again,
     )
 

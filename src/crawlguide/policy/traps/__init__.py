@@ -6,7 +6,6 @@ budget for each URL template: rows over the budget wait, and are dropped once th
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
@@ -112,11 +111,6 @@ class TrapMemory:
             self.probes.clear()
         self.probes.update(ids)
 
-    def copied(self) -> TrapMemory:
-        """For whoever only looks: what an ask reads and writes, apart from it."""
-        forms, numbers = deepcopy((self.forms, self.numbers))
-        return replace(self, novelty=self.novelty.copied(), forms=forms, numbers=numbers, probes=set(self.probes))
-
     def year(self) -> int | None:
         return datetime.fromtimestamp(self.at, UTC).year if self.at > FIRST_CREDIBLE else None
 
@@ -146,8 +140,10 @@ class Traps:
     refusal: str = "shut"
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
-        if ask.looking:  # in a copy: no account is opened and no probe counted for it
-            return replace(self, memory=self.memory.copied()).keep(batch, replace(ask, looking=False))
+        if ask.looking:  # in an excerpt: no account is opened and no probe counted for it
+            found = replace(self.memory, at=max(self.memory.at, ask.at)).scan(batch.url.tolist())
+            budgets = self.memory.novelty.excerpt(found.budget_keys)
+            return budgets.chosen(budgets.numbers(found.budget_keys, found.suspicion), batch.manual_priority)[0]
         self.memory.at = max(self.memory.at, ask.at)
         keep, probes = self.memory.novelty.chosen(self._numbers(batch), batch.manual_priority)
         if probes:
@@ -196,18 +192,18 @@ class Traps:
             self.memory, self.kept = before.memory, before.kept
 
     def why(self, batch: Batch, ask: Ask) -> str:
-        memory, url, queue = self.memory.copied(), batch.url.tolist()[0], batch.hosts.name.tolist()[0]
-        form, found, verdicts = suspicion(url, memory.year()), memory.scan([url]), np.zeros(1, np.int8)
+        memory, url, queue = self.memory, batch.url.tolist()[0], batch.hosts.name.tolist()[0]
+        form, found = suspicion(url, memory.year()), memory.scan([url])
         if form.probability >= CERTAIN:
             return form.why
         if pattern := self.patterns.found(url):
             return f"policy.trap_patterns holds {self.patterns.texts[pattern[0]]!r}"
-        memory.judge(found, verdicts)
-        if verdicts[0]:
+        if found.code(IS_VARIANT)[0] and memory.forms.known_of_another(found.code(NORMAL_FORM), found.code(WHOLE)):
             return f"it shows the same as another form of {normal_form(url)}"
-        number = int(memory.accounts(found)[0])
-        closed = queue in memory.shut and memory.closed(found)[0]
-        return memory.novelty.explained(number) if closed or not form.why else form.why
+        budgets = memory.novelty.excerpt(found.budget_keys)
+        number = int(budgets.numbers(found.budget_keys, found.suspicion)[0])
+        closed = queue in memory.shut and budgets.closed_when_found(found.budget_keys, found.suspicion)[0]
+        return budgets.explained(number) if closed or not form.why else form.why
 
     def _numbers(self, batch: Batch) -> I32:
         """The account of each row's template; texts are read only for rows that are not in the cache."""

@@ -15,6 +15,7 @@ from crawlguide.core.lossy_table import LossyTable
 
 if TYPE_CHECKING:
     from crawlguide.core.notebook import Sheet
+    from crawlguide.core.tables import U64
 
 RECORD = np.dtype([("key", np.uint64), ("owner", np.uint64)])
 
@@ -24,6 +25,11 @@ class FirstOwners:
 
     def __init__(self, slots: int = 1 << 16) -> None:
         self.keys, self.owners = np.zeros(slots, np.uint64), np.zeros(slots, np.uint64)
+
+    def known_of_another(self, key: U64, owner: U64) -> bool:
+        """Whether another owner had the first of these keys before; nobody owns it by looking."""
+        slot = key[0] & np.uint64(len(self.keys) - 1)
+        return bool(self.keys[slot] == key[0] and self.owners[slot] != owner[0])
 
 
 class StoredFirstOwners:

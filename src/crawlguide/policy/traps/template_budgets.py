@@ -45,9 +45,10 @@ AT_ONCE = 2.0  # pages in one answer, of a template that has not proven itself a
 SUSPECT = 0.3  # from this suspicion on a template has to prove itself before it gets more than that
 OWN_PROBES, ALL_PROBES = 2, 4  # in vain, of a template on its host and of its coarse template anywhere: it is closed
 MOST_ACCOUNTS = 200_000
+LEVELS = ("own", "part", "fine", "coarse")  # a template's accounts
 ACCOUNT = np.dtype(
     [("key", np.uint64), ("used", np.float64), ("paid", np.float64), ("suspicion", np.float64)]
-    + [(level, np.int32) for level in ("own", "part", "fine", "coarse")]
+    + [(level, np.int32) for level in LEVELS]
     + [(count, np.int32) for count in ("pages", "copies", "probes", "taken")],
     align=True,
 )
@@ -66,11 +67,17 @@ class TemplateBudgets:
         self.sheet.fit(1)
         self._last = np.array([rebuild_index(self.sheet.rows[: self.sheet.used], self._slots)])  # number in use
 
-    def copied(self) -> TemplateBudgets:
-        """The same accounts in memory alone: a change there changes nothing here."""
+    def excerpt(self, keys: U64) -> TemplateBudgets:
+        """The accounts of these keys alone, in memory: a change there changes nothing here."""
+        numbers, accounts = np.empty(keys.size, np.int32), self.sheet.rows
+        find_accounts(keys.reshape(1, -1), np.full(keys.size, np.inf), self._slots, accounts, numbers)
+        some = np.unique(np.concatenate([[0], numbers, *(accounts[level][numbers] for level in LEVELS)]))
         sheet = Sheet(ACCOUNT)
-        sheet.fit(self.sheet.used)
-        sheet.rows[: sheet.used] = self.sheet.rows[: sheet.used]
+        sheet.fit(len(some))
+        sheet.rows[: len(some)] = accounts[some]
+        for level in LEVELS:
+            there = sheet.rows[level][: len(some)]
+            there[:] = np.where(np.isin(there, some), np.searchsorted(some, there), 0)
         return TemplateBudgets(sheet)
 
     @property

@@ -157,6 +157,8 @@ class AskSignals:
 
     def refresh_links(self, rows: I64) -> None:
         """Signals of these links count by the weights of now."""
+        if not self._urls.sheet.used:
+            return
         rows, places = self._with_signals(rows)
         if len(rows):
             links = self._memory.links
@@ -182,6 +184,8 @@ class AskSignals:
 
     def learn(self, rows: I64, label: F32) -> None:
         """The rewards of these links: their signals weigh more or less from now on."""
+        if not self._urls.sheet.used:
+            return
         mine, places = self._with_signals(rows)
         if len(mine):
             rewards = dict(zip(rows.tolist(), label.tolist(), strict=True))
@@ -199,8 +203,6 @@ class AskSignals:
 
     def _with_signals(self, rows: I64) -> tuple[I64, I64]:
         """Those of these links that have signals, and where these are."""
-        if not self._urls.sheet.used:
-            return rows[:0], rows[:0]
         rows = rows[rows >= 0]
         places = self._urls.find(self._memory.links.rows["id"][rows])
         return rows[places >= 0], places[places >= 0]

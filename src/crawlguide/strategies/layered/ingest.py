@@ -12,7 +12,7 @@ from crawlguide.core.url_bytes import HASH_START, find_byte, hash_byte, hash_pai
 from crawlguide.features.embedding import Embedding, plain
 from crawlguide.strategies.layered.columns import ADDRESS, ANCHOR, TITLE
 from crawlguide.strategies.layered.evidence import observe_similarities
-from crawlguide.strategies.layered.meaning import NEITHER, add_to_profile, embed_links
+from crawlguide.strategies.layered.meaning import NEITHER, add_to_profile, embed_links, profile_direction
 from crawlguide.strategies.layered.records import ANCHOR_WORDS, LEVELS, LINKS, MEANING, PLACES, WORDS
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def read_pages(memory: LayeredMemory, aim: Aim, rows: I64, titles: list[str], te
     add_to_profile(vectors[len(titles) :], kind, memory.profile.rows[:NEITHER])
     places = memory.vectors.claim(memory.links.rows["id"][rows])
     memory.vectors.rows["vector"][places], memory.vectors.rows["kind"][places] = vectors[len(titles) :, :MEANING], kind
-    memory.update_profile()
+    memory.profile_direction = profile_direction(memory.profile.rows)
     return title
 
 
@@ -305,4 +305,4 @@ def move_in_profile(memory: LayeredMemory, rows: I64, kind: I64) -> None:
                 profile["sum"][record] += sign * read["vector"][place]
         read["kind"][place] = new
     memory.vectors.sheet.changed(places[places >= 0])
-    memory.update_profile()
+    memory.profile_direction = profile_direction(memory.profile.rows)

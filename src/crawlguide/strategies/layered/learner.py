@@ -89,11 +89,6 @@ class Layered:
         scores.score_links(rows, self.memory.tables(), self.memory.generation, self._score_cache, found)
         return found
 
-    def _forget_scores(self) -> None:
-        """Something is learned: scores of before do not hold any more."""
-        self._last = None
-        self.memory.generation += 1
-
     def explain(self, batch: Batch) -> list[str]:
         """What speaks for or against the first row, in sentences, the most important first."""
         row = int(self.memory.find(batch.id[:1])[0])
@@ -172,19 +167,19 @@ class Layered:
 
     def assigned(self, batch: Batch, ask: Ask) -> None:
         rows = self.memory.find(batch.id)
-        self._forget_scores()
+        self.memory.generation += 1
         chosen = among(batch.id, NOTHING if ask.draw is None else ask.draw.state.chosen)
         rows, chosen = rows[rows >= 0], chosen[rows >= 0]
         self.memory.links.rows["chosen"][rows] = chosen
         evidence.assign(rows, self.memory.tables())
-        self.memory.mark_changed(rows)
+        self.memory.mark_changed(rows, rows[:0])
 
     # a tell
 
     def learn(self, lesson: Lesson) -> U64 | None:
         """Returns the URLs whose scores have changed most."""
-        fetches, reward = lesson.fetches, lesson.worth
-        self._forget_scores()
+        fetches, reward = lesson.fetches, lesson.reward
+        self.memory.generation += 1
         rows = self._records(fetches.id)
         released, late = releases(fetches), fetches.status == LATE
         used = ~(released | np.isnan(reward))
@@ -202,10 +197,10 @@ class Layered:
         page[used], taught = self._learn_fetches(lesson, rows[used], reward[used].astype(np.float32), used)
         found = self._learn_links(lesson.links, page)
         exploration.learn_hubs(page[~late], self.memory.tables())
-        self.memory.mark_learned(np.concatenate([rows, found, amended]), page, taught)
-        self.memory.mark_examples(before)
-        beside, signalled = self._beside(rows[used]), self.ask_signals.due_for_scoring(before)
-        return np.concatenate([self.memory.links.rows["id"][amended], beside, signalled])
+        self.memory.mark_learned(np.concatenate([rows, found, amended]), page, taught, before)
+        beside = np.empty(2 * BESIDE * len(rows[used]), np.uint64)
+        beside = beside[: waiting_beside(rows[used], self.memory.tables(), BESIDE, beside)]
+        return np.concatenate([self.memory.links.rows["id"][amended], beside, self.ask_signals.due_for_scoring(before)])
 
     def _records(self, ids: U64) -> I64:
         """Records of what was fetched; URLs that nobody had found get one now."""
@@ -238,7 +233,8 @@ class Layered:
         late, title = lesson.fetches.status[used] == LATE, self.memory.pages.rows["title"][page]
         titles, texts = lesson.title[used][~late].tolist(), lesson.text[used][~late].tolist()
         title[~late] = ingest.read_pages(self.memory, self.aim, rows[~late], titles, texts, kind[~late])
-        ingest.move_in_profile(self.memory, rows[late], kind[late])
+        if late.any():
+            ingest.move_in_profile(self.memory, rows[late], kind[late])
         return title
 
     def _visit(self, lesson: Lesson, rows: I64, visited: Mask) -> I64:
@@ -273,8 +269,3 @@ class Layered:
         evidence.add_links(rows, parents, fresh.astype(np.uint8), self.memory.tables())
         evidence.pass_authority(rows, parents, self.memory.tables())
         return rows
-
-    def _beside(self, rows: I64) -> U64:
-        """URLs that stand beside those that were fetched: their scores have changed most."""
-        ids = np.empty(2 * BESIDE * len(rows), np.uint64)
-        return ids[: waiting_beside(rows, self.memory.tables(), BESIDE, ids)]

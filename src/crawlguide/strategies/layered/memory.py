@@ -160,12 +160,13 @@ class LayeredMemory:
             self._open(notebook)
         self._migrate(notebook.sheet("format", FORMAT))
         self.index, self.place_index = indexed(self.links, "id"), indexed(self.places, "key")
+        self.find = self.index.find  # the record of each URL, -1 where there is none
         if not self.crawl.used:
             self._begin()
         weights = self.weights.rows[:COLUMNS]
         new = np.flatnonzero((weights["square"] == 1.0) & (weights["weight"] == 0.0))  # columns that never counted yet
         weights["weight"][new] = prior[new]
-        self.update_profile()
+        self.profile_direction = profile_direction(self.profile.rows)
 
     def _open(self, notebook: Notebook) -> None:
         sheet = notebook.sheet
@@ -210,16 +211,10 @@ class LayeredMemory:
         return Tables(
             self.links.rows, self.pages.rows, self.places.rows, self.hosts.rows, self.crawl.rows, self.tuning,
             self.examples.rows, self.weights.rows, self.word_weights.rows, self.hub_weights.rows,
-            self.hub_word_weights.rows, self._profile_direction, self.links.used, self.pages.used, self.hosts.used,
+            self.hub_word_weights.rows, self.profile_direction, self.links.used, self.pages.used, self.hosts.used,
         )  # fmt: skip
 
-    def update_profile(self) -> None:
-        self._profile_direction = profile_direction(self.profile.rows)
-
     # records
-
-    def find(self, ids: U64) -> I64:
-        return self.index.find(ids)
 
     def claim(self, ids: U64) -> tuple[I64, I64]:
         """The record of each URL, and 1 for those that are new; beyond the bound the oldest are forgotten."""
@@ -244,24 +239,21 @@ class LayeredMemory:
         self.links.changed(rows)
 
     def claim_places(self, keys: U64) -> I64:
-        """The records of places, -1 where there is no room for a new one."""
-        if self.places.used + len(keys) > self.most_places:
+        """The records of places, -1 where there is no room for a new one; for that of other hosts there always is."""
+        if self.places.used + len(keys) > self.most_places and keys is not OTHER_HOSTS:
             return self.place_index.find(keys)
-        return self._claim_places(keys)
-
-    def other_hosts(self) -> int:
-        """The place that stands for a host where there is no room for a new one; it can never be drawn by name."""
-        (row,) = self._claim_places(OTHER_HOSTS)
-        self.places.rows["named"][row] = 1
-        return int(row)
-
-    def _claim_places(self, keys: U64) -> I64:
         rows, new = self.place_index.claim(keys)
         self.places.fit(self.place_index.rows)
         fresh_rows = rows[new != 0]
         self.places.rows["key"][fresh_rows] = keys[new != 0]
         self.places.rows["square"][fresh_rows] = 0.03
         return rows
+
+    def other_hosts(self) -> int:
+        """The place that stands for a host where there is no room for a new one; it can never be drawn by name."""
+        (row,) = self.claim_places(OTHER_HOSTS)
+        self.places.rows["named"][row] = 1
+        return int(row)
 
     def claim_pages(self, rows: I64) -> I64:
         """The page of each link, a new one if it was not fetched before; beyond the bound it overwrites the oldest."""
@@ -276,11 +268,13 @@ class LayeredMemory:
 
     # what has changed
 
-    def mark_learned(self, links: I64, pages: I64, taught: I64) -> None:
-        """After a tell: records of these links and pages, and the words and places of links that were `taught`."""
-        self.mark_changed(links)
+    def mark_learned(self, links: I64, pages: I64, taught: I64, examples: int) -> None:
+        """After a tell: records of these links and pages, the words and places of links that were `taught`, and all
+        examples since there were so many.
+        """
+        self.mark_changed(links, taught)
         self.pages.changed(pages[pages >= 0])
-        self.mark_places(taught)
+        self.examples.changed(np.arange(examples, int(self.crawl.rows["examples"][0])) % self.examples.used)
         words = np.empty(WORDS * len(taught), np.int64)
         words = words[: words_of(taught, self.links.rows, words)]
         self.word_weights.changed(words)
@@ -289,21 +283,14 @@ class LayeredMemory:
             sheet.changed(np.arange(sheet.used))
         self.crawl.changed(FIRST)
 
-    def mark_changed(self, links: I64) -> None:
-        """These links, the pages linking to them, and the places they lie in."""
+    def mark_changed(self, links: I64, taught: I64) -> None:
+        """These links, the pages linking to them, and the places in which they or links that were `taught` lie."""
         pages = np.empty((PARENTS + 1) * len(links), np.int64)
         self.links.changed(links)
         self.pages.changed(pages[: pages_of(links, self.links.rows, self.pages.used, pages)])
-        self.mark_places(links)
-
-    def mark_places(self, links: I64) -> None:
-        places = np.empty(LEVELS * len(links), np.int64)
-        self.places.changed(places[: places_of(links, self.links.rows, places)])
-
-    def mark_examples(self, before: int) -> None:
-        """All examples since there were so many."""
-        after = int(self.crawl.rows["examples"][0])
-        self.examples.changed(np.arange(before, after) % self.examples.used)
+        located = np.concatenate([links, taught])
+        places = np.empty(LEVELS * len(located), np.int64)
+        self.places.changed(places[: places_of(located, self.links.rows, places)])
 
 
 def indexed(sheet: Sheet, name: str) -> Index:

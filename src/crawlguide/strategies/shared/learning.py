@@ -67,4 +67,4 @@ class Outcomes(NamedTuple):
 def outcomes(lesson: Lesson) -> Outcomes:
     fetches = lesson.fetches
     released = releases(fetches)
-    return Outcomes(lesson.worth, failures(fetches) & ~released, fetches.status == LATE, released)
+    return Outcomes(lesson.reward, failures(fetches) & ~released, fetches.status == LATE, released)

@@ -138,7 +138,7 @@ class Describer:
         urls, hosts = links.url[rows].tolist(), links.host[rows].tolist()
         domain = tables.domain_rows(hosts)  # may add records, so it comes first
         domains = tables.domains.rows[domain]
-        reward = np.nan_to_num(lesson.worth)
+        reward = np.nan_to_num(lesson.reward)
         x = np.zeros((len(rows), X), np.float32)
         x[:, DEPTH] = depth(links_from_seed)
         x[:, DOMAIN_RELEVANCE] = domain_relevance(domains["score"], domains["judged"])
