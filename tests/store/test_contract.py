@@ -615,9 +615,13 @@ async def test_open_hosts_come_page_by_page_each_once(store: Store) -> None:
         assert (len(seen), len(set(seen))) == (wanted, wanted)
 
 
-async def test_what_was_banned_comes_in_once_it_no_longer_is(store: Store) -> None:
+async def test_what_was_refused_for_a_reason_that_may_cease_to_hold_comes_in_with_a_permitted_link(
+    store: Store,
+) -> None:
     await store.discover(CRAWL, links(A, B, reason=["banned", "another"]), None, 0.0)
     await store.discover(CRAWL, links(A, B), None, 1.0)
+    assert await gathered(store) == []
+    await store.discover(CRAWL, links(A, B).attach(revivable=frozenset({"banned"})), None, 1.0)
     assert await gathered(store) == [A]
 
 
