@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
