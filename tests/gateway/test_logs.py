@@ -197,7 +197,7 @@ def test_nobody_waits_for_whoever_does_not_read_the_log() -> None:
         with open(writes, "w") as pipe:  # noqa: PTH123
             handler = Lines(pipe, "json")
             records = [record(f"event {number}", 1_000.0, problem="x" * 400) for number in range(3_000)]
-            writing = Thread(target=lambda: [handler.emit(one) for one in records], daemon=True)
+            writing = Thread(target=lambda: deque(map(handler.emit, records)), daemon=True)
             writing.start()
             writing.join(60.0)
             waits = writing.is_alive()
