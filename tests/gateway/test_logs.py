@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
