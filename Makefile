@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 PROCESSES ?= $(shell expr `nproc` + 1)  # of tests: one more than there are cores, since some wait for disks and servers
 
-# How much is done: the usual amount, or with QUICK=1 so little that it takes seconds; `make test` runs each target so.
+# How much is done: the usual amount, or with QUICK=1 so little that it takes a minute at most; `make test` runs each target so.
 # Each amount can be named as well, such as `make bench URLS=10000` or `make crash KILLS=5`.
 amount    = $(if $(QUICK),$(2),$(1))
 PORT     ?= 8080
@@ -31,7 +31,7 @@ WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
-	@echo "With QUICK=1 a target does so little that it takes seconds: make crash QUICK=1"
+	@echo "With QUICK=1 a target does so little that it takes a minute at most: make crash QUICK=1"
 
 setup: $(READY)  ## make the virtual environment in .venv
 
@@ -107,5 +107,5 @@ walls: $(READY)  ## prove what docs/adr claims: the store protocol on a real Red
 	$(BIN)/python -m bench.walls.measure_redis $(if $(QUICK),--urls 6000)
 	$(BIN)/python bench/relational.py --web $(WALL_WEB) $(if $(QUICK),--budget 50)
 
-clean:  ## remove what the other targets made
-	rm -rf site $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean:  ## remove what the other targets made, but no data folder
+	rm -rf bench.json lab-*.json lab-*.html site $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from contextlib import suppress
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,10 @@ class Crawler(threading.Thread):
         self.guide, self.budget, self.spent = guide, budget, spent
 
     def run(self) -> None:
+        with suppress(OSError):  # the guide is gone: somebody has ended the demo
+            self.crawl()
+
+    def crawl(self) -> None:
         told: list[dict[str, Any]] = []
         while len(self.spent) < self.budget:
             question = self.message(budget={"max_urls": 5}, context={"recent_history": told})
@@ -106,7 +111,8 @@ def started(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
     """The service, on a free port."""
     ready = folder / "ready.json"
     command = [str(Path(sys.executable).with_name("crawlguide")), "serve", "--data", ":memory:", "--port", "0"]
-    service = subprocess.Popen([*command, "--ready-file", str(ready)])
+    # in a session of its own: Ctrl-C is for this program, which ends the service when its crawlers have stopped
+    service = subprocess.Popen([*command, "--ready-file", str(ready)], start_new_session=True)
     while not ready.exists():
         if service.poll() is not None:
             sys.exit("the service did not start")

@@ -13,6 +13,7 @@ after a few probes in vain.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numba
@@ -162,7 +163,7 @@ class TemplateBudgets:
         one = np.array([number], np.int32)
         used, paid, left = self.used[number], self.paid[number], self.left(one)[0]
         exhausted = "shut" if self.states(one)[0] == CLOSED else "used up: it is tried when there is nothing else"
-        state = exhausted if left <= 0 else f"open for {left:.0f} more"
+        state = exhausted if left <= 0 else f"open for {left:.0f} more" if isfinite(left) else "without limit"
         return f"pages made like it: {used:.0f} used, {paid:.0f} brought something new; its budget is {state}"
 
     def _room_for(self, urls: int) -> Records:
