@@ -265,3 +265,32 @@ def test_a_look_at_which_a_predictor_fails_does_not_put_it_aside(guide: Guide) -
     answer = ask(guide)
     assert not answer["metadata"].get("degraded")
     assert answer["metadata"]["last_model_version"] != "relational-1"
+
+
+def test_statistics_of_a_predictor_may_be_numbers_of_any_kind(guide: Guide, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally.Tally, "stats", lambda _: {"odd": np.float32(0.5)}, raising=False)
+    defined(guide, {"kind": tally.PLUG}, *TWO)
+    assert guide.stats("default")["crawls"]["default"]["learner"]["odd"] == 0.5
+
+
+@pytest.mark.parametrize("ids", [np.uint64(1), np.zeros((2, 2), np.uint64)])
+def test_a_lesson_that_returns_no_column_of_ids_is_kept_and_named(
+    guide: Guide, monkeypatch: pytest.MonkeyPatch, ids: Any
+) -> None:
+    monkeypatch.setattr(tally.Tally, "learn", lambda *_: ids)
+    defined(guide, {"kind": tally.PLUG}, *TWO)
+    assert tell(guide, fetched(f"{A}0.1", relevance=1.0))["accepted"] == 1
+    assert degraded(ask(guide))[0] == "learning_failed"
+
+
+def test_an_exception_that_cannot_say_what_it_is_does_no_harm(guide: Guide) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    def raises(_: Any) -> Any:
+        raise Mute
+
+    defined(guide, model(), *TWO)
+    models.FAULTS["model"] = raises
+    assert degraded(ask(guide)) == (HEURISTIC, f"{models.PLUG} raised Mute")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import msgspec
@@ -116,6 +117,28 @@ def test_feedstocks_formula_by_hand() -> None:
     one = page("# SQL index\n".ljust(800, "."), "https://example.org/sql/page")
     assert judge(one, goal) == pytest.approx(0.40 * 2 / 4 + 0.20 * 1 + 0.15 * 1 / 2 + 0.15 * 800 / 2_000 + 0.10)
     assert judge(one, goal) == pytest.approx(0.635)
+
+
+def test_feedstock_never_gives_more_than_one() -> None:
+    goal = Goal(keywords=("sql",), judge="feedstock")
+    assert judge(page("# sql\n" + "sql " * 2_000, "https://example.org/sql"), goal) == 1.0
+
+
+def test_forager_takes_hundreds_of_groups() -> None:
+    words = tuple(one + other for one in ascii_lowercase for other in ascii_lowercase)[:600]
+    assert 0.0 < judge(page(" ".join(words)), Goal(keywords=words, judge="forager")) < 1.0
+
+
+def test_what_is_reported_is_learned_from_after_a_restart_too() -> None:
+    notebook, goal = Notebook(), Goal(topic="relational databases")
+    first = Judge(goal)
+    first.remember(notebook)
+    first.judge(page(ON))
+    again = Judge(goal)
+    again.remember(notebook)
+    before = first.state()
+    again.hear(page(ON), 1.0)
+    assert again.state() != before
 
 
 def test_feedstock_gives_a_long_page_without_a_keyword_a_quarter() -> None:

@@ -30,6 +30,7 @@ from crawlguide.cli import app, main
 from crawlguide.core.config import Config
 from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.gateway import backup, transfers
+from crawlguide.gateway.client import calls
 from crawlguide.gateway.opening import greet, open_guide
 from crawlguide.gateway.places import Folder, Remote
 from crawlguide.store.embedded import format as formats
@@ -253,6 +254,29 @@ def test_a_definition_that_is_refused_ends_the_import_before_there_is_a_crawl_wi
         guide.define("default", {"limits": {"max_pages": 7}})
     assert done(here("import", path, "--data", tmp_path / "data")).stdout == summary(2, 1)
     assert b'"max_pages":7' in b"".join(lines_of(tmp_path / "data", "default"))
+
+
+def test_a_first_line_that_nobody_understands_ends_the_import(here: Callable[..., Ended], tmp_path: Path) -> None:
+    path = url_list(tmp_path / "lines.ndjson", ['{"made_by": "hand", "crawl": "a", "definition": {}}', KNOWN_URL])
+    refused(here("import", path, "--data", tmp_path / "data"), 1, "line 1: ", "nothing was imported; correct that line")
+    with Guide.open(tmp_path / "data") as guide:
+        assert guide.stats()["crawls"] == {}
+
+
+def test_a_definition_that_is_too_long_ends_the_import(tmp_path: Path) -> None:
+    lines = [f'{{"crawl": "a", "definition": {{"goal": {{"topic": "{"x" * 5_000}"}}}}}}', KNOWN_URL]
+    with raising("line 1: expected at most 999 bytes"):
+        list(transfers.line_batches(url_list(tmp_path / "lines.ndjson", lines), 1_000))
+
+
+@pytest.mark.parametrize("wrong", ['"fetched": 1e18', '"discovered": -1e300', '"priority": 1e308', '"given": 1e9'])
+def test_a_number_out_of_all_bounds_is_left_out_of_an_import(tmp_path: Path, wrong: str) -> None:
+    line = f'{{"url": "https://b.example/", "state": "queued", {wrong}}}'
+    with Guide.open(":memory:") as guide:
+        path = url_list(tmp_path / "lines.ndjson", [KNOWN_URL, line])
+        taken = guide._done(calls.import_lines("default", path.read_bytes().splitlines()))
+        assert (taken.lines, taken.discovered, len(taken.skipped)) == (1, 1, 1)
+        assert [one["url"] for one in guide.urls("default")] == ["https://a.example/"]
 
 
 def test_a_server_refuses_lines_with_a_definition_that_it_does_not_take(server: Served, tmp_path: Path) -> None:

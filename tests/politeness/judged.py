@@ -39,7 +39,8 @@ class Verdict:
 
     def __str__(self) -> str:
         return (
-            f"{self.requests} requests, {self.gaps} gaps, worst {1_000 * self.short_s:.1f} ms too short (50 are allowed where it is not strict)"
+            f"{self.requests} requests, {self.gaps} gaps, worst {1_000 * self.short_s:.1f} ms too short"
+            " (50 are allowed where it is not strict)"
             f" ({self.late} gaps with a late crawler: {1_000 * self.unexplained_s:.1f} ms more than it was late),"
             f" utilisation {self.utilisation:.1%} (least used host {self.least:.1%})"
         )

@@ -39,3 +39,71 @@ def test_the_same_urls_follow_with_a_restart_and_without(name: str, tmp_path: Pa
         after = crawled(guide, web(), 120 - len(before))
         assert before + after == without
         assert guide.stats("default")["crawls"]["default"]["learner"] == pytest.approx(told)
+
+
+# found by attacking what is kept
+
+
+def told(guide: Guide, *fetches: dict[str, Any]) -> None:
+    guide.tell({"mcp_version": "2025-11", "crawler_id": "c", "fetches": list(fetches)})
+
+
+def answers(guide: Guide) -> list[tuple[str, float, float]]:
+    answer = guide.ask({"mcp_version": "2025-11", "crawler_id": "c", "budget": {"max_urls": 9}})
+    assert not answer["metadata"].get("degraded")
+    return [(one["url"], one["score"], one["p"]) for one in answer["assigned_urls"]]
+
+
+FREE = {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0, "traps": False}
+
+
+def test_a_lesson_without_links_is_learned_when_the_table_of_links_is_full() -> None:
+    with Guide.open(":memory:", clock=ManualClock(), seed=1) as guide:
+        guide.define("default", {"strategy": {"kind": "layered", "most_urls": 10_000}, "policy": FREE})
+        for number in range(12):
+            links = [{"url": f"https://h{number}.org/a/{link}"} for link in range(900)]
+            told(guide, {"url": f"https://h{number}.org/", "status": 200, "relevance": 0.2, "outlinks": links})
+            told(guide, {"url": f"https://h{number}.org/leaf", "status": 200, "relevance": 1.0})
+        assert answers(guide)
+        assert guide.stats("default")["crawls"]["default"]["learner"]["examples"] == 24
+
+
+def test_a_reward_corrected_late_is_kept(tmp_path: Path) -> None:
+    after = []
+    for reopens in (False, True):
+        clock = ManualClock()
+        folder = tmp_path / str(reopens)
+        guide = Guide.open(folder, clock=clock, seed=2)
+        guide.define("default", {"policy": FREE})
+        link = {"outlinks": [{"url": "https://x.org/"}]}
+        told(guide, {"url": "https://h.org/", "status": 200, "relevance": 0.1, **link})
+        told(guide, {"url": "https://a.org/", "status": 200, "relevance": 0.0, **link})
+        told(guide, {"url": "https://a.org/", "reward": 1.0})
+        if reopens:
+            guide.close()
+            guide = Guide.open(folder, clock=clock, seed=2)
+        after.append(answers(guide))
+        guide.close()
+    assert after[0] == after[1]
+
+
+def test_domains_of_tres_are_told_apart_after_a_restart(tmp_path: Path) -> None:
+    after: list[list[Any]] = []
+    for reopens in (False, True):
+        clock, folder = ManualClock(), tmp_path / str(reopens)
+        guide = Guide.open(folder, clock=clock, seed=1)
+        guide.define("default", {"strategy": {"kind": "tres"}, "policy": FREE})
+        guide.seed("default", [f"https://s{number}.org/" for number in range(6)])
+        guide.ask({"mcp_version": "2025-11", "crawler_id": "c", "budget": {"max_urls": 2}})
+        if reopens:
+            guide.close()
+            guide = Guide.open(folder, clock=clock, seed=1)
+        after.append([])
+        for turn in range(6):
+            for number in range(6):
+                links = [{"url": f"https://s{number}.org/{turn}/{link}"} for link in range(5)]
+                page = {"url": f"https://s{number}.org/{turn}", "status": 200, "relevance": number % 2}
+                told(guide, {**page, "outlinks": links})
+            after[-1] += answers(guide)
+        guide.close()
+    assert after[0] == after[1]

@@ -100,6 +100,10 @@ class Select(Section, frozen=True):
     max_depth: Annotated[int, Meta(ge=0, le=64)] = 0
     min_samples_per_split: Annotated[int, Meta(ge=0, le=128)] = 0
 
+    def __post_init__(self) -> None:
+        if self.min_samples_per_split == 1:
+            raise ValueError("min_samples_per_split: expected 0 or an integer from 2 to 128, got 1")
+
     def over(self, definition: Definition, strategy: Mapping[str, Any]) -> Definition:
         """The definition as it counts: with these values where it leaves a field as it is by default.
 

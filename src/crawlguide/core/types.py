@@ -314,14 +314,14 @@ class KnownUrl(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     url: str
     state: Literal["queued", "done", "dropped"]
     reason: Annotated[str, Meta(max_length=200)] | None = None
-    priority: float | None = None
-    given: float | None = None
+    priority: Annotated[float, Meta(ge=-1e6, le=1e6)] | None = None
+    given: Annotated[float, Meta(ge=-1e6, le=1e6)] | None = None
     relevance: Annotated[float, Meta(ge=0, le=1)] | None = None
-    discovered: float | None = None
-    fetched: float | None = None
+    discovered: Annotated[float, Meta(ge=0, le=1e11)] | None = None
+    fetched: Annotated[float, Meta(ge=0, le=1e11)] | None = None
     due: Annotated[float, Meta(ge=0, le=1e12)] | None = None
-    parent_sum: float | None = None
-    parent_best: float | None = None
+    parent_sum: Annotated[float, Meta(ge=-1e9, le=1e9)] | None = None
+    parent_best: Annotated[float, Meta(ge=-1e9, le=1e9)] | None = None
     depth: Annotated[int, Meta(ge=0, le=32_767)] = 0
     max_depth: Annotated[int, Meta(ge=-1, le=32_767)] = -1
     status: Annotated[int, Meta(ge=0, le=999)] = 0

@@ -203,6 +203,8 @@ def line_batches(path: Path, most_bytes: int) -> Iterator[list[bytes | Skipped]]
 
     def sized() -> Iterator[tuple[bytes | Skipped, int]]:
         for number, line in enumerate(_whole_lines(path, longest), 1):
+            if line is None and number == 1:  # of an export it is the definition, without which nothing should begin
+                raise DataError(f"line 1: expected at most {longest} bytes, got more")
             if line is None:
                 yield Skipped(f"line {number}", f"expected at most {longest} bytes, got more"), 1
             else:

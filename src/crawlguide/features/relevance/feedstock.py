@@ -51,13 +51,14 @@ def five_signals(page: Page, goal: Goal) -> float:
 def _weighted(page: Page, hits: Callable[[str], int], in_url: float) -> float:
     """`hits` counts keywords in a lower-case text; `in_url` is the share of the keywords that the URL has."""
     text = page.text[:READ]
-    return (
+    total = (
         CONTENT * density(text, hits)
         + HEADINGS * density(headings(page), hits)
         + URL * in_url
         + LENGTH * min(1.0, len(text) / FULL_LENGTH)
         + SUCCESS * is_success(page.status)
     )
+    return min(total, 1.0)  # the weights are 1 together, but their sum in floating point may be more
 
 
 def density(text: str, hits: Callable[[str], int]) -> float:

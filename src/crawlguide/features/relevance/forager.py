@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
+from math import exp, log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,12 +58,13 @@ def affinity(page: Page, goal: Goal) -> float:
 
 def keywords(page: Page, goal: Goal) -> float:
     """All groups are needed: the geometric mean of their densities, 0 where one is missing."""
-    text, product = " ".join(filter(None, (page.title, page.text[:READ]))), 1.0
+    text, logarithms = " ".join(filter(None, (page.title, page.text[:READ]))), 0.0
     for group in groups(goal.keywords):
-        product *= density(text, partial(_count, group))
-        if not product:
+        found = density(text, partial(_count, group))
+        if not found:
             return 0.0
-    return float(product ** (1 / len(goal.keywords)))
+        logarithms += log(found)
+    return exp(logarithms / len(goal.keywords))
 
 
 def _count(group: re.Pattern[str], text: str) -> int:

@@ -85,6 +85,8 @@ class Judge:
 
     def hear(self, page: Page, relevance: float) -> None:
         """Learn from a page whose relevance was reported. Of use only where others have to be judged here."""
+        if self._memory is None and self._notebook.in_use():  # pages were judged here before a restart
+            self._memory = self._made_memory()
         judging = self._memory is not None and self._memory.used
         if judging and is_success(page.status) and self._aimed().any():
             self._judge_and_learn(page, relevance)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 1_000
 SHOWN_AT_ONCE, TAKEN_AT_ONCE = 200, 50  # others are served in between
+ADVICE = "nothing was imported; correct that line, or define the crawl first"
 _DEFINITION = re.compile(rb'\s*\{\s*"(crawl|definition)"')
 
 
@@ -80,6 +81,8 @@ async def imported(guide: LocalGuide, crawl: Crawl, lines: Sequence[bytes], firs
             new += await _take(guide, crawl, line)
             taken += 1
         except (msgspec.DecodeError, UnicodeDecodeError, UrlError) as wrong:
+            if await guide.store.crawl_get(crawl) is None:  # it may be the definition: defaults do not replace it
+                raise MalformedRequest(f"line {number}: {wrong}; {ADVICE}") from None
             skipped.append(f"line {number}: {wrong}")
     await guide.store.commit()
     return Imported(taken, new, tuple(skipped))
@@ -90,11 +93,13 @@ async def _take(guide: LocalGuide, crawl: Crawl, line: bytes) -> int:
     if _DEFINITION.match(line):
         await _define(guide, crawl, line)
         return 0
-    await guide.crawls.get(crawl, guide.clock.now())
     if line.lstrip().startswith(b'{"page"'):
-        await _links(guide, crawl, msgspec.json.decode(line, type=KnownPage))
+        page = msgspec.json.decode(line, type=KnownPage)
+        await guide.crawls.get(crawl, guide.clock.now())
+        await _links(guide, crawl, page)
         return 0
     known = msgspec.json.decode(line, type=KnownUrl)
+    await guide.crawls.get(crawl, guide.clock.now())
     url = addresses.canonical(known.url)
     if known.metadata is not None and len(msgspec.json.encode(known.metadata)) > MAX_METADATA_BYTES:
         raise UrlError(f"metadata: expected at most {MAX_METADATA_BYTES} bytes, got more")
@@ -116,8 +121,7 @@ async def _define(guide: LocalGuide, crawl: Crawl, line: bytes) -> None:
                 raise
             await guide.define(crawl, cold(definition))  # the crawl that it begins with is not here
     except (msgspec.DecodeError, UnicodeDecodeError, MalformedRequest) as wrong:
-        advice = "nothing was imported; correct that line, or define the crawl first"
-        raise MalformedRequest(f"definition: {wrong}; {advice}", field="definition") from None
+        raise MalformedRequest(f"definition: {wrong}; {ADVICE}", field="definition") from None
 
 
 async def _links(guide: LocalGuide, crawl: Crawl, line: KnownPage) -> None:

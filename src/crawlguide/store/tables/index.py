@@ -83,7 +83,7 @@ class Index:
 
     def _spares(self, wanted: int) -> I64:
         """A count of rows used so far (none), then rows that are free, used ones first."""
-        again = self._spare[-wanted:][::-1]
+        again = self._spare[-wanted:][::-1] if wanted else []  # the last none of a list are all of it
         spare = np.arange(self.rows - len(again) - 1, self.rows + wanted - len(again))
         spare[0], spare[1 : 1 + len(again)] = 0, again
         return spare

@@ -278,7 +278,7 @@ class GuardedPredictor:
         except STORE_ERRORS:
             raise
         except Exception as raised:  # noqa: BLE001 - its crawl goes on without it
-            self._judging.failed(f"raised {type(raised).__name__} when it should remember", str(raised), inf)
+            self._judging.failed(f"raised {type(raised).__name__} when it should remember", _text(raised), inf)
             self._learning.rest("is out", inf)
 
     def explain(self, batch: Batch) -> list[str]:
@@ -291,7 +291,8 @@ class GuardedPredictor:
 
     def stats(self) -> Mapping[str, float]:
         try:
-            return dict(self.predictor.stats()) if isinstance(self.predictor, ReportsStats) else {}
+            numbers = self.predictor.stats() if isinstance(self.predictor, ReportsStats) else {}
+            return {str(name): float(value) for name, value in numbers.items()}
         except Exception:  # noqa: BLE001 - the numbers of the crawl are shown without its own
             return {}
 
@@ -316,7 +317,7 @@ class GuardedPredictor:
         except Unusable as wrong:
             why = str(wrong)
         except Exception as raised:  # noqa: BLE001 - it may be anybody's code, and an answer has to go out
-            why, problem, rest_s = f"raised {type(raised).__name__}", str(raised), 0.0 if learning else None
+            why, problem, rest_s = f"raised {type(raised).__name__}", _text(raised), 0.0 if learning else None
         if breaker is not None:
             breaker.failed(why, problem, rest_s)
         return None
@@ -345,18 +346,36 @@ def _numbers(call: Callable[..., Any], batch: Batch, *more: Any) -> F64:
 
 def _draw(explorer: Explores, ask: Ask, wanted: int) -> Draw:
     ids, hosts, state = explorer.draw(ask, wanted)
-    return Draw(np.asarray(ids, np.uint64), frozenset(hosts), state)
+    return Draw(_ids(ids), frozenset(map(str, hosts)), state)
 
 
 def _sample(sampler: Sampler, batch: Batch, ask: Ask, limit: int) -> Sample:
     sample = sampler.sample(batch, ask, limit)
-    np.broadcast_to(sample.arm, batch.id.take(sample.rows).shape)
-    return sample
+    rows, arm = np.asarray(sample.rows, np.int64), np.asarray(sample.arm, np.float64)
+    if rows.ndim != 1 or len(np.unique(rows)) != len(rows) or (rows < 0).any() or (rows >= len(batch)).any():
+        raise Unusable(f"chose rows that are not among the {len(batch)} it was shown, or some twice")
+    np.broadcast_to(arm, rows.shape)
+    return replace(sample, rows=rows, arm=arm)
 
 
 def _learn(learner: Learner, lesson: Lesson) -> U64:
     changed = learner.learn(lesson)
-    return np.asarray(() if changed is None else changed, np.uint64)
+    return NO_IDS if changed is None else _ids(changed)
+
+
+def _ids(ids: Any) -> U64:
+    column = np.asarray(ids, np.uint64)
+    if column.ndim != 1:
+        raise Unusable(f"gave ids in {column.ndim} dimensions")
+    return column
+
+
+def _text(problem: Exception) -> str:
+    """What an exception says; somebody's own may fail even at that."""
+    try:
+        return str(problem)
+    except Exception:  # noqa: BLE001
+        return ""
 
 
 class Breaker:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crawlguide.core.notebook import Notebook
-    from crawlguide.core.tables import F32, I64, U64
-    from crawlguide.core.types import Ask, Batch
+    from crawlguide.core.tables import F32, I64, U64, Lookup, Text
+    from crawlguide.core.types import Ask
     from crawlguide.strategies.layered.memory import LayeredMemory
 
 MOST_OF_A_URL = 8
@@ -168,14 +168,14 @@ class AskSignals:
             links.changed(changed)
             self._memory.generation += len(changed) > 0
 
-    def refresh_hosts(self, batch: Batch, rows: I64) -> None:
-        """Yields of domains count for their hosts, as far as these are in the batch."""
+    def refresh_hosts(self, rows: I64, names: Text | Lookup, host: I64) -> None:
+        """Yields of domains count for the hosts of these links; `names` of hosts, and which of them each link has."""
         if not self._yields.sheet.used or not len(rows):
             return
         known, places = rows >= 0, self._memory.places
         hosts, first = np.unique(self._memory.links.rows["places"][rows[known], 0], return_index=True)
-        names = batch.hosts.name[batch.host[known][first]]
-        domains = self._yields.find(np.array([domain_key(str(name)) for name in names], np.uint64))
+        keys = [domain_key(str(name)) for name in names[host[known][first]]]
+        domains = self._yields.find(np.array(keys, np.uint64))
         hosts, history = hosts[domains >= 0].astype(np.int64), self._yield_log_odds(domains[domains >= 0])
         changed = places.rows["history"][hosts] != history
         places.rows["history"][hosts[changed]] = history[changed]

@@ -237,10 +237,12 @@ def amend_reward(row, label, tables):  # type: ignore[no-untyped-def]
     page = tables.pages[link.page]
     link.label = page.label = label
     page.distance = 0 if label >= 0.5 else link.distance
-    tables.crawl[0].hits += more
+    crawl = tables.crawl[0]
+    crawl.hits += more
+    crawl.good = min(max(crawl.good + more, 0.0), crawl.tried)
     for level in range(link.levels):
         place = tables.places[link.places[level]]
-        place.good = max(place.good + more, 0.0)
+        place.good = min(max(place.good + more, 0.0), place.tried)
         place.total += more
     for number in range(PARENTS):
         if link.parents[number] >= 0:

@@ -76,7 +76,7 @@ class Layered:
         """
         if self._last is None or not self._last.holds(batch.id, self.memory.generation):
             rows = self.memory.find(batch.id)
-            self.ask_signals.refresh_hosts(batch, rows)
+            self.ask_signals.refresh_hosts(rows, batch.hosts.name, batch.host)
             found = self._scores(rows)
             self._last = ScoredBatch(batch.id, rows, found, self.memory.generation)
         elif batch.id is not self._last.ids:
@@ -220,6 +220,7 @@ class Layered:
             links.rows["state"][again[links.rows["state"][again] == DONE]] = VISITED
         page = self.memory.claim_pages(rows)
         self.ask_signals.refresh_links(rows)
+        self.ask_signals.refresh_hosts(rows, fetches.host, np.arange(len(rows)))
         title = self._read(lesson, rows, page, used, np.where(label >= 0.5, HITS, np.where(failed, NEITHER, OTHERS)))
         replayed = np.full(len(rows) * int(self.tuning["replays"][0]), -1, np.int64)
         answered = (~failed).astype(np.int64)
@@ -252,6 +253,7 @@ class Layered:
             page = int(self.memory.links.rows["page"][row])
             if page >= 0:
                 evidence.amend_reward(row, label, self.memory.tables())
+                self.memory.pages.changed(np.array([page]))
                 first, found = self.memory.pages.rows["first"][page], self.memory.pages.rows["found"][page]
                 changed.append(np.arange(first, min(first + found, self.memory.links.used)))
         return np.concatenate(changed)

@@ -165,9 +165,10 @@ class Tables:
         keys = {host: _key(urls.domain_of(host)) for host in set(hosts)}
         for key in keys.values():
             if key not in rows:
-                rows[key] = len(rows)
-                self.domains.fit(len(rows))
+                rows[key] = self.domains.used
+                self.domains.fit(self.domains.used + 1)
                 self.domains.rows["key"][rows[key]] = key
+                self.domains.changed(np.array([rows[key]]))
         for host, key in keys.items():
             if (by_host := rows.get(_key(host), rows[key])) != rows[key]:
                 self._add_host(by_host, rows[key])
@@ -241,7 +242,8 @@ class Tables:
         self.live = len(used)  # URLs that have a record
         self.places = np.full(max(count, 16), -1, np.int32)
         tree.find_places(self.queues.rows, self.leaves.rows[: self.leaves.used], self.places)
-        self._domain_rows = {key: row for row, key in enumerate(self.domains.rows["key"][: self.domains.used].tolist())}
+        keys = self.domains.rows["key"][: self.domains.used].tolist()  # 0: a version before did not write it
+        self._domain_rows = {key: row for row, key in enumerate(keys) if key}
         self.sums: F64 = np.zeros(2 << max(capacity - 1, 1).bit_length())
         replay.build_sums(self.sums, self.priorities.rows[: self.priorities.used], alpha)
 
