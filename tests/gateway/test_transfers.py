@@ -258,7 +258,7 @@ def test_a_definition_that_is_refused_ends_the_import_before_there_is_a_crawl_wi
 
 def test_a_first_line_that_nobody_understands_ends_the_import(here: Callable[..., Ended], tmp_path: Path) -> None:
     path = url_list(tmp_path / "lines.ndjson", ['{"made_by": "hand", "crawl": "a", "definition": {}}', KNOWN_URL])
-    refused(here("import", path, "--data", tmp_path / "data"), 1, "line 1: ", "nothing was imported; correct that line")
+    refused(here("import", path, "--data", tmp_path / "data"), 1, "nothing was imported; correct that line")
     with Guide.open(tmp_path / "data") as guide:
         assert guide.stats()["crawls"] == {}
 
