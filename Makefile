@@ -19,7 +19,9 @@ POINTS   ?= $(call amount,,after_write)
 TELLS    ?= $(call amount,200,8)
 FAULTS   ?= $(call amount,,begins_with_the_next_try)
 EXAMPLES ?= $(call amount,300,1)
+TENANTS  ?= $(call amount,200,1)
 SECONDS  ?= $(call amount,60,7)
+IDLE     ?= $(call amount,10000,500)
 TRIES    ?= $(call amount,1,2)
 TRIALS   ?= $(call amount,usual killed strict strict-killed,usual)
 WEBS     ?= $(call amount,$(addprefix ../shared/data/webs/,docsweb debpkg wikispeedia),synthetic:pages=300)
@@ -27,7 +29,7 @@ QUICK_POLICIES := random,relational,layered
 POLICIES ?= $(call amount,all,$(QUICK_POLICIES))
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
-.PHONY: help setup demo serve kernels test check style types docs bench crash faults machine politeness lab walls clean
+.PHONY: help setup demo serve kernels test check style types docs bench crash faults machine tenants politeness overload lab walls clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -91,8 +93,14 @@ faults: $(READY)  ## let every single call to the disk fail once (an hour)
 machine: $(READY)  ## compare the embedded store with the memory store over long random histories (EXAMPLES=)
 	MACHINE_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/store/test_machine.py --timeout 3600
 
+tenants: $(READY)  ## compare two tenants behind one server with each alone, over 10,000 random operations (TENANTS=)
+	TENANT_EXAMPLES=$(TENANTS) $(BIN)/python -m pytest tests/gateway/access/test_tenants.py --timeout 3600
+
 politeness: $(READY)  ## measure the delays of 16 crawlers at 50 hosts: usual, killed, strict, strict and killed (SECONDS=)
 	$(BIN)/python -m tests.politeness.trial --seconds $(SECONDS) --tries $(TRIES) $(TRIALS)
+
+overload: $(READY)  ## send five times what the server can answer, and open 10,000 idle connections (SECONDS=, IDLE=)
+	$(BIN)/python -m bench.overload --seconds $(SECONDS) --idle $(IDLE)
 
 lab: $(READY)  ## run every policy on the recorded webs in ../shared, with reports (hours; WEBS=, POLICIES=)
 	for web in $(WEBS); do \

@@ -77,7 +77,7 @@ def find(rule: Filter, new: Batch) -> None:
     found = new.url.tolist()
     pages = [addresses.canonical("/", one) for one in found]
     fetches = [Fetch(url=page, status=200, outlinks=[Outlink(url=one)]) for page, one in zip(pages, found, strict=True)]
-    told = reported(fetches, CRAWL, "bench", NOW, RULES)
+    told = asyncio.run(reported(fetches, CRAWL, "bench", NOW, RULES))
     queues = [addresses.queue(page) for page in pages]
     if isinstance(rule, JudgesLinks):
         rule.judge_links(told.links.host.tolist(), told.links.url.tolist(), queues, told.links.id)
@@ -126,7 +126,7 @@ def report(size: int, number: int) -> tuple[tuple[list[str], list[str], list[str
     page = f"https://host{number % HOSTS}.example/"
     found = [url(CANDIDATES + size * number + link) if link % 2 else f"/new/{number}-{link}" for link in range(size)]
     fetch = Fetch(url=page, status=200, outlinks=[Outlink(url=one, anchor=f"page {one}") for one in found])
-    told = reported([fetch], CRAWL, "bench", NOW, RULES)
+    told = asyncio.run(reported([fetch], CRAWL, "bench", NOW, RULES))
     empty = texts([""])
     lesson = Lesson(NOW, told.fetches, empty, empty, told.links, np.ones(len(told.links), np.bool_))
     pages = [addresses.queue(page)] * len(told.links)

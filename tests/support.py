@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from crawlguide import Guide
     from crawlguide.core.protocols import Store
+    from crawlguide.guide.crawl.active_crawl import ActiveCrawl
 
 NOW = 1_700_000_000.0
 CRAWL = Crawl("default", "default")
@@ -102,3 +103,9 @@ def _replaced(table: Columns, name: str, values: Any) -> Columns:
     if isinstance(vars(type(table)).get(name), Fact):
         return table.attach(**{name: values})
     return table.attach(**{name: np.array(values, getattr(table, name).dtype)})
+
+
+def running(guide: Guide, name: str = "default") -> ActiveCrawl:
+    """A crawl as it runs, loaded if nobody has used it yet."""
+    local = guide._guide._guide
+    return guide._run(local.crawls.get(Crawl("default", name), local.clock.now(), create=False))

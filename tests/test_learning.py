@@ -15,7 +15,7 @@ from crawlguide.core.config import Config, CrawlsOptions
 from crawlguide.core.definition import CLASSIC, Fixed
 from crawlguide.strategies.shared.composition import Composition, Top
 from crawlguide.testing import ManualClock
-from tests.support import CRAWL, asked, fetched, store_of, tell
+from tests.support import CRAWL, asked, fetched, running, store_of, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,5 +159,5 @@ def test_one_tell_ranks_no_more_than_two_thousand_urls_besides_its_own(guide: Gu
 
 def test_a_strategy_that_does_not_learn_has_no_learner(guide: Guide) -> None:
     guide.define("plain", {"strategy": {"kind": "relational"}})
-    running = guide._guide._guide.crawls.known
-    assert {crawl.name: found.learner is None for crawl, found in running.items()} == {"default": False, "plain": True}
+    found = [running(guide, name).learner is None for name in ("default", "plain")]
+    assert found == [False, True]

@@ -6,6 +6,7 @@ A canary listens on this machine; the names of the tests lead wherever a resolve
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import json
 import ssl
@@ -245,6 +246,28 @@ async def test_silence_ends_after_the_time_that_is_allowed() -> None:
         answer = await Outgoing(options).get(f"http://127.0.0.1:{canary.port}/nothing", "bot", 10)
         assert answer.status is None
         assert answer.problem
+
+
+async def test_a_body_that_comes_drop_by_drop_ends_then_as_well() -> None:
+    left = asyncio.Event()
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"x")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        writer.close()
+        left.set()
+
+    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    options = Options(ports=(), allow_networks=("127.0.0.0/8",), timeout_s=0.3)
+    port = server.sockets[0].getsockname()[1]
+    answer = await asyncio.wait_for(Outgoing(options).get(f"http://127.0.0.1:{port}/", "bot", 1_000_000), 10)
+    await asyncio.wait_for(left.wait(), 10)
+    server.close()
+    assert answer.problem == "no whole answer within 0.3 s"
 
 
 @pytest.mark.parametrize("url", ["http://localhost/", "http://router/", "http://db.internal/", "http://a.local./"])

@@ -30,7 +30,8 @@ def definition(**strategy: Any) -> dict[str, Any]:
 
 
 def learner(guide: Guide, name: str) -> tally.Tally:
-    found: Any = guide._guide._guide.crawls.known[Crawl("default", name)].strategy.guarded.parts[0].predictor
+    loaded = guide._run(guide._guide._guide.crawls.get(Crawl("default", name), 0.0))
+    found: Any = loaded.strategy.guarded.parts[0].predictor
     assert isinstance(found, tally.Tally)
     return found
 

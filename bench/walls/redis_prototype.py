@@ -121,7 +121,14 @@ class RedisPrototype:
 
     # a tell
 
-    async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int) -> Recorded:
+    async def record(
+        self,
+        crawl: Crawl,
+        fetches: Fetches,
+        at: float,
+        max_retries: int,
+        trains: bool = True,  # noqa: ARG002
+    ) -> Recorded:
         """Fetched pages, then targets of redirects elsewhere, then evidence for children elsewhere: three rounds."""
         skipped: list[str | None] = [None] * len(fetches)
         told, elsewhere = [], []
@@ -141,7 +148,7 @@ class RedisPrototype:
         ]
         children = redis_side.ids(*(children for _, _, children in told))
         await self._send(crawl, "evidence", children, heard)
-        return Recorded(skipped, np.unique(children))
+        return Recorded(skipped, np.unique(children), np.ones(len(skipped), np.bool_))
 
     async def _fetched(self, crawl: Crawl, fetches: Fetches) -> list[dict[str, Any]]:
         first, here = await self._numbers(crawl, len(fetches)), self.partitions(fetches.id)

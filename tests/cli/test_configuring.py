@@ -101,7 +101,7 @@ def test_check_counts_what_is_set(here: Callable[..., Ended], monkeypatch: pytes
         ("[server]\nprot = 1\n", "did you mean 'server.port'?"),
         ("[server]\nport = 'x'\n", "server.port"),
         ("[server]\nport = 70000\n", "to 65535"),
-        ("[server]\nhost = '0.0.0.0'\n", "loopback"),
+        ("[server]\nhost = '0.0.0.0'\n", "no credential is configured"),
         ("[guide]\nfilters = ['seen', 'sene']\n", "expected one of"),
         ("port = [\n", "not TOML"),
     ],

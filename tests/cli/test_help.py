@@ -95,7 +95,7 @@ def test_a_mistyped_command_or_option_is_told_what_was_meant(
         ("server.prot", "server.port"),
         ("port", "server.port"),
         ("CRAWLGUIDE_SERVER_PORT", "server.port"),
-        ("crawls", "crawls.auto_create, crawls.plugins"),
+        ("crawls", "crawls.auto_create, crawls.max_auto_created, crawls.max_loaded, crawls.plugins"),
         ("zzzzzzzz", "config show"),
     ],
 )

@@ -105,8 +105,8 @@ def test_a_server_degrades_says_so_and_is_mended_by_a_put(server: Served, door: 
     well = door.about()
     assert (well["degraded"], "degraded_why" in well) == (None, False)
     scraped = door.client.get("/metrics").text
-    assert 'crawlguide_degraded_total{part="predictor_fallback"} 1.0' in scraped
-    assert 'crawlguide_degraded_total{part="heuristic_fallback"} 1.0' in scraped
+    assert 'crawlguide_degraded_total{part="predictor_fallback",tenant="default"} 1.0' in scraped
+    assert 'crawlguide_degraded_total{part="heuristic_fallback",tenant="default"} 1.0' in scraped
     assert "crawl books: broken raised OSError, and is passed over until it works again" in server.said()
     assert "Traceback" not in server.said()
 

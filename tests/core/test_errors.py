@@ -8,7 +8,8 @@ import pytest
 
 from crawlguide.core import errors
 from crawlguide.core.errors import CrawlGuideError
-from crawlguide.gateway import http, wire
+from crawlguide.gateway import responses as http
+from crawlguide.gateway import wire
 
 CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, CrawlGuideError)]
 _NODE = re.compile(r"^ {4}(?P<bars>[│├└─ ]*)(?P<name>[A-Z]\w+)", re.MULTILINE)

@@ -68,8 +68,8 @@ async def of_guide(guide: AsyncGuide) -> Final:
 
 async def _crawled(local: LocalGuide, name: str, numbers: dict[str, Any]) -> Crawled:
     crawl = Crawl(TENANT, name)
-    running = await local.crawls.get(crawl, local.clock.now(), create=False)
-    definition: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(running.shown))
+    outline = await local.crawls.outline(crawl, local.clock.now())
+    definition: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(outline.shown))
     return Crawled(definition, numbers, await _scanned(local.store, crawl))
 
 

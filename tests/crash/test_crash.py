@@ -20,7 +20,7 @@ KILLS = 5
 ONE_BY_ONE, TOGETHER = 14, 16
 SEED = 1
 
-pytestmark = pytest.mark.timeout(400, func_only=True)  # ten seconds each on a quiet machine
+pytestmark = pytest.mark.timeout(900, func_only=True)  # ten seconds each on a quiet machine
 traced = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed; `make test` installs it")
 
 

@@ -42,7 +42,7 @@ class Lossy(httpx.AsyncBaseTransport):
 
 async def test_a_lossy_wire_breaks_no_promise(tmp_path: Path) -> None:
     async with AsyncGuide.open() as guide:
-        app = Door(guide._guide, Config().server).app()
+        app = Door(guide._guide, Config()).app()
         transport = Lossy(httpx.ASGITransport(app=app), Random(1))
         with History(tmp_path / "history.jsonl") as history:
             async with httpx.AsyncClient(transport=transport, base_url="http://guide") as http:

@@ -17,7 +17,7 @@ import pytest
 from scripts import reference
 
 from crawlguide.core import config, errors
-from crawlguide.gateway.http import STATUS
+from crawlguide.gateway.responses import STATUS
 from tests.docs.blocks import ROOT, blocks, of_page, pages_with
 from tests.gateway.conftest import serving
 
@@ -36,12 +36,15 @@ ELSEWHERE = {
     ("docs/rules.md", "rego"): "tests/policy/test_rules.py",
     ("docs/steering.md", "python"): "tests/docs/test_steering.py",
     ("docs/websocket.md", "text"): "tests/gateway/socket_door/test_page.py",
+    ("docs/access.md", "sh"): "openssl; tests/gateway/access/test_fleet.py makes the same with a library",
     ("docs/deploy.md", "ini"): "a unit of systemd; there is none here to read it",
     ("docs/deploy.md", "nginx"): "settings of nginx; there is none here to read them",
     ("docs/logs.md", "text"): "lines with the time of the day in them; tests/gateway/test_logs.py checks their form",
     ("docs/metrics.md", "yaml"): "settings of Prometheus; there is none here to read them",
 }
 NO_COMMAND = {
+    "export CRAWLGUIDE_TOKEN=cg_…": "tests/gateway/access/test_fleet.py",
+    "export CRAWLGUIDE_TOKEN=cg_… CRAWLGUIDE_CA=authority.pem": "tests/gateway/access/test_fleet.py",
     "make demo      # a guide, two small crawlers and a tiny local web: a harvest report in seconds": "test_demo.py",
     "make test     # all tests, with real parts": "this is it",
     '{"crawl":"books","definition":{…}}': "lines with parts left out; tests/gateway/test_transfers.py reads whole ones",

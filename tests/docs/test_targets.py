@@ -31,6 +31,8 @@ QUICK = {  # target: what its short form prints
     "crash": "16 acks, 0 early",
     "faults": " passed",
     "machine": " passed",
+    "tenants": " passed",
+    "overload": "of the peak",
     "lab": "Harvest rate",
     "walls": "rank 2,000 ids, ms",
 }
@@ -63,6 +65,7 @@ SCRIPTS = {  # script: the options that make it short
     "scripts/trace.py": "",
 }
 BY_A_TARGET = {  # script: the target that runs it
+    "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",
     "bench/walls/measure_redis.py": "walls",
     "demo/run.py": "demo",

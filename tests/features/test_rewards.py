@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,7 +29,7 @@ POLICY = {"default_delay_s": 0, "max_per_host": 0, "robots": "ignore", "traps": 
 
 def hear(rewards: Rewards, *fetches: dict[str, Any]) -> list[float]:
     messages = msgspec.convert([{"status": 200} | fetch for fetch in fetches], list[Fetch])
-    worth = rewards.hear(reported(messages, CRAWL, "c-1", NOW, RULES).fetches)[0]
+    worth = rewards.hear(asyncio.run(reported(messages, CRAWL, "c-1", NOW, RULES)).fetches)[0]
     return [round(float(one), 6) for one in worth]
 
 

@@ -51,13 +51,15 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, data: str | Path = ":memory:", robots: bool = False) -> Iterator[Served]:
+def serving(folder: Path, data: str | Path = ":memory:", robots: bool = False, files: int = 0) -> Iterator[Served]:
     """Start `crawlguide serve`, wait until it is ready, and leave no process behind.
 
-    Without `robots` it reads no robots.txt: the hosts of most tests do not exist.
+    Without `robots` it reads no robots.txt: the hosts of most tests do not exist. With `files` it may open so many.
     """
     ready, stderr = folder / "ready.json", folder / "stderr.txt"
     command = [str(SCRIPT), "serve", "--data", str(data), "--port", "0", "--ready-file", str(ready)]
+    if files:
+        command = ["prlimit", f"--nofile={files}:{files}", *command]
     env = os.environ | ({} if robots else NO_ROBOTS)
     with stderr.open("w") as said, subprocess.Popen(command, stderr=said, text=True, cwd=folder, env=env) as process:
         try:

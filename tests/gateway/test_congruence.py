@@ -185,11 +185,11 @@ class Doors:
         self._line = await self._stack.enter_async_context(connect(f"ws://127.0.0.1:{port}/ws", proxy=None))
 
     async def _server(self) -> int:
-        ready, door = asyncio.Event(), Door(open_guide(MEMORY, CONFIG), CONFIG.server)
+        ready, door = asyncio.Event(), Door(open_guide(MEMORY, CONFIG), CONFIG)
         sockets = Sockets(door)
         door.on_served = sockets.served
         listener = serve.bound(CONFIG.server.host, 0)
-        server = serve.Server(serve._uvicorn(serve._both(door, sockets), CONFIG), ready.set)
+        server = serve.Server(serve._uvicorn(serve.checked(door, sockets), CONFIG), ready.set, load=door.load)
         self._doors.append(door)
         self._served.append((server, asyncio.create_task(server.serve([listener]))))
         await ready.wait()

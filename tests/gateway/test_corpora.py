@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,6 +103,80 @@ def test_any_json_comes_back_unchanged_as_metadata_of_a_seed(client: httpx.Clien
     assert client.post(f"/v1/crawls/{crawl}/seeds", content=seeds).status_code == 200
     (given,) = client.post("/v1/next", json=ask(crawl)).json()["assigned_urls"]
     assert given["metadata"] == {"x": json.loads(value)}
+
+
+TAKES_JSON = {
+    "PUT": ["/v1/crawls/{}"],
+    "PATCH": ["/v1/crawls/{}"],
+    "POST": [f"/v1/crawls/{{}}/{what}" for what in ("seeds", "release", "rules", "import")],
+}
+TAKERS = [(method, path) for method, paths in TAKES_JSON.items() for path in paths]
+
+
+@pytest.mark.parametrize(("method", "path"), TAKERS)
+def test_what_is_not_json_is_refused_wherever_json_is_taken(
+    client: httpx.Client, crawl: str, method: str, path: str
+) -> None:
+    """Of an import each line is judged by itself, and this is the first one of a crawl that nobody has defined."""
+    for case in BY_VERDICT["reject"]:
+        answer = client.request(method, path.format(crawl), content=base64.b64decode(case["b64"]))
+        blank = path.endswith("import") and not base64.b64decode(case["b64"]).strip()
+        assert answer.status_code == (200 if blank else 400), (case["name"], answer.text)
+
+
+@pytest.mark.parametrize(("method", "path"), TAKERS)
+def test_any_json_is_taken_or_refused_wherever_json_is_taken(
+    client: httpx.Client, crawl: str, method: str, path: str
+) -> None:
+    client.put(f"/v1/crawls/{crawl}", json={})
+    for case in JSON_CASES:
+        answer = client.request(method, path.format(crawl), content=base64.b64decode(case["b64"]))
+        assert answer.status_code in {200, 400}, (case["name"], answer.text)
+
+
+def test_what_is_not_json_is_refused_over_a_socket(served: Served) -> None:
+    with connect(f"ws://127.0.0.1:{served.port}/ws") as line:
+        for case in BY_VERDICT["reject"]:
+            body = base64.b64decode(case["b64"])
+            if utf8(body):
+                line.send(body.decode())
+                assert json.loads(line.recv(5))["error"]["code"] == "malformed_request", case["name"]
+
+
+def test_text_that_is_no_utf8_closes_a_socket(served: Served) -> None:
+    for case in JSON_CASES:
+        body = base64.b64decode(case["b64"])
+        if not utf8(body):
+            with connect(f"ws://127.0.0.1:{served.port}/ws") as line:
+                line.send(body, text=True)
+                with pytest.raises(ConnectionClosed) as closed:
+                    line.recv(5)
+                assert closed.value.rcvd is not None
+                assert closed.value.rcvd.code == 1007, case["name"]
+
+
+@pytest.mark.parametrize("kind", ["next", "report", "subscribe", "release", "stats", "ping"])
+def test_any_json_within_a_message_over_a_socket_is_no_fault_of_ours(served: Served, crawl: str, kind: str) -> None:
+    """`metadata` is looked into for repeated keys and depth, even where nobody reads it."""
+    message = {"type": kind, "id": "HOLE-ID", "fetches": [], "every_s": 1000} | ask(crawl, metadata="HOLE")
+    with connect(f"ws://127.0.0.1:{served.port}/ws") as line:
+        for number, case in enumerate(JSON_CASES):
+            body = with_hole(message, base64.b64decode(case["b64"])).replace(b"HOLE-ID", str(number).encode())
+            if utf8(body):
+                line.send(body.decode())
+                said = json.loads(line.recv(5))
+                if case["expect"] == "reject" or case["name"] in REPEATS_A_KEY:
+                    assert said["error"]["code"] == "malformed_request", (case["name"], said)
+                else:
+                    assert said.get("error", {}).get("code") in {None, "malformed_request", "not_found"}, said
+
+
+def utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 # HTTP

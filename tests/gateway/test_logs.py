@@ -28,10 +28,11 @@ from crawlguide.core.errors import CrawlGuideError, StorageFull
 from crawlguide.core.messages import SeedsMessage
 from crawlguide.core.telemetry import ERROR, LOGGER, Event, happened
 from crawlguide.core.types import Crawl
-from crawlguide.gateway import http, logs, serve
+from crawlguide.gateway import http, logs
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.logs import AT_MOST, WINDOW_S, Lines, as_json, as_text
 from crawlguide.gateway.opening import open_guide
+from crawlguide.gateway.upkeep import Upkeep
 from crawlguide.store.embedded import writer
 from crawlguide.testing import ManualClock
 
@@ -110,7 +111,7 @@ def test_names_of_crawls_from_outside_make_one_line_each(heard: Heard) -> None:
 
 
 async def test_whatever_a_request_says_makes_one_line(heard: Heard) -> None:
-    door = Door(open_guide(":memory:", Config()), Config().server)
+    door = Door(open_guide(":memory:", Config()), Config())
     async with httpx.AsyncClient(transport=httpx.ASGITransport(door.app()), base_url="http://here") as client:
         for text in strings():
             if "\ud800" in text:
@@ -256,7 +257,7 @@ def test_what_is_forgotten_is_told(heard: Heard, tmp_path: Path) -> None:
         clock.advance(200 * 86_400.0)
         guide._run(guide._guide._guide.upkeep())
     swept = [one.__dict__["fields"] for one in heard.records if one.__dict__["event"] == "sweep"]
-    assert swept == [{"crawl": "default", "urls": 1}]
+    assert swept == [{"tenant": "default", "crawl": "default", "urls": 1}]
 
 
 async def test_a_full_disk_is_told_once_and_so_is_its_end(
@@ -268,7 +269,7 @@ async def test_a_full_disk_is_told_once_and_so_is_its_end(
         Fault(tmp_path / "data", ["write"], 1, times=4).arm(patch)
         with pytest.raises(StorageFull):
             await guide.seed(Crawl("default", "books"), SeedsMessage(["https://example.com/2"]))
-        upkeep = asyncio.create_task(serve._upkeep(guide, 0.001))
+        upkeep = asyncio.create_task(Upkeep(guide, 0.001).run())
         async with asyncio.timeout(30):
             while "storage_recovered" not in heard.events:  # noqa: ASYNC110 - the log is all there is to look at
                 await asyncio.sleep(0.001)
@@ -289,14 +290,14 @@ def test_a_snapshot_is_told(heard: Heard, tmp_path: Path, monkeypatch: pytest.Mo
 
 async def test_a_request_that_took_long_is_told(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "SLOW_S", 0.0)
-    await answered(Door(open_guide(":memory:", Config()), Config().server))
+    await answered(Door(open_guide(":memory:", Config()), Config()))
     (slow,) = heard.records
     assert (slow.levelname, slow.__dict__["event"]) == ("WARNING", "request_slow")
     assert slow.__dict__["fields"]["route"] == "/v1/stats"
 
 
 async def test_a_request_that_failed_for_our_sake_is_a_warning(heard: Heard) -> None:
-    await answered(Door(open_guide(":memory:", Config()), Config().server, draining=True))
+    await answered(Door(open_guide(":memory:", Config()), Config(), draining=True))
     (failed,) = heard.records
     assert (failed.levelname, failed.__dict__["event"]) == ("WARNING", "request_failed")
     assert (failed.__dict__["fields"]["status"], failed.__dict__["fields"]["code"]) == (503, "unavailable")
@@ -324,13 +325,13 @@ def test_a_server_writes_lines_of_json_and_nothing_else(logged: Served) -> None:
     assert logged.stop() == 0
     said = [json.loads(line) for line in logged.said().splitlines()]
     assert [one["event"] for one in said] == [
-        "opened", "start", "crawl_created", "crawl_paused", "request_refused", "request_refused", "crawl_deleted",
-        "stopping", "stop",
+        "opened", "start", "crawl_created", "audit", "crawl_paused", "audit", "request_refused", "request_refused",
+        "crawl_deleted", "audit", "stopping", "stop",
     ]  # fmt: skip
     start = said[1]
     assert (start["port"], start["data"], start["version"]) == (logged.port, ":memory:", start["version"])
     assert start["opened_s"] >= 0
-    refused = said[4]
+    refused = said[6]
     assert (refused["route"], refused["status"], refused["code"]) == ("/v1/crawls/{crawl_id}", 404, "not_found")
     assert "s3cret" not in logged.said()
 

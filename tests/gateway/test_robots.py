@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -120,3 +121,19 @@ def test_a_server_does_not_go_where_it_must_not(tmp_path: Path, site: Site) -> N
         assert "::1, which is no public address" in said
         assert server.stop() == 0
     assert site.asked == []
+
+
+@pytest.mark.usefixtures("open_here")
+def test_hosts_that_accept_and_say_nothing_do_not_keep_another_crawl_waiting(tmp_path: Path, site: Site) -> None:
+    with serving(tmp_path, robots=True) as server, socket.create_server(("0.0.0.0", 0), backlog=1_024) as silent:
+        port = silent.getsockname()[1]
+        hosts = [f"http://127.0.{number // 200}.{number % 200 + 1}:{port}/" for number in range(400)]
+        post(server, "/v1/crawls/slow/seeds", {"urls": hosts})
+        message = {"mcp_version": VERSION, "crawler_id": "c-1", "crawl_id": "slow", "budget": {"max_urls": 200}}
+        for _ in range(5):
+            post(server, "/v1/next", message)
+        seed(server, f"{site.url}/a")
+        began = time.monotonic()
+        assert given(server) == [f"{site.url}/a"]
+        assert time.monotonic() - began < 10.0  # the silent ones are given up after 15 s
+        assert server.stop() == 0

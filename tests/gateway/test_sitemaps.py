@@ -276,3 +276,128 @@ async def test_more_links_than_a_page_may_have_are_told_in_parts(guide: LocalGui
     web.files[MAP] = Answer(200, urlset(*(f"<loc>https://a.org/{number}</loc>" for number in range(10_001))))
     await crawled(guide, web)
     assert await states(guide, "https://a.org/0", "https://a.org/10000") == ["queued", "queued"]
+
+
+# crawls that are deleted
+
+
+async def test_a_deleted_crawl_does_not_come_back_through_its_sitemaps(guide: LocalGuide, web: Web) -> None:
+    web.files["https://a.org/robots.txt"] = Answer(200, f"Sitemap: {MAP}\nSitemap: /two.xml".encode())
+    web.files[MAP] = Answer(200, urlset("<loc>https://a.org/one</loc>"))
+    await named(guide, web)
+    reader = Sitemaps(guide, Deleting(guide, web))
+    await reader.errand()  # the crawl is deleted while it is read
+    assert guide.robots.sitemaps.empty()
+    guide.robots.sitemaps.put_nowait(Named(CRAWL, "https://a.org", MAP))
+    await reader.errand()
+    assert await guide.crawls.names("default") == []
+
+
+async def test_one_of_the_same_name_gets_nothing_of_it_and_its_own_sitemaps_are_read(
+    guide: LocalGuide, web: Web
+) -> None:
+    web.files[MAP] = Answer(200, urlset("<loc>https://a.org/one</loc>"))
+    await named(guide, web)
+    await Sitemaps(guide, Deleting(guide, web, again=True)).errand()
+    assert await states(guide, "https://a.org/one", MAP) == ["unknown", "unknown"]
+    await named(guide, web)
+    await Sitemaps(guide, web).errand()
+    assert await states(guide, "https://a.org/one", MAP) == ["queued", "done"]
+
+
+async def test_sitemaps_are_read_of_a_crawl_that_wants_them_from_now_on(guide: LocalGuide, web: Web) -> None:
+    web.files[MAP] = Answer(200, urlset("<loc>https://a.org/one</loc>"))
+    await named(guide, web, sitemaps=False)
+    assert guide.robots.sitemaps.empty()
+    await guide.define(CRAWL, Definition(policy=Policy(sitemaps=True, default_delay_s=0)))
+    await guide.seed(CRAWL, SeedsMessage(["https://a.org/2"]))
+    await ask(guide)
+    await Sitemaps(guide, web).errand()
+    assert await states(guide, "https://a.org/one") == ["queued"]
+
+
+class Deleting:
+    """Fetches, and meanwhile the crawl is deleted; and defined again."""
+
+    def __init__(self, guide: LocalGuide, web: Web, again: bool = False) -> None:
+        self.guide, self.web, self.again = guide, web, again
+
+    async def get(self, url: str, agent: str, most_bytes: int) -> Answer:
+        await self.guide.delete(CRAWL)
+        if self.again:
+            await self.guide.define(CRAWL, Definition())
+        return await self.web.get(url, agent, most_bytes)
+
+
+async def named(guide: LocalGuide, web: Web, **policy: Any) -> None:
+    """A crawl whose sitemaps are named, and not read yet."""
+    policy = {"sitemaps": True, "default_delay_s": 0, **policy}
+    await guide.define(CRAWL, Definition(policy=Policy(**policy)))
+    await guide.seed(CRAWL, SeedsMessage(["https://a.org/"]))
+    await ask(guide)
+    if not guide.robots.idle:
+        await guide.robots.errand(web)
+    await ask(guide)
+
+
+# what goes wrong, and what is too much
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space"), MemoryError(), RecursionError(), ValueError()])
+async def test_a_fault_of_ours_is_tried_again_later_and_ends_nothing(
+    guide: LocalGuide, web: Web, clock: ManualClock, fault: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    web.files[MAP] = Answer(200, urlset("<loc>https://a.org/one</loc>"))
+    await named(guide, web)
+    fetch, web.get = web.get, failing(fault)  # type: ignore[method-assign]
+    reader = Sitemaps(guide, web)
+    await reader.errand()
+    assert "by a fault of the guide" in caplog.text
+    assert guide.robots.sitemaps.empty()
+    web.get = fetch  # type: ignore[method-assign]
+    clock.advance(200.0)  # its lease has ended, too
+    await reader.errand()
+    assert await states(guide, "https://a.org/one") == ["queued"]
+
+
+def failing(fault: Exception) -> Any:
+    async def get(*_: object) -> Answer:
+        raise fault
+
+    return get
+
+
+async def test_one_host_with_thousands_of_sitemaps_does_not_keep_another_crawl_waiting(
+    guide: LocalGuide, web: Web, clock: ManualClock
+) -> None:
+    lines = "\n".join(f"Sitemap: https://a.org/{number}.xml" for number in range(3_000))
+    web.files["https://a.org/robots.txt"] = Answer(200, lines.encode())
+    await named(guide, web)
+    assert len(guide.robots.sitemaps) == 1_000
+    other = Named(Crawl("default", "other"), "https://b.org", "https://b.org/map.xml")
+    guide.robots.sitemaps.put_nowait(other)
+    first = [guide.robots.sitemaps.get_nowait() for _ in range(8)]
+    assert other in first
+    assert sum(one is not None and one.domain == "a.org" for one in first) == 1
+
+
+async def test_a_sitemap_of_a_host_that_rests_for_long_holds_no_place(
+    guide: LocalGuide, web: Web, clock: ManualClock
+) -> None:
+    web.files[MAP] = Answer(200, urlset("<loc>https://a.org/one</loc>"))
+    await named(guide, web, default_delay_s=3_000.0, horizon_s=3_600.0)
+    clock.advance(3_000.0)
+    await ask(guide)
+    reader = Sitemaps(guide, web)
+    await asyncio.wait_for(reader.errand(), 10)
+    assert web.asked == ["https://a.org/robots.txt"]
+    clock.advance(3_000.0)
+    await asyncio.wait_for(reader.errand(), 10)
+    assert web.asked[1:] == [MAP]
+
+
+async def test_a_sitemap_needs_no_file_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", "/nonexistent")
+    monkeypatch.setattr("tempfile.tempdir", None)
+    packed = gzip.compress(urlset("<loc>https://a.org/1</loc>"))
+    assert [link.url for link in read(MAP, Answer(200, packed)).links] == ["https://a.org/1"]

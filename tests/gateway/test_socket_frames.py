@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,6 +34,8 @@ def ours(chunks: list[bytes]) -> tuple[Told, int | None]:
         reader.feed(chunk)
         try:
             while (found := reader.take()) is not None:
+                if found[0] == MORE:
+                    continue
                 heard.append(found)
                 if found[0] == CLOSE:
                     frames.check_close(found[1])
@@ -143,3 +147,26 @@ def test_a_reason_that_is_too_long_is_cut_between_letters() -> None:
     frame = frames.closing(1009, "ü" * 100)
     assert len(frame) <= 2 + 125
     assert frame[4:].decode() == "ü" * 61
+
+
+def test_many_frames_of_one_message_are_read_in_turns() -> None:
+    reader, times = Frames(1_000_000), 5_000
+    reader.feed(framed(TEXT, b"") + framed(MORE, b"a") * times + framed(MORE | 0x80, b"b"))
+    turns = 1
+    while (found := reader.take()) == (MORE, b""):
+        turns += 1
+    assert found == (TEXT, b"a" * times + b"b")
+    assert turns == 1 + times // frames.FRAMES_AT_ONCE
+
+
+def test_a_message_in_pieces_costs_as_much_as_its_bytes() -> None:
+    def took(pieces: int) -> float:
+        reader, piece = Frames(1 << 30), framed(MORE, b"x" * 10_000)
+        reader.feed(framed(TEXT, b""))
+        began = time.process_time()
+        for _ in range(pieces):
+            reader.feed(piece)
+            assert reader.take() is None
+        return time.process_time() - began
+
+    assert took(4_000) < 20 * max(took(400), 0.005)  # ten times as much would take a hundred times as long

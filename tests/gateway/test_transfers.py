@@ -540,7 +540,9 @@ def test_every_command_of_the_documentation_exists_with_its_options() -> None:
     assert {line.split()[0] for line in used} >= {"serve", "backup", "restore", "export", "import"}
     for line in used:
         verb, *words = shlex.split(line, comments=True)
-        known = {name for option in command.commands[verb].params for name in option.opts}
+        named = command.commands[verb]
+        named = named.commands[words[0]] if hasattr(named, "commands") else named
+        known = {name for option in named.params for name in option.opts}
         assert {word for word in words if word.startswith("--")} <= known, line
 
 

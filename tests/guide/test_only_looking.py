@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from httpx import ASGITransport, AsyncClient
-from starlette.applications import Starlette
 
 from crawlguide.core import urls
 from crawlguide.core.config import Config, GuideOptions
@@ -18,7 +17,7 @@ from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, 
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.types import Ask, Budget
 from crawlguide.gateway.dashboard import views
-from crawlguide.gateway.dashboard.pages import Dashboard
+from crawlguide.gateway.http import Door
 from crawlguide.gateway.opening import open_guide
 from crawlguide.guide.explain import explain
 from crawlguide.policy.traps import Traps
@@ -159,7 +158,7 @@ async def test_a_look_ends_no_lease_and_leaves_nothing_to_write(tmp_path: Path) 
     await guide.tell(ReportMessage(VERSION, "c-2", [Fetch(one.url, 200) for one in given.assigned_urls]))
     guide.clock.advance(86_400.0)  # type: ignore[attr-defined]
     before, written = await guide.store.stats(CRAWL), guide.store.state_hash()  # type: ignore[attr-defined]
-    pages = ASGITransport(Starlette(routes=Dashboard(guide).routes()))
+    pages = ASGITransport(Door(guide, Config()).app())
     async with AsyncClient(transport=pages, base_url="http://here") as person:
         assert [(await person.get(path)).status_code for path in ("/", f"/crawls/{CRAWL.name}")] == [200, 200]
     (shown,) = await views.overviews(guide, [CRAWL])

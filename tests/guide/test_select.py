@@ -13,7 +13,7 @@ from crawlguide.core.config import Config
 from crawlguide.core.errors import ConfigError
 from crawlguide.testing import ManualClock
 from tests.guide.common import pages
-from tests.support import CRAWL, asked
+from tests.support import asked, running
 
 FORAGER = """
 [select]
@@ -38,7 +38,7 @@ def opened(folder: Path, **definition: Any) -> Guide:
 
 
 def counting(guide: Guide) -> Any:
-    return guide._guide._guide.crawls.known[CRAWL].definition
+    return running(guide).definition
 
 
 def test_crawls_that_leave_it_open_take_what_the_operator_says(tmp_path: Path) -> None:
@@ -67,16 +67,16 @@ def test_the_tree_of_tres_takes_it_as_its_options(tmp_path: Path) -> None:
 def test_what_a_crawl_said_itself_is_what_is_kept_and_exported(tmp_path: Path) -> None:
     with opened(tmp_path) as guide:
         guide.patch("default", {"limits": {"max_pages": 5}})
-        assert guide._guide._guide.crawls.known[CRAWL].record.definition.policy.unreliable_threshold == 0.8
+        assert running(guide).record.definition.policy.unreliable_threshold == 0.8
         assert b'"unreliable_threshold":0.8' in next(guide.export("default"))
 
 
 @pytest.mark.parametrize("kind", ["layered", "tres"])
 def test_a_definition_that_is_shown_and_sent_back_leaves_open_what_was_left_open(tmp_path: Path, kind: str) -> None:
     with opened(tmp_path, strategy={"kind": kind}) as guide:
-        before = guide._guide._guide.crawls.known[CRAWL].record.definition
+        before = running(guide).record.definition
         guide.define("default", guide.patch("default", {})["definition"])
-        assert guide._guide._guide.crawls.known[CRAWL].record.definition == before
+        assert running(guide).record.definition == before
 
 
 def test_a_misspelt_name_is_refused_with_the_nearest_one(tmp_path: Path) -> None:

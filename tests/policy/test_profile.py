@@ -12,7 +12,7 @@ from crawlguide.core.errors import MalformedRequest
 from crawlguide.policy import domains
 from crawlguide.policy.profile import FEWEST, MOST, Profile
 from crawlguide.testing import ManualClock
-from tests.support import NOW, ask, asked, batch, fetched, question, tell
+from tests.support import NOW, ask, asked, batch, fetched, question, running, tell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ def opened(data: Path | str = ":memory:", **policy: Any) -> Guide:
 
 
 def profile(guide: Guide) -> Profile:
-    (found,) = guide._guide._guide.crawls.known.values()
+    found = running(guide)
     assert found.profile is not None
     return found.profile
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Any
@@ -189,7 +190,7 @@ def corrected(*told: Any) -> float:
     known = Outcomes()
     ids = np.array([urls.identity("https://dead.example/1"), urls.identity("https://dead.example/2")], np.uint64)
     known.record_sources(ids, ["www.a.org", "b.org"])
-    report = reported(told, CRAWL, "c-1", NOW, RULES)
+    report = asyncio.run(reported(told, CRAWL, "c-1", NOW, RULES))
     known.learn(lesson(report))
     return float(known.shift(["x.dead.example"], ["a.org"])[0])
 

@@ -208,7 +208,8 @@ def test_whatever_the_bytes_there_is_a_verdict(body: bytes, agent: str, url: str
 
 def test_only_so_many_copies_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "MOST_COPIES", 3)
-    monkeypatch.setattr(cache, "MOST_BYTES", 100)
+    monkeypatch.setattr(cache, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(cache, "BARE_BYTES", 0)
     known, names = cache.RobotsCache(), [f"https://{name}.org" for name in "abcde"]
     for name in names[:3]:
         known.put(name, cache.CachedRobots(b"x" * 10))
@@ -217,7 +218,7 @@ def test_only_so_many_copies_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch)
     known.put(names[3], cache.CachedRobots(b"x" * 10))  # what was used least goes
     assert [known.get(name) is not None for name in names] == [True, False, True, True, False]
     assert known.file(names[1], "bot") is None
-    known.put(names[4], cache.CachedRobots(b"x" * 95))
+    known.put(names[4], cache.CachedRobots(b"x" * 995))
     assert [known.get(name) is not None for name in names] == [False, False, False, False, True]
     assert list(known.stands) == ["e.org"]
 

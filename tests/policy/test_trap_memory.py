@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from crawlguide import Guide
 from crawlguide.core import urls
@@ -14,8 +16,8 @@ from crawlguide.core.notebook import Notebook
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.types import Lesson
 from crawlguide.guide.tell.intake import IntakeRules, reported
-from crawlguide.policy.traps import Traps
-from crawlguide.policy.traps.duplicates import StoredFirstOwners
+from crawlguide.policy.traps import Traps, judge_urls
+from crawlguide.policy.traps.duplicates import FirstOwners, StoredFirstOwners
 from crawlguide.policy.traps.template_budgets import ACCOUNT, START
 from crawlguide.testing import ManualClock
 from tests.policy.plain_templates import account
@@ -36,7 +38,7 @@ def built() -> Traps:
 def lesson(*links: str) -> Lesson:
     """A page was fetched, and nobody knew its links before."""
     page = Fetch(url=A, status=200, outlinks=[Outlink(url=link) for link in links])
-    told = reported([page], CRAWL, "c-1", NOW, RULES)
+    told = asyncio.run(reported([page], CRAWL, "c-1", NOW, RULES))
     return Lesson(NOW, told.fetches, texts([""]), texts([""]), told.links, np.ones(len(links), np.bool_))
 
 
@@ -108,3 +110,23 @@ def test_a_guide_that_starts_anew_knows_its_traps(tmp_path: Path) -> None:
     with Guide.open(str(tmp_path), clock=ManualClock(NOW + 60)) as guide:
         tell(guide, fetched(A, f"{A}soft/99"))
         assert ask(guide)["metadata"]["dropped"] == {"traps": 1}
+
+
+@pytest.mark.parametrize("slots", [64, 1 << 12])
+def test_first_owners_that_grow_know_what_a_table_of_full_size_knows(slots: int) -> None:
+    chance = np.random.default_rng(slots)
+    growing, full = FirstOwners(slots), FirstOwners(slots)
+    full._clear(slots)
+    for _ in range(60):
+        keys = chance.integers(1, 6_000, 40).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        owners = chance.integers(1, 9, 40).astype(np.uint64)
+        verdicts = [np.zeros(40, np.int8), np.zeros(40, np.int8)]
+        for known, found in zip((growing, full), verdicts, strict=True):
+            known.expect(40)
+            variant, plain = np.ones(40, np.uint64), np.zeros(40)
+            judge_urls(plain, keys, owners, variant, 0.9, known.keys, known.owners, known.slots, found)  # type: ignore[no-untyped-call]
+        assert verdicts[0].tolist() == verdicts[1].tolist()
+        rested = FirstOwners(slots)
+        rested.unpack(growing.packed())
+        growing = rested
+    assert len(growing.keys) <= slots

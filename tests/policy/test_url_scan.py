@@ -120,7 +120,7 @@ def test_a_link_is_an_echo_if_an_earlier_one_had_the_skeleton_of_its_anchor(anch
     known, counts = FirstOwners(1 << 20), np.zeros((1, 3), np.int64)
     count_links(  # type: ignore[no-untyped-call]
         np.zeros(count, np.int64), nothing, nothing, nothing, ids, nothing[:1], np.zeros(count, np.bool_),
-        anchor_lines(anchors), known.keys, known.owners, counts,
+        anchor_lines(anchors), known.keys, known.owners, known.slots, counts,
     )  # fmt: skip
     spoken = [one for one in skeletons if one]
     assert counts[0, 0] == len(spoken) - len(set(spoken))

@@ -15,7 +15,9 @@ from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, 
 from crawlguide.core.types import Crawl
 from crawlguide.guide.local import LocalGuide
 from crawlguide.store.embedded import EmbeddedStore, writer
+from crawlguide.store.embedded import keyspaces as embedded_keyspaces
 from crawlguide.store.moves.rank import Quota
+from crawlguide.store.tables import keyspace
 
 from .builders import CRAWL, fetches, ids, links
 from .conftest import KINDS, opened
@@ -207,3 +209,37 @@ async def test_hosts_of_which_nothing_is_left_and_queues_nobody_knows_are_forgot
     assert (await store.stats(CRAWL))["hosts"] == 0
     await store.forget_old(CRAWL, 2 * DAY_S)
     assert len(store.politeness) == 0  # type: ignore[attr-defined]
+
+
+async def test_of_too_many_answers_in_a_folder_those_that_end_first_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyspace, "MOST_ANSWERS", 50)
+    for half in range(2):  # a restart goes on counting
+        store = EmbeddedStore(tmp_path, QUOTA)
+        await store.crawl_put(CRAWL, b"{}", 0.0)
+        for number in range(250 * half, 250 * half + 250):
+            await store.answer_put(CRAWL, f"a{number}", b"x", 1e9 + number)
+            await store.answer_get(CRAWL, "none", 1.0)
+            await store.commit(durable=False)
+        await store.expire(CRAWL, 1.0)
+        kept = [number for number in range(500) if await store.answer_get(CRAWL, f"a{number}", 1.0)]
+        assert kept == list(range(250 * half + 200, 250 * half + 250))
+        await store.close()
+
+
+async def test_a_crawler_that_asks_for_long_and_reports_at_once_leaves_no_leases_behind(tmp_path: Path) -> None:
+    store, clock = EmbeddedStore(tmp_path, QUOTA), ManualClock()
+    guide = LocalGuide(store, Config(), clock)
+    await guide.define(MAIN, DEFINITION)
+    await guide.seed(MAIN, SeedsMessage([f"https://h{number}.org/" for number in range(100)]))
+    for number in range(50):
+        ask = AskMessage(VERSION, f"c-{number % 3}", BudgetMessage(2, timeout_ms=604_800_000), crawl_id=MAIN.name)
+        given = [url.url for url in (await guide.ask(ask)).assigned_urls]
+        await guide.tell(ReportMessage(VERSION, ask.crawler_id, [Fetch(url, 200) for url in given], MAIN.name))
+        clock.advance(1.0)
+    assert (await store.stats(MAIN))["done"] == 100
+    leases = store.frontier(MAIN).leases
+    assert not list(embedded_keyspaces.of_crawl(store._disk, store._owners[MAIN]).leases.items())
+    assert not any([leases._numbers, leases._held])
+    await store.close()

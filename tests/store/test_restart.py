@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawlguide.core.errors import CrawlGuideError, NotFound, StorageFull
-from crawlguide.store import views
 from crawlguide.store.embedded import EmbeddedStore, disk, writer
+from crawlguide.store.moves import forget
 from crawlguide.store.moves.rank import Quota
 
 from . import files
@@ -167,7 +167,7 @@ async def test_a_host_that_lost_a_url_knows_it_after_a_restart(tmp_path: Path) -
 
 
 async def test_a_crawl_may_be_deleted_while_it_is_purged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "SCANNED_AT_ONCE", 2)
+    monkeypatch.setattr(forget, "PURGED_AT_ONCE", 2)
     store = await begun(tmp_path, *MANY[:10])
     purging = asyncio.create_task(store.purge(CRAWL, None, None))
     await asyncio.sleep(0)

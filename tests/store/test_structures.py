@@ -11,8 +11,10 @@ from crawlguide.store.queues.heaps import Heaps
 from crawlguide.store.queues.waiting import Queues
 from crawlguide.store.tables.index import Index
 from crawlguide.store.tables.keyspace import MemoryExpiring, MemoryKeyspace
-from crawlguide.store.tables.leases import Lease, Leases
+from crawlguide.store.tables.leases import MOST_FORGOTTEN, Lease, Leases
+from crawlguide.store.tables.politeness import DELAY_KEPT_S, IDLE_S, PolitenessQueues
 from crawlguide.store.tables.rows import ROW
+from crawlguide.store.tables.sharing import MOST_AT_ADDRESS, Sharing
 
 SEEDS = range(6)
 
@@ -153,7 +155,7 @@ def test_the_lowest_ranked_row_of_a_host_is_found() -> None:
 
 
 def test_an_entry_ends_when_its_time_is_over_and_a_newer_one_stays() -> None:
-    kept = MemoryExpiring()
+    kept = MemoryExpiring(100)
     kept.put("a", b"1", 10.0)
     kept.put("b", b"2", 5.0)
     kept.put("a", b"3", 20.0)
@@ -161,15 +163,53 @@ def test_an_entry_ends_when_its_time_is_over_and_a_newer_one_stays() -> None:
     assert (kept.get("a", 10.0), kept.get("b", 4.0), len(kept)) == (b"3", None, 1)
 
 
-def test_asking_when_the_first_lease_ends_forgets_none_that_hold_nothing() -> None:
+def test_a_lease_that_holds_nothing_any_more_is_forgotten_whenever_it_was_to_end() -> None:
     keyspace = MemoryKeyspace()
     leases = Leases(keyspace)
     for row in range(8):
         leases.add(Lease("c", None, 10.0 * (8 - row), {row: 0.0}))
     leases.end([7, 6, 4])
-    assert (leases.next_end(), len(list(keyspace.items()))) == (30.0, 8)
-    assert leases.expired(0.0) == []
-    assert (leases.next_end(), len(list(keyspace.items()))) == (30.0, 6)
+    assert (leases.next_end(), len(list(keyspace.items()))) == (30.0, 5)
+
+
+def test_leases_that_are_reported_at_once_leave_nothing_behind() -> None:
+    keyspace = MemoryKeyspace()
+    leases = Leases(keyspace)
+    for number in range(10_000):
+        leases.add(Lease(f"c-{number % 7}", None, 1e9 - number, {number: 0.0, number + 1: 0.0}))
+        leases.end([number, number + 1])
+    assert not list(keyspace.items())
+    assert (leases.next_end(), len(leases)) == (None, 0)
+    assert not any([leases._numbers, leases._rows, leases._by_crawler, leases._held])
+    assert len(leases._ends) <= MOST_FORGOTTEN
+
+
+def test_a_long_lease_goes_on_while_others_come_and_go() -> None:
+    leases = Leases(MemoryKeyspace())
+    leases.add(Lease("slow", None, 500.0, {1: 0.0, 2: 0.0}))
+    leases.end([1])
+    for row in range(10, 1_000):
+        leases.add(Lease("fast", None, 1_000.0, {row: 0.0}))
+        leases.end([row])
+    assert (leases.expired(499.0), leases.expired(500.0), leases.count("slow")) == ([], [2], 0)
+
+
+def test_stored_leases_that_hold_nothing_go_when_they_are_read() -> None:
+    keyspace = MemoryKeyspace()
+    before = Leases(keyspace)
+    for row in range(4):
+        before.add(Lease("c", None, 100.0, {row: 0.0}))
+    after = Leases(keyspace)
+    after.load(lambda row: row == 2)
+    assert (list(after.by_row), len(list(keyspace.items())), after.release("c")) == ([2], 1, [2])
+
+
+def test_of_too_many_entries_those_that_end_first_go() -> None:
+    kept = MemoryExpiring(50)
+    for number in range(500):
+        kept.put(f"e{number}", b"x", 1e9 + number)
+        kept.expire(1.0, 4)
+    assert [number for number in range(500) if kept.get(f"e{number}", 1.0) is not None] == list(range(450, 500))
 
 
 def test_the_next_end_of_a_lease_passes_over_what_was_told() -> None:
@@ -181,3 +221,34 @@ def test_the_next_end_of_a_lease_passes_over_what_was_told() -> None:
     assert leases.expired(15.0) == []
     assert leases.expired(20.0) == [3]
     assert leases.next_end() is None
+
+
+# politeness queues
+
+
+def test_a_queue_whose_delay_robots_txt_set_is_forgotten_when_nobody_has_used_it_for_long() -> None:
+    names = MemoryKeyspace()
+    queues = PolitenessQueues(names, MemoryKeyspace())
+    for day in range(60):
+        queues.set_delay(queues.row(f"host{day}.org"), 10.0)
+        queues.forget_idle(day * 86_400.0)
+    assert len(queues) == len(list(names.items())) < DELAY_KEPT_S / 86_400.0 + 3
+
+
+def test_a_delay_outlives_a_queue_without_one() -> None:
+    queues = PolitenessQueues(MemoryKeyspace(), MemoryKeyspace())
+    queues.set_delay(queues.row("slow.org"), 10.0)
+    queues.block(queues.row("plain.org"), 0.0)
+    queues.block(queues.row("slow.org"), 0.0)
+    queues.forget_idle(IDLE_S + 1.0)
+    assert queues.rows["delay"][queues.row("slow.org")] == 10.0
+    assert len(queues) == 1
+
+
+def test_an_address_with_very_many_hosts_forgets_the_first_of_them() -> None:
+    addresses = MemoryKeyspace()
+    queues = PolitenessQueues(MemoryKeyspace(), addresses, Sharing(by_address=True))
+    for number in range(MOST_AT_ADDRESS + 50):
+        queues.locate(f"host{number}.org", "192.0.2.1")
+    assert len(list(addresses.items())) == MOST_AT_ADDRESS
+    assert queues.row("host9999.org") == queues.row("host10049.org") != queues.row("host0.org")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -27,7 +28,7 @@ def seeds(*found: str) -> Lesson:
 
 def told(*fetches: dict[str, Any]) -> Lesson:
     messages = msgspec.convert(list(fetches), list[Fetch])
-    report = reported(messages, CRAWL, "c-1", NOW, RULES)
+    report = asyncio.run(reported(messages, CRAWL, "c-1", NOW, RULES))
     title, text = texts([one.title or "" for one in messages]), texts([one.text or "" for one in messages])
     worth = Rewards(Reward()).hear(report.fetches)
     return Lesson(NOW, report.fetches, title, text, report.links, np.ones(len(report.links), np.bool_), *worth)

@@ -13,7 +13,7 @@ from crawlguide.strategies.tres.learner import Tres
 from crawlguide.strategies.tres.records import MOST_MISSES
 from crawlguide.testing import ManualClock
 from tests.strategies.site import HOME, POLICY, crawled, harvest, opened, web
-from tests.support import asked, fetched, tell
+from tests.support import asked, fetched, running, tell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,9 +27,7 @@ def hosts(count: int, pages: int) -> list[str]:
 
 def learner_of(guide: Guide) -> Tres:
     """The strategy's predictor, as it runs."""
-    local: Any = guide._guide._guide
-    (running,) = local.crawls.known.values()
-    found = running.strategy.guarded.parts[0].predictor
+    found = running(guide).strategy.guarded.parts[0].predictor
     assert isinstance(found, Tres)
     return found
 
@@ -281,9 +279,8 @@ def test_another_crawl_may_begin_with_the_network() -> None:
         weights = learner_of(guide).tables.weights(0).copy()
         guide.define("next", {"strategy": {**QUICK, "warm_start": "default"}, "policy": POLICY})
         guide.seed("next", [HOME])
-        local: Any = guide._guide._guide
-        found = [running.strategy.predictor for crawl, running in local.crawls.known.items() if crawl.name == "next"]
-        tables = found[0].tables
+        predictor: Any = running(guide, "next").strategy.predictor
+        tables = predictor.tables
         assert np.array_equal(tables.weights(0), weights)
         assert np.array_equal(tables.weights(1), weights)
         assert not tables.weights(2).any()  # Adam begins anew

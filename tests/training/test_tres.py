@@ -16,6 +16,7 @@ from crawlguide.strategies.tres.network import weights_of
 from crawlguide.strategies.tres.records import HIDDEN, NEXT, TRANSITION, WEIGHTS, X
 from crawlguide.training import tres
 from tests.strategies.site import HOME, crawled, opened, web
+from tests.support import running
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,9 +115,8 @@ def test_a_crawl_begins_with_the_network_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(model(layers()))
     with opened({"kind": "tres", "model": str(path)}) as guide:
-        local: Any = guide._guide._guide
-        (running,) = local.crawls.known.values()
-        assert np.array_equal(running.strategy.predictor.tables.weights(0), weights_of(path))
+        predictor: Any = running(guide).strategy.predictor
+        assert np.array_equal(predictor.tables.weights(0), weights_of(path))
         guide.seed("default", [HOME])
         assert len(crawled(guide, web(), 20)) >= 20
 

@@ -19,10 +19,12 @@ from crawlguide.cli.common import (
     opened,
     say,
     settings,
+    speaks,
 )
 
 
 @app.command()
+@speaks
 def backup(
     target: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder for the copy.")],
     data: DataOption = None,
@@ -52,7 +54,7 @@ def restore(
     Example: crawlguide restore copies/monday --data crawlguide-data
     """
     from crawlguide.gateway import backup as copies
-    from crawlguide.gateway.opening import url_count
+    from crawlguide.gateway.opening import title, url_count
     from crawlguide.gateway.places import Folder
 
     options = settings(config, {"store.data": data})
@@ -65,12 +67,13 @@ def restore(
     learned = copies.read_slip(source).state_hash.partition("-")[2]
     if learned and not slip.state_hash.endswith(learned):
         say("  what strategies have learned is not as it was in memory: one of them does not say all that it changes")
-    for name, numbers in found.items():
+    for crawl, numbers in found.items():
         states = ", ".join(f"{numbers[state]} {state}" for state in ("queued", "leased", "done"))
-        typer.echo(f"  {name}: {url_count(numbers)} URLs: {states}, {sum(numbers['dropped'].values())} dropped")
+        typer.echo(f"  {title(crawl)}: {url_count(numbers)} URLs: {states}, {sum(numbers['dropped'].values())} dropped")
 
 
 @app.command()
+@speaks
 def export(
     crawl: CrawlOption = "default",
     output: Annotated[Path, typer.Option(help="The file to write; - is the standard output.")] = Path("-"),

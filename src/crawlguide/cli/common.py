@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from contextlib import closing, contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,13 +17,13 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.telemetry import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from crawlguide.core.config import Config
     from crawlguide.gateway.places import Place
 
 ORDER = (
-    *("init", "serve", "next", "report", "explain", "release", "rules", "status", "config", "doctor"),
+    *("init", "serve", "keys", "next", "report", "explain", "release", "rules", "status", "config", "doctor"),
     *("backup", "restore", "export", "import", "lab", "train", "bench"),
 )
 
@@ -52,7 +54,32 @@ FolderOption = Annotated[
 ]
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="A crawlguide.toml.")]
 CrawlOption = Annotated[str, typer.Option("--crawl", help="The name of the crawl.")]
+TokenOption = Annotated[
+    str | None,
+    typer.Option("--token", help="An API key or a token; better in CRAWLGUIDE_TOKEN or ~/.config/crawlguide/token."),
+]
+CaOption = Annotated[
+    str | None,
+    typer.Option("--ca", help="The authority behind the server's certificate: a PEM file, or CRAWLGUIDE_CA."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead, for programs.")]
+
+
+def speaks(command: Callable[..., None]) -> Callable[..., None]:
+    """For commands that speak to a server: `--token` and `--ca`, which clients find in the environment."""
+
+    @wraps(command)
+    def with_credentials(*, token: str | None = None, ca: str | None = None, **options: Any) -> None:
+        os.environ.update({name: text for name, text in (("CRAWLGUIDE_TOKEN", token), ("CRAWLGUIDE_CA", ca)) if text})
+        command(**options)
+
+    own = inspect.signature(command, eval_str=True)
+    added = {"token": TokenOption, "ca": CaOption}
+    more = [own.parameters["url"].replace(name=name, annotation=kind) for name, kind in added.items()]
+    parameters = [*own.parameters.values(), *more]
+    with_credentials.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_credentials.__annotations__ = {one.name: one.annotation for one in parameters}
+    return with_credentials
 
 
 @contextmanager

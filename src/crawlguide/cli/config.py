@@ -20,14 +20,19 @@ if TYPE_CHECKING:
 
 config = typer.Typer(help="Show, check and explain the configuration.", no_args_is_help=True)
 app.add_typer(config, name="config")
-PREDICT = "predict"
 DataFlag = Annotated[str | None, typer.Option("--data", help="As for serve.")]
 HostFlag = Annotated[str | None, typer.Option("--host", help="As for serve.")]
 PortFlag = Annotated[int | None, typer.Option("--port", help="As for serve.")]
 MEANINGS = {
-    "server.host": "address to listen on; only loopback addresses, because there is no authentication yet",
+    "server.host": "address to listen on; beyond loopback only with credentials, or `--insecure`",
     "server.allowed_hosts": "names accepted in the `Host` header besides those of this machine; `*`: any",
     "server.port": "port for HTTP and WebSockets; 0 picks a free one",
+    "server.tls_certificate": "PEM file of the certificate, and of its chain; with it all doors speak TLS only",
+    "server.tls_key": "PEM file of its private key; empty: it is in the file of the certificate",
+    "server.tls_client_ca": "PEM file of authorities: a client that shows a certificate shows one of theirs",
+    "server.max_connections": "connections at once; fewer where the system allows fewer open files",
+    "server.max_connections_per_address": "the same of one address, or one IPv6 network (/64)",
+    "server.max_bodies_bytes": "bytes of requests and messages that are being received or answered at once",
     "server.max_message_bytes": "larger messages are refused with `too_large`",
     "server.max_requests": "requests at once; more are refused with `unavailable`",
     "server.keep_alive_s": "an idle connection is closed after so many seconds",
@@ -51,6 +56,8 @@ MEANINGS = {
         "days after which a fetched or dropped URL is forgotten; a later link to it makes it new again"
     ),
     "crawls.auto_create": "an ask, a report or seeds for an unknown crawl create it; otherwise `not_found`",
+    "crawls.max_auto_created": "crawls of a tenant that nobody has defined; beyond, `rate_limited`",
+    "crawls.max_loaded": "crawls in memory with all they need; of more, those used the longest ago are unloaded",
     "crawls.plugins": "your own modules that a crawl's `strategy` may name as a `kind`, such as `acme.models.mine`",
     "guide.candidates": "candidates of an ask (more if it asks for more)",
     "guide.filters": "filters, in their order",
@@ -63,6 +70,14 @@ MEANINGS = {
     "guide.rules": "the operator's Rego rules: a file or a folder; empty means none",
     "guide.rules_timeout_ms": "rules that take longer for up to 200 URLs are stopped",
     "guide.predict_budget_ms": "a predictor that takes longer for up to 200 URLs is skipped for a while",
+    "server.insecure": "listen for everybody without any credential, as `--insecure`",
+    "access.keys": "the file of API keys; empty means keys.json in the data folder",
+    "access.jwt_keys": "a JWKS, or public keys in PEM, of whoever signs tokens; empty means no tokens",
+    "access.jwt_issuer": "what `iss` of a token has to say",
+    "access.jwt_audience": "what `aud` of a token has to say",
+    "access.certificate_scopes": "what a crawler may do that shows a client certificate",
+    "access.requests_per_s": "requests a second of one credential, bursts of two seconds; 0 means no limit",
+    "access.address_requests_per_s": "the same of one address, before its credential is looked at",
     "select.pages_per_round": "URLs that one answer holds at most; `tres`: pages of a round (forager: 50)",
     "select.slow_domain_ms": "`policy.slow_domain_ms` where a crawl leaves it open (forager: auto, 3000)",
     "select.unreliable_threshold": "the same for `policy.unreliable_threshold` (forager: auto, 0.3)",
@@ -167,18 +182,20 @@ def variable(key: str) -> str:
 def _flat(options: Config) -> dict[str, Any]:
     import msgspec
 
+    from crawlguide.core.config import TABLES
+
     tree = msgspec.to_builtins(options)
-    predict = {PREDICT: tree.pop(PREDICT)}
+    tables = {name: tree.pop(name) for name in TABLES}
     found = {f"{section}.{name}": value for section, values in tree.items() for name, value in values.items()}
-    return found | (predict if predict[PREDICT] else {})
+    return found | {name: value for name, value in tables.items() if value}
 
 
 def _sources(file: Path | None, flags: Mapping[str, Any]) -> dict[str, str]:
     """Where each key that is not left at its default comes from; the last one that names it counts."""
-    from crawlguide.core.config import keys
+    from crawlguide.core.config import TABLES, keys
 
     tree = tomllib.loads(file.read_text()) if file is not None else {}
-    found = {PREDICT: f"file {file}"} if tree.pop(PREDICT, None) else {}
+    found = {name: f"file {file}" for name in TABLES if tree.pop(name, None)}
     found |= {f"{section}.{name}": f"file {file}" for section, options in tree.items() for name in options}
     found |= {key: f"environment {variable(key)}" for key in keys() if variable(key) in os.environ}
     return found | {key: "flag" for key, value in flags.items() if value is not None}
@@ -187,9 +204,10 @@ def _sources(file: Path | None, flags: Mapping[str, Any]) -> dict[str, str]:
 def _check_use(options: Config) -> None:
     """What a server refuses later than loading: addresses of other machines, filters that are not there."""
     from crawlguide.core.definition import Definition
-    from crawlguide.gateway.serve import bound
+    from crawlguide.gateway.serve import bound, check_listening
     from crawlguide.guide.crawl import composition
 
+    check_listening(options)
     bound(options.server.host, 0).close()
     try:
         composition.filters(options.guide.filters, Definition())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from crawlguide.cli.common import check_place, settings
+from crawlguide.cli.common import check_place, say, settings
 from crawlguide.core.errors import ConfigError, UnavailableError
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ RETRIES = 2  # a person waits: what does not pass by then is said
 @contextmanager
 def answering(url: str | None, data: str | None, config: Path | None, *, new: bool = False) -> Iterator[Verbs]:
     """The folder if one is named (a `new` one is made), else the server that is named or configured."""
+    from crawlguide import Client
+
     options = settings(config, {"store.data": data})
     guide: Verbs
     if data is not None:
@@ -32,11 +34,11 @@ def answering(url: str | None, data: str | None, config: Path | None, *, new: bo
 
         guide = Guide.open(Path(options.store.data), config=options)
     else:
-        from crawlguide import Client
-
         guide = Client(check_answers(url or configured(options)), retries=RETRIES)
     with closing(guide):
         yield guide
+        if isinstance(guide, Client) and guide.notice.text:
+            say(f"crawlguide: {guide.notice.text}")
 
 
 def configured(options: Config) -> str:
@@ -44,7 +46,9 @@ def configured(options: Config) -> str:
     host, port = options.server.host, options.server.port
     if port == 0:
         raise ConfigError("--url: expected one, since server.port is 0 and the server has picked its port by itself")
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - whoever listens everywhere, here too
+    scheme = "https" if options.server.tls_certificate else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def check_answers(url: str) -> str:

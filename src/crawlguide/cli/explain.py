@@ -6,13 +6,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crawlguide.cli.common import ConfigOption, CrawlOption, FolderOption, JsonOption, ServerOption, app, say_json
+from crawlguide.cli.common import (
+    ConfigOption,
+    CrawlOption,
+    FolderOption,
+    JsonOption,
+    ServerOption,
+    app,
+    say_json,
+    speaks,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 @app.command()
+@speaks
 def explain(
     address: Annotated[str, typer.Argument(metavar="URL", help="A URL that the crawl knows.")],
     crawl: CrawlOption = "default",

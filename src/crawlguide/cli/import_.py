@@ -21,6 +21,7 @@ from crawlguide.cli.common import (
     opened,
     say,
     settings,
+    speaks,
 )
 from crawlguide.core.errors import CrawlGuideError
 
@@ -34,6 +35,7 @@ Kind = Literal["auto", "ndjson", "urls", "sitemap", "scrapy"]
 
 
 @app.command("import")
+@speaks
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file, a Scrapy JOBDIR, or - for standard input.")],
     crawl: CrawlOption = "default",

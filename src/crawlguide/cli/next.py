@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crawlguide.cli.common import ConfigOption, CrawlOption, FolderOption, JsonOption, ServerOption, app, say_json
+from crawlguide.cli.common import (
+    ConfigOption,
+    CrawlOption,
+    FolderOption,
+    JsonOption,
+    ServerOption,
+    app,
+    say_json,
+    speaks,
+)
 from crawlguide.core.errors import ConfigError, NotFound, UrlError
 
 if TYPE_CHECKING:
@@ -25,6 +34,7 @@ NOTHING = {
 
 
 @app.command("next")
+@speaks
 def next_(  # noqa: PLR0913, PLR0917 - the options of a command
     crawler: Annotated[str, typer.Option("--crawler", metavar="ID", help="Who asks; what it gets is leased to it.")],
     urls: Annotated[int, typer.Option("--urls", min=1, max=10_000, help="At most so many URLs.")] = 10,

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crawlguide.cli.common import FAILED, ConfigOption, FolderOption, JsonOption, ServerOption, app, say, say_json
+from crawlguide.cli.common import (
+    FAILED,
+    ConfigOption,
+    FolderOption,
+    JsonOption,
+    ServerOption,
+    app,
+    say,
+    say_json,
+    speaks,
+)
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.telemetry import printable
 
@@ -20,6 +30,7 @@ CRAWLER = "crawlguide-report"
 
 
 @app.command()
+@speaks
 def report(  # noqa: PLR0913, PLR0917 - the options of a command
     address: Annotated[str, typer.Argument(metavar="URL", help="What was fetched; - reads a report as JSON.")],
     status: Annotated[int | None, typer.Option(min=0, max=999, help="The HTTP status.")] = None,

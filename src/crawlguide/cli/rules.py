@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crawlguide.cli.common import ConfigOption, CrawlOption, FolderOption, JsonOption, ServerOption, app, say_json
+from crawlguide.cli.common import (
+    ConfigOption,
+    CrawlOption,
+    FolderOption,
+    JsonOption,
+    ServerOption,
+    app,
+    say_json,
+    speaks,
+)
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.telemetry import printable
 
@@ -21,6 +30,7 @@ PATTERN_OF = "An RE2 pattern found in URLs; repeatable."
 
 
 @app.command()
+@speaks
 def release(
     crawler: Annotated[str, typer.Option("--crawler", metavar="ID", help="Who leaves.")],
     crawl: CrawlOption = "default",
@@ -48,6 +58,7 @@ def release(
 
 
 @app.command()
+@speaks
 def rules(  # noqa: PLR0913, PLR0917 - the options of a command
     ban_url: Annotated[Texts, typer.Option(metavar="URL", help=URL_OF)] = None,
     ban_host: Annotated[Texts, typer.Option(metavar="HOST", help=HOST_OF)] = None,

@@ -23,6 +23,9 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     data: Annotated[str | None, typer.Option(help="Folder to remember in; :memory: forgets at the end.")] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")] = None,
+    tls_certificate: Annotated[Path | None, typer.Option(help="Certificate in PEM: all doors speak TLS.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its private key in PEM.")] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Listen for everybody, without any credential.")] = False,
     ready_file: Annotated[Path | None, typer.Option(help="Written, with the ports as JSON, when ready.")] = None,
     log_format: Annotated[LogFormat | None, typer.Option(help="How the log is written: text or json.")] = None,
     config: ConfigOption = None,
@@ -36,7 +39,15 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     """
     from crawlguide.gateway import logs
 
-    flags = {"server.host": host, "server.port": port, "store.data": data, "server.log_format": log_format}
+    flags = {
+        "server.host": host,
+        "server.port": port,
+        "server.tls_certificate": tls_certificate and str(tls_certificate),
+        "server.tls_key": tls_key and str(tls_key),
+        "server.insecure": insecure or None,
+        "server.log_format": log_format,
+        "store.data": data,
+    }
     options = settings(config, flags)
     with logs.kept(options.server, sys.stderr):
         _say_why_it_takes_long()
@@ -45,8 +56,11 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
 
 def _serve(options: Config, ready_file: Path | None, seed: int) -> None:
     from crawlguide.gateway import serve as door
+    from crawlguide.gateway import tls
     from crawlguide.gateway.opening import greet, open_guide
 
+    door.check_listening(options)
+    tls.loaded(options.server)  # what is wrong with the files is said before anything opens
     door.bound(options.server.host, options.server.port).close()  # say that a port is taken before opening anything
     began = time.monotonic()
     guide = open_guide(options.store.data, options, seed=seed)

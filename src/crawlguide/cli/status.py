@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crawlguide.cli.common import ConfigOption, FolderOption, JsonOption, ServerOption, app, say, say_json
+from crawlguide.cli.common import ConfigOption, FolderOption, JsonOption, ServerOption, app, say, say_json, speaks
 from crawlguide.core.errors import ConfigError, UnavailableError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class Look:
 
 
 @app.command()
+@speaks
 def status(
     watch: Annotated[bool, typer.Option("--watch", help="Look again every second until Ctrl-C.")] = False,
     crawl: Annotated[str | None, typer.Option("--crawl", help="This crawl alone.")] = None,

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PREFIX = "CRAWLGUIDE_"
-PREDICT = "predict"
-NOT_KEYS = (PREFIX + "CONFIG", faults.VARIABLE)
+TABLES = ("predict", "tenant")  # lists of tables instead of sections
+NOT_KEYS = (*(PREFIX + name for name in ("CONFIG", "TOKEN", "CA", "CERTIFICATE", "CERTIFICATE_KEY")), faults.VARIABLE)
 EVERY_CRAWLER = "*"
 POLICIES = ("slow_domain_ms", "unreliable_threshold", "domain_max_pages")
 Positive = Annotated[int, Meta(ge=1)]
+Rate = Annotated[float, Meta(ge=0, le=1e9)]
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -38,7 +39,14 @@ class ServerOptions(Section, frozen=True):
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
+    insecure: bool = False
+    tls_certificate: str = ""
+    tls_key: str = ""
+    tls_client_ca: str = ""
     allowed_hosts: tuple[str, ...] = ()
+    max_connections: Positive = 20_000
+    max_connections_per_address: Positive = 12_000
+    max_bodies_bytes: Positive = 256 * 1024 * 1024
     max_message_bytes: Positive = 4 * 1024 * 1024
     max_requests: Positive = 10_000
     keep_alive_s: Annotated[int, Meta(ge=1, le=3_600)] = 60
@@ -49,6 +57,28 @@ class ServerOptions(Section, frozen=True):
     socket_stall_s: Annotated[float, Meta(gt=0, le=3_600)] = 30.0
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class AccessOptions(Section, frozen=True):
+    """Who may come in, and how often."""
+
+    keys: str = ""
+    jwt_keys: str = ""
+    jwt_issuer: str = ""
+    jwt_audience: str = "crawlguide"
+    certificate_scopes: tuple[str, ...] = ("ask", "tell")
+    requests_per_s: Rate = 500.0
+    address_requests_per_s: Rate = 2_000.0
+
+
+class TenantOptions(Section, frozen=True):
+    """One `[[tenant]]`: how much a tenant may have; 0 means no bound. The name `*` stands for all others."""
+
+    name: str
+    max_crawls: Annotated[int, Meta(ge=0)] = 0
+    max_urls: Annotated[int, Meta(ge=0)] = 0
+    max_bytes: Annotated[int, Meta(ge=0)] = 0
+    requests_per_s: Rate = 0.0
 
 
 class StoreOptions(Section, frozen=True):
@@ -68,6 +98,8 @@ class CrawlsOptions(Section, frozen=True):
     """What crawls may be and use."""
 
     auto_create: bool = True
+    max_auto_created: Positive = 10_000
+    max_loaded: Positive = 200
     plugins: tuple[str, ...] = ()
 
 
@@ -134,12 +166,14 @@ class Config(Section, frozen=True):
     """Everything an operator can set."""
 
     server: ServerOptions = ServerOptions()
+    access: AccessOptions = AccessOptions()
     store: StoreOptions = StoreOptions()
     crawls: CrawlsOptions = CrawlsOptions()
     guide: GuideOptions = GuideOptions()
     select: Select = Select()
     outgoing: OutgoingOptions = OutgoingOptions()
     predict: tuple[dict[str, Any], ...] = ()  # [[predict]] tables: the strategy of crawls that name none
+    tenant: tuple[TenantOptions, ...] = ()  # [[tenant]] tables: quotas
 
 
 def load(
@@ -167,7 +201,7 @@ def keys() -> dict[str, tuple[Any, Any]]:
 
 
 def sections() -> list[Any]:
-    """Every section, with its name, type and default; `[[predict]]` is a list of tables and none of them."""
+    """Every section, with its name, type and default; `TABLES` are none of them."""
     return [field for field in msgspec.structs.fields(Config) if isinstance(field.default, Section)]
 
 
@@ -186,7 +220,7 @@ def _file(path: Path) -> dict[str, Any]:
 def _flat(tree: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
     named = {section.name for section in sections()}
     for name, section in tree.items():
-        if name == PREDICT:
+        if name in TABLES:
             yield name, section
             continue
         if name in named and not isinstance(section, dict):
@@ -214,7 +248,7 @@ def _environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _put(tree: dict[str, Any], key: str, value: Any, where: str) -> None:
-    if key == PREDICT:
+    if key in TABLES:
         if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
             raise ConfigError(f"{where}: {key}: expected tables [[{key}]], got {str(value)[:80]!r}")
         tree[key] = value
@@ -247,7 +281,7 @@ def nearest(key: str) -> list[str]:
     options: dict[str, list[str]] = {}
     for known in keys():
         options.setdefault(known.partition(".")[2], []).append(known)
-    names = [*keys(), *options, *(section.name for section in sections()), PREDICT]
+    names = [*keys(), *options, *(section.name for section in sections()), *TABLES]
     near = [key.rpartition(".")[2]]
     if near[0] not in options:
         near = difflib.get_close_matches(key, names, 1, 0.5)

@@ -185,3 +185,15 @@ class Definition(Fixed, frozen=True):
     policy: Policy = Policy()
     limits: Limits = Limits()
     rules: HandRules = HandRules()
+
+
+def pattern_lists(definition: Definition) -> dict[str, tuple[str, ...]]:
+    """All patterns of a crawl, by the field they stand in."""
+    policy, rules = definition.policy, definition.rules
+    return {
+        "policy.include_patterns": policy.include_patterns,
+        "policy.exclude_patterns": policy.exclude_patterns,
+        "policy.trap_patterns": policy.trap_patterns,
+        "rules.ban.patterns": rules.ban.patterns,
+        "rules.priority.patterns": tuple(rules.priority.patterns),
+    }

@@ -27,6 +27,7 @@ u8s = numba.uint8[::1]
 bools = numba.boolean[::1]
 fixed_bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 one_i64 = numba.int64
+one_u64 = numba.uint64
 one_f64 = numba.float64
 flag = numba.boolean
 nothing = numba.void

@@ -6,6 +6,7 @@ commit as everything else. So what was learned is never ahead of the frontier on
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,14 +22,52 @@ Records = np.ndarray[Any, Any]
 LONGEST_NAME = 8
 LONGEST_SECTION = 100
 STEP = 1 << 16  # records by which a large sheet grows
+FIRST_BYTES, FIRST_RECORDS = 4_096, 64  # room of a sheet that begins: where there are very many crawls, most are small
+MOST_PACKED_BYTES = 1 << 20  # larger sheets stay as they are: packing one would keep others waiting
 
 
 class Sheet:
-    """A growing array of records. `rows` is another array after it grew: do not hold on to it."""
+    """A growing array of records. `rows` is another array after it grew: do not hold on to it.
+
+    A sheet that nobody uses may be packed; whoever touches its rows unpacks it.
+    """
 
     def __init__(self, kind: np.dtype[Any]) -> None:
-        self.rows: Records = np.zeros(0, kind)
+        self._rows: Records = np.zeros(0, kind)
+        self._packed: bytes | None = None
         self.used = 0  # records in use; the rest is spare capacity
+
+    @property
+    def rows(self) -> Records:
+        if self._packed is not None:
+            self._rows, self._packed = self.look(), None
+        return self._rows
+
+    @rows.setter
+    def rows(self, rows: Records) -> None:
+        self._rows, self._packed = rows, None
+
+    def look(self) -> Records:
+        """The records for somebody who changes nothing: what is packed stays so."""
+        if self._packed is None:
+            return self._rows
+        return np.frombuffer(zlib.decompress(self._packed), self.kind).copy()
+
+    def pack(self) -> None:
+        """Nobody uses it for now. Most sheets are of records that are mostly alike."""
+        if self._packed is None and 0 < self._rows.nbytes <= MOST_PACKED_BYTES:
+            self._packed = zlib.compress(self._rows[: self.used].tobytes(), 1)
+            self._rows = np.zeros(0, self._rows.dtype)
+
+    @property
+    def kind(self) -> np.dtype[Any]:
+        kind: np.dtype[Any] = self._rows.dtype
+        return kind
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        return self._rows.nbytes if self._packed is None else len(self._packed)
 
     def fit(self, count: int) -> None:
         """Have at least so many records in use; new ones are all zeros."""
@@ -40,10 +79,11 @@ class Sheet:
         """In place if nobody holds a view of the records, so that no request pays for copying all of them."""
         room = len(self.rows)
         try:
-            self.rows.resize(max(count, min(2 * room, room + STEP), 64))  # new records are zeros
+            first = min(FIRST_RECORDS, 1 + FIRST_BYTES // self.kind.itemsize)
+            self._rows.resize(max(count, min(2 * room, room + STEP), first))  # new records are zeros
         except ValueError:  # somebody holds on to them, or to a part of them
-            longer = np.zeros(max(count, 2 * room), self.rows.dtype)
-            longer[: self.used] = self.rows[: self.used]
+            longer = np.zeros(max(count, 2 * room), self.kind)
+            longer[: self.used] = self._rows[: self.used]
             self.rows = longer
 
     def changed(self, rows: I64) -> None:
@@ -61,7 +101,7 @@ class Notebook:
     def sheet(self, name: str, kind: np.dtype[Any]) -> Sheet:
         """The sheet of that name as it was left; empty if there was none, or one with records of another kind."""
         found = self._sheets.get(name)
-        if found is None or found.rows.dtype != kind:
+        if found is None or found.kind != kind:
             _check(name, kind)
             found = self._sheets[name] = self._blank(name, kind)
         elif found.rows.dtype.isalignedstruct != kind.isalignedstruct:
@@ -76,9 +116,9 @@ class Notebook:
         if not taken or not mine.keys().isdisjoint(names):
             return False
         for name in taken:
-            sheet, source = self.sheet(name, theirs[name].rows.dtype), theirs[name]
+            sheet, source = self.sheet(name, theirs[name].kind), theirs[name]
             sheet.fit(source.used)
-            sheet.rows[: source.used] = source.rows[: source.used]
+            sheet.rows[: source.used] = source.look()[: source.used]
             sheet.changed(np.arange(source.used))
         return True
 
@@ -89,7 +129,12 @@ class Notebook:
     @property
     def nbytes(self) -> int:
         """The memory that all sheets take."""
-        return sum(sheet.rows.nbytes for sheet in self._sheets.values())
+        return sum(sheet.nbytes for sheet in self._sheets.values())
+
+    def pack(self) -> None:
+        """Nobody uses it for now."""
+        for sheet in self._sheets.values():
+            sheet.pack()
 
     def _blank(self, name: str, kind: np.dtype[Any]) -> Sheet:  # noqa: ARG002 - a store that keeps it needs the name
         return Sheet(kind)

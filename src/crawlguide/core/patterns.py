@@ -1,7 +1,12 @@
-"""Regular expressions that users write, searched in URLs. RE2: linear in the text, whatever the pattern."""
+"""Regular expressions that users write, searched in URLs. RE2: linear in the text, whatever the pattern.
+
+How long a pattern takes to compile and to search, and the memory it needs, all grow with the steps of its program, of
+which a few characters can make a million: `\\pL{1000}`. So a crawl's definition has a budget of steps.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import re2
@@ -9,9 +14,14 @@ import re2
 from crawlguide.core.errors import MalformedRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-MOST_BYTES = 64 * 1024 * 1024  # of memory for one compiled pattern, or for all of them together
+MOST_STEPS = 40_000  # of all patterns of a crawl: a list of 500 that people wrote against traps has 30,000
+CHECKED_BYTES = 256 * 1024  # with so much memory RE2 refuses a pattern of more than some 8,000 steps, within 10 ms
+KEPT_BYTES = 64 * 1024 * 1024  # what a pattern could have before there was a budget; folders with such ones go on
+JOINED_BYTES = 8 * 1024 * 1024  # to search all of a list at once, besides its steps
+SINGLE_BYTES = 16 * 1024 * 1024  # to search those of a list one by one
+STEP_BYTES = 128  # without which RE2 refuses to compile
 
 
 class Patterns:
@@ -19,8 +29,11 @@ class Patterns:
 
     def __init__(self, texts: Sequence[str], field: str) -> None:
         self.texts = tuple(texts)
-        self._each = [_compiled(_alone(text), f"{field}[{number}]", text) for number, text in enumerate(texts)]
-        self._any = _compiled("|".join(map(_alone, texts)), field, "all of them together") if texts else None
+        steps = [_steps_of_any(text, f"{field}[{number}]") for number, text in enumerate(texts)]
+        spare = SINGLE_BYTES // max(len(texts), 1)
+        self._each = [_compiled(text, STEP_BYTES * size + spare) for text, size in zip(texts, steps, strict=True)]
+        joined = "|".join(map(_alone, texts))
+        self._any = _compiled(joined, STEP_BYTES * sum(steps) + JOINED_BYTES) if texts else None
 
     def found(self, text: str) -> list[int]:
         """The numbers of the patterns that match somewhere in the text."""
@@ -32,9 +45,44 @@ class Patterns:
         return bool(self.texts)
 
 
-def check(text: str, field: str) -> None:
-    """Raise `MalformedRequest` for what is no pattern."""
-    _compiled(_alone(text), field, text)
+def check(text: str, field: str) -> int:
+    """How many steps a pattern has; raises `MalformedRequest` for what is none, or has too many for any budget."""
+    try:
+        return _steps(text, CHECKED_BYTES)
+    except re2.error as wrong:
+        why = wrong.args[0].decode(errors="replace") if wrong.args else "it cannot be compiled"
+        message = f"{field}: expected an RE2 pattern, got {text[:80]!r}: {why[:200]}"
+        raise MalformedRequest(message, field=field) from None
+    except UnicodeEncodeError as wrong:
+        raise MalformedRequest(f"{field}: expected text, got {text[:80]!r}: {wrong}", field=field) from None
+
+
+def check_budget(lists: Mapping[str, Sequence[str]]) -> None:
+    """Raise `MalformedRequest` if the patterns of these fields are too many together, or one is none."""
+    steps = 0
+    for field, texts in lists.items():
+        for number, text in enumerate(texts):
+            steps += check(text, f"{field}[{number}]")
+            if steps > MOST_STEPS:
+                message = f"expected patterns of at most {MOST_STEPS} steps in all, got more by {text[:80]!r}"
+                raise MalformedRequest(f"{field}[{number}]: {message}", field=field)
+
+
+def _steps_of_any(text: str, field: str) -> int:
+    """Also of one that was defined before there was a budget."""
+    try:
+        return check(text, field)
+    except MalformedRequest:
+        try:
+            return _steps(text, KEPT_BYTES)
+        except (re2.error, UnicodeEncodeError):
+            pass
+        raise
+
+
+@lru_cache(maxsize=4_096)
+def _steps(text: str, most_bytes: int) -> int:
+    return int(_compiled(text, most_bytes).programsize)
 
 
 def _alone(text: str) -> str:
@@ -42,14 +90,8 @@ def _alone(text: str) -> str:
     return f"(?:{text})"
 
 
-def _compiled(pattern: str, field: str, shown: str) -> re2._Regexp:
+def _compiled(pattern: str, most_bytes: int) -> re2._Regexp:
+    """Made anew and kept nowhere else: `re2.compile` would hold on to the last 128."""
     options = re2.Options()
-    options.log_errors, options.max_mem = False, MOST_BYTES
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as wrong:
-        why = wrong.args[0].decode(errors="replace") if wrong.args else "it cannot be compiled"
-        message = f"{field}: expected an RE2 pattern, got {shown[:80]!r}: {why[:200]}"
-        raise MalformedRequest(message, field=field) from None
-    except UnicodeEncodeError as wrong:
-        raise MalformedRequest(f"{field}: expected text, got {shown[:80]!r}: {wrong}", field=field) from None
+    options.log_errors, options.never_capture, options.max_mem = False, True, most_bytes
+    return re2._Regexp(_alone(pattern), options)

@@ -7,6 +7,7 @@
               Prepares, Degrades             needs something before it can judge
               Defers, Withholds, DropsSome, RanksSomeLast    refuses for a while, or not all in one way
               JudgesLinks, LearnsFromFetches judges what is discovered, and learns from what was fetched
+              Rests                          knows more than its notebook holds
     Store                            what is known of URLs, hosts, links and leases
 
 Roles that some plugs have besides their main one are protocols of their own: a plug that has not such a role lacks its
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         Recorded,
         Sample,
         UrlRecord,
+        Usage,
     )
 
 
@@ -267,6 +269,17 @@ class LearnsFromFetches(Protocol):
         ...
 
 
+@runtime_checkable
+class Rests(Protocol):
+    """A filter that knows more than its notebook holds: it is kept while nobody uses the crawl and it is unloaded."""
+
+    def at_rest(self) -> bytes: ...
+
+    def awake(self, left: bytes) -> None:
+        """Go on with what `at_rest` gave; called after all else that was remembered."""
+        ...
+
+
 # What is known
 
 
@@ -287,6 +300,22 @@ class Store(Protocol):
 
     async def crawl_list(self, tenant: str) -> list[Crawl]: ...
 
+    async def tenants(self) -> list[str]:
+        """Those with crawls, in order; "" is nobody."""
+        ...
+
+    async def crawl_turns(self, most: int) -> list[Crawl]:
+        """The next few crawls of all tenants, in turns, for upkeep; the crawl of tenant "" is nobody's."""
+        ...
+
+    async def is_untouched(self, crawl: Crawl) -> bool:
+        """Whether nothing was ever found or learned in a crawl."""
+        ...
+
+    async def usage(self, tenant: str) -> Usage:
+        """How much a tenant keeps here. O(its crawls)."""
+        ...
+
     async def crawl_delete(self, crawl: Crawl) -> bool:
         """Forget a crawl and all it holds. What hosts are owed in politeness stays."""
         ...
@@ -303,8 +332,11 @@ class Store(Protocol):
         """Add links. A known URL gains evidence and keeps its state; one with a `reason` is dropped on sight."""
         ...
 
-    async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int) -> Recorded:
-        """Fetched state, host profiles, retries and redirects."""
+    async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int, trains: bool = ...) -> Recorded:
+        """Fetched state, host profiles, retries and redirects.
+
+        Without `trains`, what is not leased to the crawler that tells it says nothing about relevance.
+        """
         ...
 
     async def rank(self, crawl: Crawl, ids: U64, priority: F64) -> None:
@@ -383,7 +415,14 @@ class Store(Protocol):
         block_until: float | None = None,
         limit: int | None = None,
     ) -> None:
-        """Set a politeness queue's own delay, block it until an instant, or cap its leases at once (0 lifts)."""
+        """As the operator says: set a politeness queue's own delay, block it until an instant, or cap its leases.
+
+        0 lifts a cap. Nobody else makes shorter what others wish for: see `hold`.
+        """
+        ...
+
+    async def hold(self, queue: str, *, until: float = ..., delay_s: float = ...) -> None:
+        """A wish beside those of others: not before an instant, so long between two fetches. The longest counts."""
         ...
 
     async def located(self, host: str, address: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Protocol, Self, TypeVar, cast
@@ -47,6 +47,14 @@ class Table:
             for name, column in numbers.items():
                 columns["facts"][vars(kind)[name].place] = column
         return self._with(columns)
+
+    def extended(self, more: Sequence[Self]) -> Self:
+        """The same table with the rows of others behind its own."""
+        if not more:
+            return self
+        tables = [table.__dict__ for table in (self, *more)]
+        names = column_names(cast(Any, type(self)))
+        return self._with({name: np.concatenate([table[name] for table in tables], axis=-1) for name in names})
 
     def _with(self, columns: Mapping[str, Any]) -> Self:
         new = object.__new__(type(self))

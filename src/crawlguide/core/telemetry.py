@@ -8,6 +8,7 @@ each (`gateway/logs.py`). Where nobody listens, a metric costs an empty call and
 from __future__ import annotations
 
 import logging
+import re
 from typing import Literal, Protocol
 
 
@@ -39,14 +40,21 @@ Event = Literal[
     "compiling", "opened", "start", "stopping", "stop",
     "crawl_created", "crawl_changed", "crawl_paused", "crawl_resumed", "crawl_finished", "crawl_deleted",
     "warm_start",
+    "audit", "credentials_unread", "insecure", "unencrypted",
     "request_refused", "request_failed", "request_slow",
+    "overloaded", "tls_reloaded", "tls_failed",
     "high_risk", "rules_loaded", "rules_failed",
     "predictor_failed", "predictor_recovered",
-    "robots_unread", "robots_ignored", "sitemap_unread",
+    "robots_unread", "robots_ignored", "sitemap_unread", "errand_failed", "task_failed", "task_recovered",
     "storage_full", "storage_failed", "storage_recovered", "snapshot", "sweep",
 ]  # fmt: skip
 LOGGER = logging.getLogger("crawlguide")
 LOGGER.addHandler(logging.NullHandler())  # a library says nothing unless it is asked to
+SECRETS = (  # what may stand in a URL or a message that somebody sends, and is to stand nowhere else
+    (re.compile(r"(?<=://)[^/?#\s@]*@"), ""),  # https://me:password@host/
+    (re.compile(r"(cg_[0-9a-f]{12})_[0-9A-Za-z]{8,}"), r"\1_..."),  # an API key, of which the name is none
+    (re.compile(r"eyJ[\w-]{8,}\.[\w-]*\.?[\w-]*"), "eyJ..."),  # a JSON Web Token
+)
 DEBUG, INFO, WARNING, ERROR = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR
 
 
@@ -59,3 +67,10 @@ def happened(event: Event, sentence: str, level: int = INFO, /, **fields: str | 
 def printable(text: str) -> str:
     """A text without characters that would move the cursor, change colours or end the line."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def without_secrets(text: str) -> str:
+    """A text without passwords, API keys and tokens."""
+    for pattern, instead in SECRETS:
+        text = pattern.sub(instead, text)
+    return text

@@ -23,6 +23,19 @@ class Crawl(NamedTuple):
     tenant: str
     name: str
 
+    @property
+    def logged(self) -> dict[str, str]:
+        """As the fields of a log event name it."""
+        return {"tenant": self.tenant, "crawl": self.name}
+
+
+class Usage(NamedTuple):
+    """How much a tenant keeps: the bytes are about what its URLs and what was learned take, on the disk and beside."""
+
+    crawls: int
+    urls: int
+    bytes: int
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -82,7 +95,7 @@ class Hosts(Table):
     domain_pages = Fact(6, "of that domain, fetched or on their way")
     median_ms = Fact(7, "of the newest fetches; NaN: none yet")
     median_bytes = Fact(8, "of the newest good fetches; NaN: none yet")
-    crawl_delay = Fact(9, "the queue's own delay; NaN: the crawl's default holds")
+    crawl_delay = Fact(9, "the queue's own delay; NaN: none. The longer of it and the crawl's counts")
     last_fetch = Fact(10, "the newest slot given out")
     next_fetch = Fact(11, "when the queue opens")
     leases = Fact(12, "held by all crawlers")
@@ -261,6 +274,9 @@ class Lesson:
     again: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))  # fetched before, and it may have changed
 
 
+READ_TITLE, READ_TEXT, READ_ANCHOR = 1_000, 100_000, 1_000  # characters; nobody reads what follows
+
+
 @dataclass(frozen=True)
 class Page:
     """What a judge of relevance may read of a fetched page."""
@@ -285,10 +301,14 @@ class Discovery:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What came of `record`: per fetch None or the reason for a skip, and the URLs whose evidence changed."""
+    """What came of `record`: per fetch None or the reason for a skip, and whether strategies may learn from it.
+
+    `changed` are the URLs whose evidence is another one now.
+    """
 
     skipped: Sequence[str | None]
     changed: U64
+    taught: Mask
 
 
 # What is known of single URLs and of the links between them, as people and other stores see it

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from crawlguide.core import stable
+from crawlguide.core.aside import aside
 from crawlguide.core.clock import iso
 from crawlguide.core.config import Config
 from crawlguide.core.errors import ConfigError, DataError
@@ -33,9 +35,14 @@ async def backup(guide: LocalGuide, target: Path) -> Slip:
     """Copy everything the guide knows into a new folder, while it answers."""
     half = half_of(target, "backup")
     slip = Slip(__version__, iso(guide.clock.now()), await guide.store.backup(half))
-    (half / SLIP).write_bytes(msgspec.json.encode(slip))
-    half.rename(target)
+    await aside(_finish, half, target, slip)
     return slip
+
+
+def _finish(half: Path, target: Path, slip: Slip) -> None:
+    (half / SLIP).write_bytes(msgspec.json.encode(slip))
+    stable.sync_all(half)
+    stable.put_in_place(half, target)
 
 
 async def restore(source: Path, data: Path) -> Slip:
@@ -45,10 +52,11 @@ async def restore(source: Path, data: Path) -> Slip:
     shutil.copytree(source, half, ignore=shutil.ignore_patterns(SLIP))
     try:
         found = await _check(half, slip)
+        stable.sync_all(half)
     except BaseException:
         shutil.rmtree(half, ignore_errors=True)
         raise
-    half.rename(data)
+    stable.put_in_place(half, data)
     return msgspec.structs.replace(slip, state_hash=found)
 
 
@@ -57,7 +65,7 @@ def half_of(target: Path, field: str) -> Path:
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise ConfigError(f"{field}: {target} is there already; name a new folder")
     half = target.with_name(f".{target.name}.crawlguide-half")
-    half.parent.mkdir(parents=True, exist_ok=True)
+    stable.make_folder(half.parent)
     shutil.rmtree(half, ignore_errors=True)
     return half
 

@@ -168,7 +168,7 @@ def fsyncs_ms(path: Path) -> list[float]:
 def _folder(path: Path) -> Finding:
     if path.exists() and not path.is_dir():
         return Finding("data folder", "wrong", f"{path} is a file", ELSEWHERE)
-    if path.exists() and any(path.iterdir()) and not (path / "CURRENT").exists():
+    if path.exists() and {file.name for file in path.iterdir()} - {"access"} and not (path / "CURRENT").exists():
         return Finding("data folder", "wrong", f"{path} holds other things and no crawlguide data", ELSEWHERE)
     if problem := unwritable(nearest(path)):
         mend = f"let this user write into {nearest(path)}, or {ELSEWHERE}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,48 +19,67 @@ from crawlguide.core.errors import (
     MalformedRequest,
     MethodNotAllowed,
     NotFound,
-    TooLarge,
     UnavailableError,
 )
 from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.gateway import openapi, wire, yaml
+from crawlguide.gateway.access import audit
+from crawlguide.gateway.access.audit import AuditLog
+from crawlguide.gateway.access.check import AccessCheck
+from crawlguide.gateway.access.credential import ADMIN, READ, without_hint
+from crawlguide.gateway.access.entrance import FOLDER, Entrance
 from crawlguide.gateway.dashboard.pages import Dashboard
+from crawlguide.gateway.load import Load
 from crawlguide.gateway.metrics import Metrics
-from crawlguide.gateway.routes import ROUTES, Lines, Route, RouteCall
-from crawlguide.guide.local import DEFAULT_TENANT
+from crawlguide.gateway.responses import JSON, LINES, STATUS, fault_of_ours, problem_response, response
+from crawlguide.gateway.routes import ROUTES, Lines, Route, RouteCall, check_before_body
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.requests import Request
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from crawlguide.core.config import ServerOptions
+    from crawlguide.core.config import Config
+    from crawlguide.gateway.access.credential import Credential
+    from crawlguide.gateway.access.entrance import Caller
     from crawlguide.guide.local import LocalGuide
 
-STATUS = {
-    "malformed_request": 400, "unsupported_version": 400, "unauthenticated": 401, "forbidden": 403,
-    "not_found": 404, "method_not_allowed": 405, "conflict": 409, "too_large": 413, "rate_limited": 429,
-    "internal": 500, "unavailable": 503, "storage_full": 507,
-}  # fmt: skip
-JSON, LINES = "application/json", "application/x-ndjson"
-BODY_TIMEOUT_S = 30.0
 UNKNOWN, SOCKETS = "unknown page", "/ws"
 SLOW_S = 1.0  # an answer that takes longer is worth a line in the log
 
 
 @dataclass
 class Door:
-    """One guide behind HTTP."""
+    """One guide behind HTTP. Whoever comes in has been admitted by the entrance."""
 
     guide: LocalGuide
-    options: ServerOptions
+    config: Config
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
     running: int = 0  # requests that are being answered
     on_served: Callable[[RouteCall], None] = lambda _: None  # is told of every call that was served
     sockets: Callable[[], int] = lambda: 0  # how many are open
+    not_running: Callable[[], list[str]] = list  # names of background tasks that have failed
+    trouble: Callable[[], str] = str  # with the data folder; empty: there is none
 
-    def app(self) -> Starlette:
+    def __post_init__(self) -> None:
+        self.options, self.entrance = self.config.server, Entrance(self.config)
+        self.load = Load(self.options)
+        self.load.on_refusal = lambda problem: self.metrics.count("errors", code=problem.code)
+        folder = self.guide.store.folder
+        self.audit = AuditLog(None if folder is None else folder / FOLDER / audit.FILE)
+
+    def app(self, sockets: ASGIApp | None = None) -> ASGIApp:
+        """The pages, and the door for WebSockets if there is one, both behind the entrance."""
+        pages = self._pages()
+
+        async def both(scope: Scope, receive: Receive, send: Send) -> None:
+            await (sockets if sockets and scope["type"] == "websocket" else pages)(scope, receive, send)
+
+        return AccessCheck(both, self.entrance, self.log_refusal)
+
+    def _pages(self) -> Starlette:
         paths = [
             Path(path, self._dispatch(path, {r.method: r for r in ROUTES if r.path == path}), methods=methods)
             for path, methods in _methods().items()
@@ -73,8 +91,12 @@ class Door:
             "/openapi.json": self._openapi,
         }
         paths += [Path(path, endpoint, methods=["GET"]) for path, endpoint in plain.items()]
-        paths += Dashboard(self.guide).routes()
-        handlers: dict[Any, Any] = {HTTPException: self._refused_by_router, Exception: self._failed}
+        paths += Dashboard(self.guide, self.entrance).routes()
+        handlers: dict[Any, Any] = {
+            HTTPException: self._refused_by_router,
+            CrawlGuideError: self._refused_by_a_page,
+            Exception: self._failed,
+        }
         return Starlette(routes=paths, exception_handlers=handlers)
 
     def _dispatch(self, path: str, routes: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]:
@@ -86,16 +108,20 @@ class Door:
             self.running += 1
             wrong: CrawlGuideError | None = None
             try:
-                response = await self._answer(route, request)
+                answer = await self._answer(route, request)
             except CrawlGuideError as problem:
-                response, wrong = problem_response(problem, request), problem
+                answer, wrong = problem_response(problem, request), problem
             except Exception as fault:
                 self.answered(path, 500, time.perf_counter() - began, fault_of_ours(fault))
+                if route.scope == ADMIN:
+                    self._write_audit(request, 500)
                 raise
             finally:
                 self.running -= 1
-            self.answered(path, response.status_code, time.perf_counter() - began, wrong)
-            return response
+            self.answered(path, answer.status_code, time.perf_counter() - began, wrong)
+            if route.scope == ADMIN:
+                self._write_audit(request, answer.status_code)
+            return answer
 
         return endpoint
 
@@ -123,37 +149,36 @@ class Door:
             raise Draining("the server is shutting down; ask again, another may answer", retry_after_s=1.0)
         if self.running > self.options.max_requests:
             raise UnavailableError(f"more than {self.options.max_requests} requests at once", retry_after_s=1.0)
+        credential: Credential = request.scope["state"]["credential"]
+        check_before_body(route, credential, request.path_params)
         _check_query(route, request.query_params)
         body = await self._body(request)
-        if body and yaml.is_yaml(request.headers.get("content-type", "")):
-            body = yaml.to_json(body)
+        if body and yaml.sent(request.headers.get("content-type", "")):
+            body = await yaml.read(body)
         message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
-        call = RouteCall(self.guide, DEFAULT_TENANT, request.path_params, request.query_params, message)
-        result = await route.serve(call)
+        call = RouteCall(self.guide, credential, route.scope, request.path_params, request.query_params, message)
+        try:
+            result = await route.serve(call)
+        except NotFound as problem:
+            raise without_hint(problem, credential) from None
         self.on_served(call)
         if route.gives is Lines:
             return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)
-        return _response(request, wire.encode(reply), 201 if created else 200)
+        return await response(request, wire.encode(reply), 201 if created else 200)
+
+    def _write_audit(self, request: Request, status: int) -> None:
+        credential: Credential = request.scope["state"]["credential"]
+        caller: Caller = request.scope["state"]["caller"]
+        what = f"{request.method} {request.url.path}" + (f"?{request.url.query}" if request.url.query else "")
+        self.audit.write(credential.name, credential.tenant, caller.address, what, status)
 
     async def _body(self, request: Request) -> bytes:
-        """The body, but never more of it than the limit, and not for ever."""
-        most, pieces, size = self.options.max_message_bytes, [], 0
-        declared = request.headers.get("content-length", "0")
-        if declared.isdecimal() and int(declared) > most:
-            raise TooLarge(f"body: expected at most {most} bytes, got {declared}")
+        """The body, within the limits of `BodyLimits`."""
         try:
-            async with asyncio.timeout(BODY_TIMEOUT_S):
-                async for piece in request.stream():
-                    size += len(piece)
-                    if size > most:
-                        raise TooLarge(f"body: expected at most {most} bytes, got more")
-                    pieces.append(piece)
+            return await request.body()
         except ClientDisconnect:
             raise MalformedRequest("body: the connection ended in the middle of it") from None
-        except TimeoutError:
-            raise MalformedRequest(f"body: expected it within {BODY_TIMEOUT_S:.0f} s") from None
-        return b"".join(pieces)
 
     async def _healthz(self, _: Request) -> Response:
         return Response(b'{"status":"alive"}', media_type=JSON)
@@ -161,12 +186,27 @@ class Door:
     async def _readyz(self, _: Request) -> Response:
         if self.draining:
             return problem_response(Draining("not ready", retry_after_s=1.0))
-        return Response(b'{"status":"ready"}', media_type=JSON)
+        if self.trouble():  # no ask and no report can be kept: others may do better
+            return problem_response(UnavailableError("the data folder cannot be written", retry_after_s=1.0))
+        failed = self.not_running()  # all is answered, so that it stays in service
+        status = {"status": "degraded", "not_running": failed} if failed else {"status": "ready"}
+        return Response(msgspec.json.encode(status), media_type=JSON)
 
-    async def _metrics(self, _: Request) -> Response:
+    async def _metrics(self, request: Request) -> Response:
+        """Of the process and all tenants for whoever runs the server; to others their own tenant's."""
+        credential: Credential = request.scope["state"]["credential"]
+        try:
+            credential.check(READ)
+        except CrawlGuideError as problem:
+            return problem_response(problem)
+        if not credential.is_operator:
+            stats = await self.guide.stats(credential.tenant)
+            page = self.metrics.page_of_tenant(credential.tenant, stats)
+            return Response(page, headers={"content-type": self.metrics.content_type})
         figures = {f"store_{name}": value for name, value in (await self.guide.store.figures()).items()}
         figures |= {"store_open_seconds": self.guide.store.opened_s, "requests_running": self.running}
-        page = self.metrics.page(await self.guide.stats(), {**figures, "sockets": self.sockets()})
+        stats_of = {tenant: await self.guide.stats(tenant) for tenant in await self.guide.store.tenants()}
+        page = self.metrics.page(stats_of, {**figures, "sockets": self.sockets()})
         return Response(page, headers={"content-type": self.metrics.content_type})
 
     async def _openapi(self, _: Request) -> Response:
@@ -181,13 +221,17 @@ class Door:
             allowed = ", ".join(sorted((headers.get("Allow") or headers.get("allow") or "").split(", ")))
             wrong = MethodNotAllowed(f"{request.method[:20]} is not a method of {path}; expected {allowed}")
             self.log_refusal(UNKNOWN, 405, wrong)
-            response = problem_response(wrong)
-            response.headers["allow"] = allowed
-            return response
+            answer = problem_response(wrong)
+            answer.headers["allow"] = allowed
+            return answer
         where = "it is for WebSockets: connect with ws://" if path == SOCKETS else "/docs lists all there are"
         unknown = NotFound(f"no such page: {path}; {where}")
         self.log_refusal(UNKNOWN, 404, unknown)
         return problem_response(unknown)
+
+    async def _refused_by_a_page(self, request: Request, problem: CrawlGuideError) -> Response:
+        self.log_refusal(UNKNOWN, STATUS[problem.code], problem)
+        return problem_response(problem, request)
 
     async def _failed(self, _: Request, problem: Exception) -> Response:
         """A fault of ours: the caller gets the one error shape, the operator the traceback."""
@@ -200,24 +244,6 @@ def _check_query(route: Route, given: Mapping[str, str]) -> None:
         if name not in route.query:
             known = ", ".join(route.query)
             raise MalformedRequest(f"{name[:80]}: unknown parameter; expected one of {known}", field=name[:80])
-
-
-def fault_of_ours(problem: Exception) -> CrawlGuideError:
-    return CrawlGuideError(f"a fault of the guide: {type(problem).__name__}")
-
-
-def problem_response(problem: CrawlGuideError, request: Request | None = None) -> Response:
-    headers = {} if problem.retry_after_s is None else {"retry-after": str(max(1, round(problem.retry_after_s)))}
-    response = _response(request, wire.error(problem), STATUS[problem.code])
-    response.headers.update(headers)
-    return response
-
-
-def _response(request: Request | None, body: bytes, status: int) -> Response:
-    """In the language the caller asks for: JSON, unless it is YAML."""
-    if request is not None and yaml.is_yaml(request.headers.get("accept", "")):
-        return Response(yaml.from_json(body), status, media_type=yaml.MEDIA_TYPES[0])
-    return Response(body, status, media_type=JSON)
 
 
 def _methods() -> dict[str, list[str]]:

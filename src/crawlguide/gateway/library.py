@@ -10,9 +10,9 @@ import msgspec
 
 from crawlguide.core.config import Config
 from crawlguide.gateway import routes, wire
+from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.client.verbs import AsyncVerbs, Verbs
 from crawlguide.gateway.opening import MEMORY, open_guide
-from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Generator
@@ -57,7 +57,7 @@ class AsyncGuide(AsyncVerbs):
         checked = route.takes not in {None, routes.Lines}
         message = wire.convert(call.message, route.takes) if checked else call.message
         path = {"crawl_id": call.crawl_id}
-        return await route.serve(routes.RouteCall(self._guide, DEFAULT_TENANT, path, call.query, message))
+        return await route.serve(routes.RouteCall(self._guide, ANYONE, route.scope, path, call.query, message))
 
 
 class Guide(Verbs):

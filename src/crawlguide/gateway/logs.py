@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import logging
 import queue
-import re
 import threading
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
-from crawlguide.core.telemetry import LOGGER, printable
+from crawlguide.core.telemetry import LOGGER, printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +24,6 @@ WINDOW_S, AT_MOST = 10.0, 20  # so many lines of one kind in so long
 LONGEST = 500  # characters of a field
 WAITING = 10_000  # lines that nobody has taken yet; beyond, they are lost
 PATIENCE_S = 2.0
-CREDENTIALS = re.compile(r"(?<=://)[^/?#\s@]*@")
 
 
 @contextmanager
@@ -115,18 +113,18 @@ def as_json(record: logging.LogRecord) -> str:
     about |= {"message": record.getMessage(), **_fields(record)}
     if record.exc_info:
         about["traceback"] = logging.Formatter().formatException(record.exc_info)
-    shown = {name: _without_credentials(value)[: _longest(name)] if isinstance(value, str) else value
+    shown = {name: without_secrets(value)[: _longest(name)] if isinstance(value, str) else value
              for name, value in about.items()}  # fmt: skip
     return json.dumps(shown, separators=(",", ":"), default=str).replace("\x7f", "\\u007f") + "\n"
 
 
 def as_text(record: logging.LogRecord) -> str:
     """For people: when, how bad, what. Lines of a traceback are set in, so none can be taken for an event."""
-    said = printable(_without_credentials(record.getMessage()))[: 2 * LONGEST]
+    said = printable(without_secrets(record.getMessage()))[: 2 * LONGEST]
     line = f"{_instant(record)} {record.levelname.lower()} {said}\n"
     if not record.exc_info:
         return line
-    trace = logging.Formatter().formatException(record.exc_info)
+    trace = without_secrets(logging.Formatter().formatException(record.exc_info))
     return line + "".join(f"    {printable(part)}\n" for part in trace.splitlines())
 
 
@@ -149,8 +147,3 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 def _longest(name: str) -> int:
     return 20 * LONGEST if name == "traceback" else 2 * LONGEST if name == "message" else LONGEST
-
-
-def _without_credentials(text: str) -> str:
-    """https://me:secret@host/ -> https://host/."""
-    return CREDENTIALS.sub("", text)

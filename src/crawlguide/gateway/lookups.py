@@ -10,15 +10,14 @@ import msgspec
 from crawlguide.core.clock import iso
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import MalformedRequest, UrlError
-from crawlguide.core.messages import Explanation, UrlShown, UrlsMessage, crawl_id
-from crawlguide.core.types import Crawl
+from crawlguide.core.messages import Explanation, UrlShown, UrlsMessage
 from crawlguide.gateway import wire
 from crawlguide.guide import explain as explaining
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crawlguide.core.types import UrlRecord
+    from crawlguide.core.types import Crawl, UrlRecord
     from crawlguide.gateway.routes import RouteCall
     from crawlguide.guide.local import LocalGuide
 
@@ -49,14 +48,13 @@ class Selection:
 async def crawl(guide: LocalGuide, name: Crawl) -> CrawlMessage:
     """A crawl's definition, and the state it is in."""
     at = guide.clock.now()
-    active = await guide.crawls.get(name, at, create=False)
-    return CrawlMessage(name.name, await guide.crawls.state(name, active, at), active.shown)
+    outline = await guide.crawls.outline(name, at)
+    return CrawlMessage(name.name, await guide.crawls.state(name, outline, at), outline.shown)
 
 
-async def patch(guide: LocalGuide, crawl: Crawl, changes: Mapping[str, Any]) -> None:
-    """Change parts of a crawl that is there."""
-    active = await guide.crawls.get(crawl, guide.clock.now(), create=False)
-    await guide.define(crawl, patched(active.record.definition, changes))
+async def patched_crawl(guide: LocalGuide, crawl: Crawl, changes: Mapping[str, Any]) -> Definition:
+    """The definition that a crawl would have with these changes."""
+    return patched((await guide.crawls.outline(crawl, guide.clock.now())).record.definition, changes)
 
 
 def patched(definition: Definition, patch: Mapping[str, Any]) -> Definition:
@@ -84,7 +82,7 @@ def _kind_of(kind: Any, name: str, where: str) -> Any:
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         known = get_type_hints(kind, include_extras=True)
         if name not in known:
-            expected = ", ".join(sorted(known))
+            expected, where = ", ".join(sorted(known)), where[:200]
             raise MalformedRequest(f"{where}: unknown field; expected one of {expected}", field=where)
         return known[name]
     return get_args(kind)[-1] if get_origin(kind) is dict else Any
@@ -99,7 +97,7 @@ async def urls(call: RouteCall) -> UrlsMessage:
 async def page(guide: LocalGuide, name: Crawl, wanted: Selection) -> UrlsMessage:
     """Some URLs, and where to go on."""
     _check_state(wanted.state)
-    await guide.crawls.get(name, guide.clock.now(), create=False)
+    await guide.crawls.check(name)
     records, cursor = await guide.store.scan(name, wanted.state, wanted.host, wanted.limit, wanted.cursor)
     return UrlsMessage([_shown(record) for record in records], cursor)
 
@@ -111,7 +109,7 @@ async def forget_urls(call: RouteCall) -> Forgotten:
     if state is None and host is None:
         raise MalformedRequest("state: expected a state or a host; to forget all of a crawl, delete it", field="state")
     name = _named(call)
-    await call.guide.crawls.get(name, call.guide.clock.now(), create=False)
+    await call.guide.crawls.check(name)
     gone = await call.guide.store.purge(name, state, host)
     await call.guide.store.commit()
     return Forgotten(gone)
@@ -134,7 +132,7 @@ async def explained(guide: LocalGuide, name: Crawl, url: str | None) -> Explanat
 
 def _named(call: RouteCall) -> Crawl:
     """The crawl that the query names."""
-    return Crawl(call.tenant, crawl_id(call.query.get("crawl_id", "default")))
+    return call.permitted(call.query.get("crawl_id", "default"))
 
 
 def _check_state(state: str | None) -> None:

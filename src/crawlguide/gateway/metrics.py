@@ -28,17 +28,20 @@ if TYPE_CHECKING:
 
 LATENCIES = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 SHOWN, OTHERS = 50, "other"
+TENANTS, OTHER_TENANTS = 50, "_other"  # no tenant can be called so
 STATES = ("queued", "leased", "done", "dropped")
 COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "requests": ("Requests by route and status.", ("route", "status")),
     "errors": ("Errors that were answered, by code.", ("code",)),
-    "asks": ("Asks that were decided; one that is answered a second time counts once.", ()),
-    "tells": ("Reports that were taken; one that is told a second time counts once.", ()),
-    "assigned": ("URLs given out.", ()),
-    "fetches": ("Fetches that were told and taken, by class of status, or by error.", ("outcome",)),
-    "discovered": ("URLs that reports made known.", ()),
-    "drops": ("Candidates that a filter kept out of an answer, by filter.", ("filter",)),
-    "degraded": ("Answers in which a part stood in for another, by what `degraded` says.", ("part",)),
+    "asks": ("Asks that were decided; one that is answered a second time counts once.", ("tenant",)),
+    "tells": ("Reports that were taken; one that is told a second time counts once.", ("tenant",)),
+    "assigned": ("URLs given out.", ("tenant",)),
+    "fetches": ("Fetches that were told and taken, by class of status, or by error.", ("tenant", "outcome")),
+    "discovered": ("URLs that reports made known.", ("tenant",)),
+    "drops": ("Candidates that a filter kept out of an answer, by filter.", ("tenant", "filter")),
+    "degraded": ("Answers in which a part stood in for another, by what `degraded` says.", ("tenant", "part")),
+    "errands": ("Files fetched by the server itself, by kind and by what came of it.", ("kind", "outcome")),
+    "task_failures": ("Background tasks that failed and were started again, by task.", ("task",)),
 }
 TIMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "request_seconds": ("Time from request to answer, by route.", ("route",)),
@@ -77,6 +80,7 @@ class Metrics:
             for name, (words, labels) in TIMES.items()
         }
         self._series: dict[tuple[str, ...], Any] = {}  # found once: looking them up costs more than counting
+        self._tenants: set[str] = set()  # those that have series of their own
         self._now: list[Gauge] = []
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -87,14 +91,19 @@ class Metrics:
     def observe(self, quantity: str, value: float, /, **labels: str) -> None:
         self._found(self._times, quantity, labels).observe(value)
 
-    def page(self, stats: StatsMessage, figures: Mapping[str, float]) -> bytes:
-        """The text that Prometheus reads, with what is known now; `figures` are named as in `NOW`."""
+    def page(self, stats: Mapping[str, StatsMessage], figures: Mapping[str, float]) -> bytes:
+        """The text that Prometheus reads, with what is known now of each tenant; `figures` are named as in `NOW`."""
         info = Gauge("crawlguide_info", NOW["info"], labels=["version"])
         info.add_metric([__version__], 1)
-        numbers = {"crawls": len(stats.crawls), **figures}
+        numbers = {"crawls": sum(len(one.crawls) for one in stats.values()), **figures}
         plain = [Gauge(f"crawlguide_{name}", NOW[name], value) for name, value in numbers.items()]
-        self._now = [info, *plain, *_by_crawl(stats.crawls)]
+        self._now = [info, *plain, *_by_crawl(_named(stats))]
         return generate_latest(self._registry)
+
+    def page_of_tenant(self, tenant: str, stats: StatsMessage) -> bytes:
+        """The same with what is one tenant's, and nothing else."""
+        self._now = _by_crawl(_named({tenant: stats}))
+        return generate_latest(_OfTenant(self._registry, tenant))
 
     def collect(self) -> Iterator[Gauge]:
         """For the registry: what is known now."""
@@ -104,28 +113,59 @@ class Metrics:
         key = (name, *labels.values())
         found = self._series.get(key)
         if found is None:
+            labels = self._bounded(labels)
             found = self._series[key] = kind[name].labels(**labels) if labels else kind[name]
         return found
 
+    def _bounded(self, labels: Mapping[str, str]) -> Mapping[str, str]:
+        """Tenants beyond the first ones are counted together."""
+        tenant = labels.get("tenant")
+        if tenant is None or tenant in self._tenants:
+            return labels
+        if len(self._tenants) >= TENANTS:
+            return {**labels, "tenant": OTHER_TENANTS}
+        self._tenants.add(tenant)
+        return labels
 
-def _by_crawl(crawls: Mapping[str, CrawlStats]) -> list[Gauge]:
-    """The biggest crawls by name, all others together. One that is called like the others is one of them."""
+
+class _OfTenant:
+    """A registry's families, with the samples of one tenant alone."""
+
+    def __init__(self, registry: CollectorRegistry, tenant: str) -> None:
+        self._registry, self._tenant = registry, tenant
+
+    def collect(self) -> Iterator[Any]:
+        for family in self._registry.collect():
+            mine = [sample for sample in family.samples if sample.labels.get("tenant") == self._tenant]
+            if mine:
+                family.samples = mine
+                yield family
+
+
+def _named(stats: Mapping[str, StatsMessage]) -> dict[tuple[str, str], CrawlStats]:
+    return {(tenant, name): crawl for tenant, one in stats.items() for name, crawl in one.crawls.items()}
+
+
+def _by_crawl(crawls: Mapping[tuple[str, str], CrawlStats]) -> list[Gauge]:
+    """The biggest crawls by tenant and name, all others together. One that is called like the others is one of them."""
     ranked = sorted(crawls, key=lambda name: -_known(crawls[name]))
-    own = [name for name in ranked if name != OTHERS][:SHOWN]
-    rest = [crawls[name] for name in ranked if name not in own]
-    groups = [(name, [crawls[name]]) for name in own] + ([(OTHERS, rest)] if rest else [])
-    urls = Gauge("crawlguide_crawl_urls", NOW["crawl_urls"], labels=["crawl", "state"])
-    for name, group in groups:
+    own = [name for name in ranked if name[1] != OTHERS][:SHOWN]
+    groups: dict[tuple[str, str], list[CrawlStats]] = {name: [crawls[name]] for name in own}
+    for rest in ranked:
+        if rest not in own:
+            groups.setdefault((rest[0], OTHERS), []).append(crawls[rest])
+    urls = Gauge("crawlguide_crawl_urls", NOW["crawl_urls"], labels=["tenant", "crawl", "state"])
+    for name, group in groups.items():
         for state in STATES:
-            urls.add_metric([name, state], sum(_in_state(crawl, state) for crawl in group))
+            urls.add_metric([*name, state], sum(_in_state(crawl, state) for crawl in group))
     return [urls, *(_number(number, groups) for number in ("hosts", "fetches", "relevant"))]
 
 
-def _number(number: str, groups: list[tuple[str, list[CrawlStats]]]) -> Gauge:
+def _number(number: str, groups: Mapping[tuple[str, str], list[CrawlStats]]) -> Gauge:
     name = f"crawl_{number}"
-    gauge = Gauge(f"crawlguide_{name}", NOW[name], labels=["crawl"])
-    for crawl, group in groups:
-        gauge.add_metric([crawl], sum(getattr(one, number) for one in group))
+    gauge = Gauge(f"crawlguide_{name}", NOW[name], labels=["tenant", "crawl"])
+    for crawl, group in groups.items():
+        gauge.add_metric(list(crawl), sum(getattr(one, number) for one in group))
     return gauge
 
 

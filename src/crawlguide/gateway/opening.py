@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import Config
+    from crawlguide.core.types import Crawl
 
 MEMORY = ":memory:"
 
@@ -37,10 +38,16 @@ def open_guide(path: str | Path, config: Config, clock: Clock | None = None, see
     return LocalGuide(store, config, clock or SystemClock(store.latest), seed)
 
 
-async def counts(guide: LocalGuide) -> dict[str, Mapping[str, Any]]:
-    """The numbers of each crawl as they lie there: nothing expires by looking."""
-    crawls = await guide.store.crawl_list(DEFAULT_TENANT)
-    return {crawl.name: await guide.store.stats(crawl) for crawl in crawls}
+async def counts(guide: LocalGuide) -> dict[Crawl, Mapping[str, Any]]:
+    """The numbers of each crawl of every tenant as they lie there: nothing expires by looking."""
+    store = guide.store
+    crawls = [crawl for tenant in await store.tenants() for crawl in await store.crawl_list(tenant)]
+    return {crawl: await store.stats(crawl) for crawl in crawls}
+
+
+def title(crawl: Crawl) -> str:
+    """What an operator reads of a crawl: most have one tenant only."""
+    return crawl.name if crawl.tenant == DEFAULT_TENANT else f"{crawl.name} of tenant {crawl.tenant}"
 
 
 def url_count(numbers: Mapping[str, Any]) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from crawlguide.core import stable
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.gateway.client import Client, calls
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.config import Config
     from crawlguide.core.messages import SeedMessage
+    from crawlguide.core.types import Crawl
     from crawlguide.gateway.backup import Slip
     from crawlguide.gateway.client.verbs import Verbs
     from crawlguide.guide.crawl.transfer import Imported
@@ -75,7 +77,7 @@ class Folder(Place):
 
         return self._guide._run(backup(self._guide._guide._guide, target))
 
-    def counts(self) -> dict[str, Mapping[str, Any]]:
+    def counts(self) -> dict[Crawl, Mapping[str, Any]]:
         """The numbers of each crawl."""
         from crawlguide.gateway.opening import counts  # noqa: PLC0415
 
@@ -103,7 +105,8 @@ class Remote(Place):
         slip = self._reached(source, made)
         try:
             shutil.move(source, half)
-            half.rename(target)
+            stable.sync_all(half)  # on another file system it was copied
+            stable.put_in_place(half, target)
         except OSError as problem:
             raise CrawlGuideError(f"backup: {source} cannot be moved to {target}: {problem}") from None
         return slip

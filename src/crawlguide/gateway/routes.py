@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from crawlguide.core.clock import iso
 from crawlguide.core.definition import Definition, HandRules, RulesEdit
-from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.errors import Forbidden, MalformedRequest
 from crawlguide.core.messages import (
     Ack,
     Advice,
@@ -23,14 +24,18 @@ from crawlguide.core.messages import (
     UrlsMessage,
     crawl_id,
 )
+from crawlguide.core.turns import in_turns
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import backup, lookups
+from crawlguide.gateway.access.credential import ADMIN, ASK, IMPORT, READ, ROBOTS_OVERRIDE, TELL
 from crawlguide.gateway.lookups import CrawlMessage
 from crawlguide.guide.crawl import transfer
+from crawlguide.guide.crawl.composition import warm_start
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
+    from crawlguide.gateway.access.credential import Credential
     from crawlguide.guide.local import LocalGuide
 
 
@@ -70,17 +75,33 @@ class Deleted(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class RouteCall:
-    """One request, decoded: whose it is, what its path and query say, and its message."""
+    """One request, decoded: whose it is, which scope it takes, what its path and query say, and its message."""
 
     guide: LocalGuide
-    tenant: str
+    credential: Credential
+    scope: str
     path: Mapping[str, str]
     query: Mapping[str, str]
     message: Any
+    create: bool = True  # a crawl that is not there yet
+
+    @property
+    def tenant(self) -> str:
+        return self.credential.tenant
 
     @property
     def crawl(self) -> Crawl:
-        return Crawl(self.tenant, crawl_id(self.path["crawl_id"]))
+        """The one in the path."""
+        return self.permitted(self.path["crawl_id"])
+
+    def permitted(self, name: str) -> Crawl:
+        """A crawl of the caller's tenant. Raises `Forbidden` where the credential does not reach that far."""
+        self.credential.check(self.scope, crawl_id(name))
+        return Crawl(self.tenant, name)
+
+    async def readable(self) -> list[Crawl]:
+        """All crawls that the credential may look at."""
+        return [one for one in await self.guide.crawls.names(self.tenant) if self.credential.may(READ, one.name)]
 
 
 @dataclass(frozen=True)
@@ -89,6 +110,7 @@ class Route:
 
     method: str
     path: str
+    scope: str
     summary: str
     takes: Any
     gives: Any
@@ -96,11 +118,45 @@ class Route:
     query: tuple[str, ...] = ()
 
 
+def check_before_body(route: Route, credential: Credential, path: Mapping[str, str]) -> None:
+    """What can be refused without reading the body is."""
+    if "crawl_id" in path:
+        credential.check(route.scope, path["crawl_id"])
+    else:
+        credential.check_some(route.scope)
+
+
+async def ask(call: RouteCall) -> Advice:
+    """An ask may seed, and tell what was fetched: that takes the scope for telling, too."""
+    message: AskMessage = call.message
+    call.permitted(message.crawl_id)
+    call.credential.check_crawler(message.crawler_id)
+    context = message.context
+    if context is not None and (context.recent_history or context.seed_urls):
+        call.credential.check(TELL, message.crawl_id)
+    learns = trains(call, message.crawl_id)
+    return await call.guide.ask(message, call.tenant, create=call.create, trains=learns)
+
+
+async def tell(call: RouteCall) -> Ack:
+    message: ReportMessage = call.message
+    call.permitted(message.crawl_id)
+    call.credential.check_crawler(message.crawler_id)
+    return await call.guide.tell(message, call.tenant, trains=trains(call, message.crawl_id))
+
+
+def trains(call: RouteCall, crawl: str) -> bool:
+    """Whether fetches that were never assigned teach the strategy, too."""
+    return call.credential.may(IMPORT, crawl)
+
+
 async def release(call: RouteCall) -> Released:
+    call.credential.check_crawler(call.message.crawler_id)
     return Released(await call.guide.release(call.crawl, call.message.crawler_id))
 
 
 async def put_crawl(call: RouteCall) -> tuple[CrawlMessage, bool]:
+    await check_definition(call, call.message)
     new = await call.guide.define(call.crawl, call.message)
     return await get_crawl(call), new
 
@@ -110,13 +166,35 @@ async def get_crawl(call: RouteCall) -> CrawlMessage:
 
 
 async def patch_crawl(call: RouteCall) -> CrawlMessage:
-    await lookups.patch(call.guide, call.crawl, call.message)
+    new = await lookups.patched_crawl(call.guide, call.crawl, call.message)
+    await check_definition(call, new)
+    await call.guide.define(call.crawl, new)
     return await get_crawl(call)
 
 
+async def check_definition(call: RouteCall, new: Definition) -> None:
+    """To ignore robots.txt takes a scope of its own, and to begin with what another crawl has learned, to read it."""
+    old = await call.guide.definition(call.crawl) or Definition()
+    exceptions = set(new.policy.robots_exceptions) - set(old.policy.robots_exceptions)
+    if exceptions or (new.policy.robots == "ignore" != old.policy.robots):
+        call.credential.check(ROBOTS_OVERRIDE, call.crawl.name)
+    source = warm_start(new)
+    if source is not None and source != warm_start(old):
+        call.credential.check(READ, source)
+
+
 async def list_crawls(call: RouteCall) -> CrawlsMessage:
-    names = await call.guide.crawls.names(call.tenant)
-    return CrawlsMessage([await lookups.crawl(call.guide, crawl) for crawl in names])
+    found = []
+    async for some in in_turns(await call.readable(), LISTED_AT_ONCE):
+        found += [await lookups.crawl(call.guide, crawl) for crawl in some]
+    return CrawlsMessage(found)
+
+
+async def stats(call: RouteCall) -> StatsMessage:
+    name = call.query.get("crawl_id")
+    if name is not None:
+        return await call.guide.stats(call.tenant, call.permitted(name).name)
+    return await call.guide.stats(call.tenant, crawls=await call.readable())
 
 
 async def delete_crawl(call: RouteCall) -> Deleted:
@@ -143,12 +221,15 @@ async def export(call: RouteCall) -> AsyncIterator[bytes]:
 
 
 async def import_lines(call: RouteCall) -> ImportedMessage:
-    done = await transfer.imported(call.guide, call.crawl, call.message)
+    permit = partial(check_definition, call)
+    done = await transfer.imported(call.guide, call.crawl, call.message, permit=permit)
     return ImportedMessage(done.lines, done.urls, list(done.skipped))
 
 
 async def back_up(call: RouteCall) -> BackupMessage:
     """Copies lie within the data folder, under the instant they were made: a caller names no path of the server's."""
+    if not call.credential.is_operator:
+        raise Forbidden("a backup holds all tenants: expected the scope admin of tenant default; export crawls instead")
     folder = call.guide.store.folder
     if folder is None:
         raise MalformedRequest("data: this guide keeps nothing on disk, so there is nothing to copy")
@@ -162,37 +243,39 @@ async def set_paused(call: RouteCall, paused: bool) -> CrawlState:
     return CrawlState(call.crawl.name, (await lookups.crawl(call.guide, call.crawl)).state)
 
 
+LISTED_AT_ONCE = 20
 CRAWL = "/v1/crawls/{crawl_id}"
 SELECTION = ("crawl_id", "state", "host")
 PAGE = (*SELECTION, "limit", "cursor")
 # fmt: off
 ROUTES = (
-    Route("POST", "/v1/next", "Ask: what should this crawler fetch next?", AskMessage, Advice,
-          lambda call: call.guide.ask(call.message, call.tenant)),
-    Route("POST", "/v1/report", "Tell: what was fetched, and what was found there.", ReportMessage, Ack,
-          lambda call: call.guide.tell(call.message, call.tenant)),
-    Route("GET", "/v1/crawls", "All crawls.", None, CrawlsMessage, list_crawls),
-    Route("PUT", CRAWL, "Create a crawl, or replace its definition.", Definition, CrawlMessage, put_crawl),
-    Route("GET", CRAWL, "One crawl's definition and state.", None, CrawlMessage, get_crawl),
-    Route("PATCH", CRAWL, "Change parts of a crawl's definition (RFC 7396).", dict, CrawlMessage, patch_crawl),
-    Route("DELETE", CRAWL, "Delete a crawl with all its data.", None, Deleted, delete_crawl),
-    Route("POST", CRAWL + "/seeds", "Add seeds.", SeedsMessage, SeedsAdded, add_seeds),
-    Route("POST", CRAWL + "/pause", "Pause: assign nothing until resumed.", None, CrawlState,
+    Route("POST", "/v1/next", ASK, "Ask: what should this crawler fetch next?", AskMessage, Advice,
+          ask),
+    Route("POST", "/v1/report", TELL, "Tell: what was fetched, and what was found there.", ReportMessage, Ack,
+          tell),
+    Route("GET", "/v1/crawls", READ, "All crawls.", None, CrawlsMessage, list_crawls),
+    Route("PUT", CRAWL, ADMIN, "Create a crawl, or replace its definition.", Definition, CrawlMessage, put_crawl),
+    Route("GET", CRAWL, READ, "One crawl's definition and state.", None, CrawlMessage, get_crawl),
+    Route("PATCH", CRAWL, ADMIN, "Change parts of a crawl's definition (RFC 7396).", dict, CrawlMessage, patch_crawl),
+    Route("DELETE", CRAWL, ADMIN, "Delete a crawl with all its data.", None, Deleted, delete_crawl),
+    Route("POST", CRAWL + "/seeds", TELL, "Add seeds.", SeedsMessage, SeedsAdded, add_seeds),
+    Route("POST", CRAWL + "/pause", ADMIN, "Pause: assign nothing until resumed.", None, CrawlState,
           lambda call: set_paused(call, paused=True)),
-    Route("POST", CRAWL + "/resume", "Resume a paused crawl.", None, CrawlState,
+    Route("POST", CRAWL + "/resume", ADMIN, "Resume a paused crawl.", None, CrawlState,
           lambda call: set_paused(call, paused=False)),
-    Route("POST", CRAWL + "/release", "Release the URLs that a crawler holds.", ReleaseMessage, Released, release),
-    Route("GET", CRAWL + "/rules", "Bans and priorities of a crawl.", None, HandRules,
+    Route("POST", CRAWL + "/release", TELL, "Release the URLs that a crawler holds.", ReleaseMessage, Released,
+          release),
+    Route("GET", CRAWL + "/rules", READ, "Bans and priorities of a crawl.", None, HandRules,
           lambda call: call.guide.rules(call.crawl)),
-    Route("POST", CRAWL + "/rules", "Ban, unban, set priorities.", RulesEdit, HandRules,
+    Route("POST", CRAWL + "/rules", ADMIN, "Ban, unban, set priorities.", RulesEdit, HandRules,
           lambda call: call.guide.edit_rules(call.crawl, call.message)),
-    Route("GET", CRAWL + "/export", "All URLs and links of a crawl, a line each.", None, Lines, export),
-    Route("POST", CRAWL + "/import", "Take over lines of an export.", Lines, ImportedMessage, import_lines),
-    Route("POST", "/v1/backups", "Copy the data folder while it is in use.", None, BackupMessage, back_up),
-    Route("GET", "/v1/urls", "URLs of a crawl, page by page.", None, UrlsMessage, lookups.urls, query=PAGE),
-    Route("DELETE", "/v1/urls", "Forget URLs.", None, lookups.Forgotten, lookups.forget_urls, query=SELECTION),
-    Route("GET", "/v1/explain", "Explain a URL.", None, Explanation, lookups.explain, query=("crawl_id", "url")),
-    Route("GET", "/v1/stats", "Statistics of all crawls, or of one.", None, StatsMessage,
-          lambda call: call.guide.stats(call.tenant, call.query.get("crawl_id")), query=("crawl_id",)),
+    Route("GET", CRAWL + "/export", READ, "All URLs and links of a crawl, a line each.", None, Lines, export),
+    Route("POST", CRAWL + "/import", ADMIN, "Take over lines of an export.", Lines, ImportedMessage, import_lines),
+    Route("POST", "/v1/backups", ADMIN, "Copy the data folder while it is in use.", None, BackupMessage, back_up),
+    Route("GET", "/v1/urls", READ, "URLs of a crawl, page by page.", None, UrlsMessage, lookups.urls, query=PAGE),
+    Route("DELETE", "/v1/urls", ADMIN, "Forget URLs.", None, lookups.Forgotten, lookups.forget_urls, query=SELECTION),
+    Route("GET", "/v1/explain", READ, "Explain a URL.", None, Explanation, lookups.explain, query=("crawl_id", "url")),
+    Route("GET", "/v1/stats", READ, "Statistics of all crawls, or of one.", None, StatsMessage,
+          stats, query=("crawl_id",)),
 )
 # fmt: on

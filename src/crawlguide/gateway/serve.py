@@ -10,15 +10,25 @@ import json
 import resource
 import signal
 import socket
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from crawlguide.core.errors import ConfigError, CrawlGuideError, StorageFull
-from crawlguide.core.telemetry import ERROR, happened
-from crawlguide.gateway.host_header import HostHeaderCheck
+from crawlguide.core.config import ServerOptions
+from crawlguide.core.errors import ConfigError
+from crawlguide.core.telemetry import WARNING, happened
+from crawlguide.gateway.access import entrance as access
+from crawlguide.gateway.bodies import BodyLimits
+from crawlguide.gateway.browsers import BrowserCheck
 from crawlguide.gateway.http import Door
+from crawlguide.gateway.http_connection import HttpConnection
+from crawlguide.gateway.listener import Listener
+from crawlguide.gateway.load import Load
 from crawlguide.gateway.sitemaps import Sitemaps
+from crawlguide.gateway.supervisor import Supervisor
+from crawlguide.gateway.tls import Certificates
+from crawlguide.gateway.upkeep import Upkeep
 from crawlguide.gateway.websocket.connection import Connection
 from crawlguide.gateway.websocket.sockets import Sockets
 from crawlguide.guide.robots.outgoing import Outgoing
@@ -28,59 +38,70 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp
 
     from crawlguide.core.config import Config
-    from crawlguide.core.telemetry import Event
     from crawlguide.guide.local import LocalGuide
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+USUAL = ServerOptions()
 KEEP_ALIVE = {socket.TCP_KEEPIDLE: 60, socket.TCP_KEEPINTVL: 15, socket.TCP_KEEPCNT: 4}
 
 
 async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> None:
     """Answer until SIGTERM or SIGINT, then let running requests end."""
+    _allow_files()
     listener = bound(config.server.host, config.server.port)
-    door = Door(guide, config.server)
+    door = Door(guide, config)
+    access.check_listening(config.server.host, door.entrance, LOOPBACK)
     sockets = Sockets(door)
     door.on_served, door.sockets = sockets.served, sockets.count
     guide.listen(door.metrics)
-    _allow_files()
-    gc.collect()
-    gc.freeze()  # what was loaded stays: the collector need not look at it again and again
+    _keep_what_is_loaded()
     stop = asyncio.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    named = HostHeaderCheck(_both(door, sockets), config.server.allowed_hosts)
-    server = Server(_uvicorn(named, config), lambda: _announce(listener, guide, ready_file))
+    _on_signals(stop.set)
+    announce = partial(_announce, config.server, listener, guide, ready_file)
+    server = Server(_uvicorn(checked(door, sockets), config), announce, config.server, door.load)
     answering = asyncio.create_task(server.serve([listener]))
-    upkeep = asyncio.create_task(_upkeep(guide, config.guide.upkeep_every_s))
+    background, upkeep = Supervisor(door.metrics), Upkeep(guide, config.guide.upkeep_every_s)
+    door.not_running, door.trouble = background.not_running, lambda: upkeep.trouble
     outgoing = Outgoing(config.outgoing)
-    fetching = asyncio.create_task(guide.robots.run(outgoing))
-    reading = asyncio.create_task(Sitemaps(guide, outgoing).run())
-    watch = asyncio.create_task(sockets.watch())
-    ends = {answering, upkeep, fetching, reading, watch, asyncio.create_task(stop.wait())}
-    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    background.start("upkeep", upkeep.run)
+    background.start("robots", lambda: guide.robots.run(outgoing))
+    background.start("sitemaps", Sitemaps(guide, outgoing).run)
+    background.start("sockets", sockets.watch)
+    await asyncio.wait({answering, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
     happened("stopping", "stopping: requests that came in are answered, new ones are sent elsewhere")
     door.draining = server.should_exit = True
     sockets.leave()
     await answering
-    for task in (watch, reading, fetching, upkeep):
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+    await background.stop()
     await guide.close()
+    door.audit.close()
     happened("stop", "all is written; the end")
 
 
-def _both(door: Door, sockets: Sockets) -> ASGIApp:
-    """One application for both doors."""
-    pages = door.app()
+def _keep_what_is_loaded() -> None:
+    """The collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await (sockets if scope["type"] == "websocket" else pages)(scope, receive, send)
 
-    return app
+def _on_signals(stop: Callable[[], None]) -> None:
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, stop)
+
+
+def check_listening(config: Config) -> None:
+    """Refuse, before anything is opened, to listen for others without a credential."""
+    access.check_listening(config.server.host, access.Entrance(config), LOOPBACK)
+
+
+def checked(door: Door, sockets: Sockets) -> ASGIApp:
+    """Both doors, behind what holds for each: limits of bodies, pages of other sites, credentials."""
+    entrance = door.entrance
+    behind = BrowserCheck(door.app(sockets), door.options.allowed_hosts, door.log_refusal, lambda: entrance.required)
+    return BodyLimits(behind, door.load, door.options.max_message_bytes)
 
 
 def _allow_files() -> None:
@@ -90,33 +111,38 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _announce(listener: socket.socket, guide: LocalGuide, ready_file: Path | None) -> None:
+def _announce(options: ServerOptions, listener: socket.socket, guide: LocalGuide, ready_file: Path | None) -> None:
     """Tell whoever waits that the guide answers now, and where."""
+    scheme = "https" if options.tls_certificate else "http"
     host, port = listener.getsockname()[:2]
     if ready_file is not None:  # whoever waits for the file must never see half of it
         half = ready_file.with_name(ready_file.name + ".half")
         try:
-            half.write_text(json.dumps({"host": host, "port": port, "opened_s": guide.store.opened_s}))
+            where = {"scheme": scheme, "host": host, "port": port, "opened_s": guide.store.opened_s}
+            half.write_text(json.dumps(where))
             half.replace(ready_file)
         except OSError as problem:
             raise ConfigError(f"ready-file: cannot write {ready_file}: {problem.strerror}") from None
     shown = f"[{host}]" if ":" in host else host
     data, opened_s = str(guide.store.folder or ":memory:"), round(guide.store.opened_s, 3)
-    words = "crawlguide {version} answers on http://{host}:{port}"
-    happened("start", words, version=__version__, host=shown, port=port, data=data, opened_s=opened_s)
+    words = "crawlguide {version} answers on {scheme}://{host}:{port}"
+    about = {"version": __version__, "scheme": scheme, "host": shown, "port": port}
+    happened("start", words, **about, data=data, opened_s=opened_s)
+    if host not in LOOPBACK and options.insecure:
+        words = "anybody who reaches {host} may use this server, and do everything: it was started with --insecure"
+        happened("insecure", words, WARNING, host=shown)
+    elif host not in LOOPBACK and scheme == "http":
+        words = "keys can be read on their way to {host}: name a certificate with --tls-certificate"
+        happened("unencrypted", words, WARNING, host=shown)
 
 
 def bound(host: str, port: int) -> socket.socket:
     """A listening socket, so that port 0 is known before anything starts."""
-    if host not in LOOPBACK:
-        raise ConfigError(
-            f"server.host: expected a loopback address ({', '.join(LOOPBACK)}), got {host!r}:"
-            " there is no authentication yet, so it listens on this machine only"
-        )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # connections inherit it: dead ones are noticed
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for option, value in KEEP_ALIVE.items():
         listener.setsockopt(socket.IPPROTO_TCP, option, value)
     try:
@@ -132,15 +158,28 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    """uvicorn that says when it answers, and leaves signals to us: the guide drains first."""
+    """uvicorn that accepts as we like, says when it answers, and leaves signals to us: the guide drains first."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        announce: Callable[[], None],
+        options: ServerOptions = USUAL,
+        load: Load | None = None,
+    ) -> None:
         super().__init__(config)
         self._announce = announce
+        self._certificates, self._load = Certificates(options), load or Load(options)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        self.servers: list[Any] = [
+            Listener(listening, self._load, self._certificates, self._connection) for listening in sockets or ()
+        ]
+        self.started = True
         self._announce()
+
+    def _connection(self, left: Callable[[], None]) -> HttpConnection:
+        return HttpConnection(self.config, self.server_state, self._load, left)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -152,7 +191,7 @@ def _uvicorn(app: ASGIApp, config: Config) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="none",
-        http="httptools",
+        http=HttpConnection,
         ws=Connection,
         ws_max_size=options.max_message_bytes,
         ws_ping_interval=None,  # TCP notices the dead, and a look at what waits those that do not read
@@ -160,26 +199,9 @@ def _uvicorn(app: ASGIApp, config: Config) -> uvicorn.Config:
         lifespan="off",
         log_config=None,
         access_log=False,
+        proxy_headers=False,  # whoever connects may say anything there
         server_header=False,
         date_header=False,
         timeout_keep_alive=options.keep_alive_s,
         timeout_graceful_shutdown=options.drain_s,
     )
-
-
-async def _upkeep(guide: LocalGuide, every_s: float) -> None:
-    """What ends by itself: leases, answers, waits. Trouble with the disk is said when it begins and when it ends."""
-    trouble = ""
-    while True:
-        await asyncio.sleep(every_s)
-        try:
-            await guide.upkeep()
-        except CrawlGuideError as problem:
-            if problem.message != trouble:
-                event: Event = "storage_full" if isinstance(problem, StorageFull) else "storage_failed"
-                happened(event, "{problem}", ERROR, code=problem.code, problem=problem.message)
-            trouble = problem.message
-        else:
-            if trouble:
-                happened("storage_recovered", "the data folder can be written again")
-            trouble = ""

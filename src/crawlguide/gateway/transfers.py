@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import msgspec
 
+from crawlguide.core import stable
 from crawlguide.core.errors import ConfigError, CrawlGuideError, DataError
 from crawlguide.gateway.readers import Skipped
 from crawlguide.gateway.readers._bytes import STANDARD_INPUT, blocks
@@ -85,7 +86,7 @@ def _renamed_at_the_end(output: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        half.replace(output)
+        stable.put_in_place(half, output)
     finally:
         half.unlink(missing_ok=True)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import re
+from contextlib import contextmanager
+from itertools import islice
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -16,10 +19,14 @@ from crawlguide.core.type_words import in_words
 from crawlguide.gateway import strict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 Message = TypeVar("Message")
 encode = msgspec.json.Encoder().encode
+LONG_BYTES = 65_536
+LONGEST_NAME = 80
+MOST_LOOKED_AT = 10_000
+UNSEEN: Any = object()  # stands for a value that was not looked for any further
 _PLACE = re.compile(r" - at (?P<key>`?key`? in )?`\$?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
@@ -31,11 +38,25 @@ def decode(body: bytes, kind: type[Message]) -> Message:
         raise MalformedRequest("body: expected a JSON object, got nothing")
     strict.check(body)
     try:
-        return msgspec.json.decode(body, type=kind)
+        with _undisturbed(len(body)):
+            return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as wrong:
         raise _explained(str(wrong), _read(body), kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise MalformedRequest(f"body: not JSON: {wrong}") from None
+
+
+@contextmanager
+def _undisturbed(size: int) -> Iterator[None]:
+    """The garbage collector would look at all parts of a long message again and again, and none of them is garbage."""
+    if size <= LONG_BYTES or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def convert(given: Any, kind: type[Message]) -> Message:
@@ -73,7 +94,7 @@ def _explained(message: str, given: Any, kind: Any) -> MalformedRequest:
         hint = f"; did you mean it by {near[0][:80]!r}?" if near else ""
         return MalformedRequest(f"{field}: required, but missing{hint}", field=field)
     if named := _UNKNOWN.search(text):
-        field = _joined(path, named["name"])
+        field = _joined(path, named["name"][:LONGEST_NAME])
         known = ", ".join(sorted(_hints(plain_type(expected))))
         return MalformedRequest(f"{field}: unknown field; expected one of {known}", field=field)
     if place and place["key"]:
@@ -92,24 +113,27 @@ def _at(value: Any, kind: Any, path: str) -> tuple[Any, Any]:
         kind = plain_type(kind)
         if step == "[...]":
             kind = get_args(kind)[-1]
-            value = _misfit(value.values(), kind)
+            value = _misfit(value.values(), kind) if isinstance(value, dict) else UNSEEN
         elif step.startswith("["):
             kind = get_args(kind)[0]
-            value = value[int(step[1:-1])]
+            value = value[int(step[1:-1])] if isinstance(value, list) else UNSEEN
         else:
             kind = _hints(kind).get(step, Any)
-            value = value.get(step) if isinstance(value, dict) else None
+            value = value.get(step) if isinstance(value, dict) else UNSEEN
     return value, kind
 
 
 def _misfit(values: Iterable[Any], kind: Any) -> Any:
-    """The first value that is not of a type: of the entries of an object msgspec does not say which."""
-    for value in values:
+    """The first value that is not of a type: of the entries of an object msgspec does not say which.
+
+    Of very many only the first are looked at.
+    """
+    for value in islice(values, MOST_LOOKED_AT):
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError:
             return value
-    return None
+    return UNSEEN
 
 
 def plain_type(kind: Any) -> Any:
@@ -128,5 +152,5 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> str:
-    text = orjson.dumps(value).decode()
+    text = "something else" if value is UNSEEN else orjson.dumps(value).decode()
     return text if len(text) <= 80 else text[:80] + "…"

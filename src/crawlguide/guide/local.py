@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import asyncio
+from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from crawlguide.core.bounded import Bounded
 from crawlguide.core.errors import Conflict, MalformedRequest, UrlError
 from crawlguide.core.messages import Ack, Advice, StatsMessage, check_version, digest
 from crawlguide.core.telemetry import SILENT, happened
+from crawlguide.core.turns import in_turns
 from crawlguide.core.types import Crawl
 from crawlguide.guide import monitoring
 from crawlguide.guide.ask import advice as answers
@@ -19,19 +23,23 @@ from crawlguide.guide.ask.advice import AnswerParts
 from crawlguide.guide.ask.intake import asked
 from crawlguide.guide.ask.pipeline import Pipeline, Walked, lease_s
 from crawlguide.guide.ask.replay import pace_again
+from crawlguide.guide.containment import contained
+from crawlguide.guide.crawl.active_crawl import CrawlRecord
 from crawlguide.guide.crawl.composition import StrategyDefaults
 from crawlguide.guide.crawl.crawls import ActiveCrawls
 from crawlguide.guide.crawl.hand_rules import edited
 from crawlguide.guide.monitoring import BEST_SHOWN, Answered, Recent
 from crawlguide.guide.robots.keeper import Keeper
 from crawlguide.guide.tell.intake import seed_of
-from crawlguide.guide.tell.telling import Telling
+from crawlguide.guide.tell.portions import joined, portions
+from crawlguide.guide.tell.telling import Telling, TellTerms
+from crawlguide.guide.under_way import UnderWay
 from crawlguide.policy import Services
 from crawlguide.policy.rules.engine import Engine
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import Config
@@ -39,13 +47,16 @@ if TYPE_CHECKING:
     from crawlguide.core.messages import AskMessage, Fetch, ReportMessage, SeedsMessage
     from crawlguide.core.protocols import Store
     from crawlguide.core.telemetry import Telemetry
-    from crawlguide.core.types import Ask
+    from crawlguide.core.types import Ask, Seed
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
 
 DEFAULT_TENANT = "default"
 ANSWER_KEPT_S = 600.0
 REPORT_KEPT_S = 86_400.0
+SEEDS_AT_ONCE = 500
 RENEWED_BY_AN_ASK = 100
+RECENT_CRAWLS = 1_000  # of which newest answers and harvest are shown
+KEPT_UP, AT_ONCE = 500, 20  # crawls at each upkeep; others are served in between
 SOON_MS, LATER_MS = 1_000, 60_000
 Reply = TypeVar("Reply", Advice, Ack)
 
@@ -66,27 +77,41 @@ class LocalGuide:
         self.pipeline = Pipeline(store, options, clock)
         self._telling = Telling(store, self.robots)
         self._telemetry = telemetry
-        self.recent: defaultdict[Crawl, Recent] = defaultdict(Recent)
-        self._queries = 0
+        self.recent = Bounded[Crawl, Recent](RECENT_CRAWLS)
+        self.on_deleted: list[Callable[[Crawl], None]] = [self.robots.forget]  # are told of every crawl that is deleted
+        self._queries: Counter[str] = Counter()  # by tenant
+        self._under_way = UnderWay()
         self._started = clock.now()
 
     # an ask
 
-    async def ask(self, message: AskMessage, tenant: str = DEFAULT_TENANT) -> Advice:
+    async def ask(
+        self, message: AskMessage, tenant: str = DEFAULT_TENANT, *, create: bool = True, trains: bool = True
+    ) -> Advice:
         """What next? The same request id with the same body gives the same answer.
 
         An ask may tell and seed on its way.
         """
         check_version(message.mcp_version)
-        ask = asked(message, tenant, self.clock.now())
-        active = await self.crawls.get(ask.crawl, ask.at)
+        work = partial(self._ask, message, tenant, create, trains)
+        return await self._once(Crawl(tenant, message.crawl_id), "ask", message.request_id, work)
+
+    async def _ask(self, message: AskMessage, tenant: str, create: bool, trains: bool) -> Advice:
+        ask = await asked(message, tenant, self.clock.now())
         history = message.context.recent_history if message.context else None
+        held = self.crawls.held if history or ask.seeds else self.crawls.held_to_ask
+        async with held(ask.crawl, ask.at, create) as active:
+            return await self._advice(active, ask, history, trains)
+
+    async def _advice(self, active: ActiveCrawl, ask: Ask, history: Sequence[Fetch] | None, trains: bool) -> Advice:
         advice = await self._replayed(ask.crawl, "ask", ask.request_id, ask.digest, Advice)
         if advice is None:
             if history:
-                await self._take_fetches(active, ask.crawl, ask.crawler_id, history, ask.at)
-            if ask.seeds:
-                await self._telling.seed(active, ask.crawl, ask.seeds, ask.at)
+                await self._take_fetches(ask.crawl, ask.crawler_id, portions(history, ask.request_id), ask.at, trains)
+            if ask.seeds and await self.crawls.quotas.has_room(ask.crawl.tenant):
+                await self._take_seeds(ask.crawl, ask.seeds, ask.at)
+            if history or ask.seeds:  # it may have another definition by now
+                active = await self.crawls.get(ask.crawl, ask.at, create=False)
             advice = await self._answer(active, ask)
             expires = ask.at + lease_s(ask) + ANSWER_KEPT_S
             await self._remember(ask.crawl, "ask", ask.request_id, ask.digest, advice, expires)
@@ -97,24 +122,24 @@ class LocalGuide:
 
     async def _answer(self, active: ActiveCrawl, ask: Ask) -> Advice:
         """Walk the pipeline, if the crawl has anything to give; then say what came of it."""
-        self._queries += 1
-        most = await self._most_urls(active, ask)
+        self._queries[ask.crawl.tenant] += 1
+        most = 0 if self.crawls.is_shared(active) else await self._most_urls(active, ask)
         walked = await self._walk(active, replace(ask, budget=replace(ask.budget, max_urls=most))) if most > 0 else None
         await self.store.count(ask.crawl, {"asks": 1, "assigned": len(walked.batch) if walked else 0})
         parts = AnswerParts()
         if walked is not None:
             degraded = answers.degraded(active, ask, walked)
             parts = AnswerParts(answers.deferred(walked, ask), walked.dropped, degraded=degraded)
-        monitoring.count_ask(self._telemetry, walked, parts.degraded[0])
+        monitoring.count_ask(self._telemetry, ask.crawl.tenant, walked, parts.degraded[0])
         if walked is None or not len(walked.batch):
             parts = await self._why_nothing(active, ask, parts)
         else:
             if active.learner is not None:
                 active.learner.assigned(walked.batch, walked.ask)
             urls = answers.assigned(active, walked, walked.at + lease_s(ask))
-            self.recent[ask.crawl].answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
+            self._recent_of(ask.crawl).answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
             parts = replace(parts, urls=urls)
-        return answers.advice(active, ask, parts, self._queries)
+        return answers.advice(active, ask, parts, self._queries[ask.crawl.tenant])
 
     async def _walk(self, active: ActiveCrawl, ask: Ask) -> Walked:
         if active.record.renew:  # where nobody calls `upkeep`, those who ask bring it to its end
@@ -154,33 +179,67 @@ class LocalGuide:
 
     # a tell
 
-    async def tell(self, message: ReportMessage, tenant: str = DEFAULT_TENANT) -> Ack:
-        """What happened. The same report told twice counts once."""
+    async def tell(
+        self, message: ReportMessage, tenant: str = DEFAULT_TENANT, *, create: bool = True, trains: bool = True
+    ) -> Ack:
+        """What happened. The same report told twice counts once.
+
+        Whoever must not `create` a crawl may not find it. Without `trains`, fetches that were never assigned are
+        recorded and teach nothing.
+        """
         check_version(message.mcp_version)
-        at, crawl = self.clock.now(), Crawl(tenant, message.crawl_id)
-        active = await self.crawls.get(crawl, at)
+        crawl = Crawl(tenant, message.crawl_id)
+        work = partial(self._tell, message, crawl, create, trains)
+        return await self._once(crawl, "tell", message.report_id, work)
+
+    async def _tell(self, message: ReportMessage, crawl: Crawl, create: bool, trains: bool) -> Ack:
+        at = self.clock.now()
+        async with self.crawls.held(crawl, at, create):
+            return await self._ack(message, crawl, at, trains)
+
+    async def _ack(self, message: ReportMessage, crawl: Crawl, at: float, trains: bool) -> Ack:
         body = digest(message) if message.report_id is not None else b""
         ack = await self._replayed(crawl, "tell", message.report_id, body, Ack)
         if ack is None:
-            ack = await self._take_fetches(active, crawl, message.crawler_id, message.fetches, at)
+            told = portions(message.fetches, message.report_id)
+            ack = await self._take_fetches(crawl, message.crawler_id, told, at, trains)
             await self._remember(crawl, "tell", message.report_id, body, ack, at + REPORT_KEPT_S)
-            self._telemetry.count("tells")
+            self._telemetry.count("tells", tenant=crawl.tenant)
         await self.store.commit()  # also for a report that came before: its first answer may not have got that far
         return ack
 
     async def _take_fetches(
-        self, active: ActiveCrawl, crawl: Crawl, crawler_id: str, fetches: Sequence[Fetch], at: float
+        self, crawl: Crawl, crawler_id: str, told: Iterable[Sequence[Fetch]], at: float, trains: bool
     ) -> Ack:
-        """What was fetched, however it came here; now and then it is a point of the harvest."""
-        ack = await self._telling.tell(active, crawl, crawler_id, fetches, at)
-        monitoring.count_tell(self._telemetry, fetches, ack)
-        recent = self.recent[crawl]
+        """What was fetched, however it came here; now and then it is a point of the harvest.
+
+        Others are served between the portions, so a crawl may have another definition with each of them.
+        """
+        acks: list[Ack] = []
+        for fetches in told:
+            if acks:
+                await self._make_way()
+            active = await self.crawls.get(crawl, at, create=False)
+            terms = TellTerms(trains, grows=await self.crawls.quotas.has_room(crawl.tenant))
+            acks.append(await self._telling.tell(active, crawl, crawler_id, fetches, at, terms))
+            self.crawls.quotas.grew(crawl.tenant, acks[-1].discovered)
+            monitoring.count_tell(self._telemetry, crawl.tenant, fetches, acks[-1])
+        ack = joined(acks)
+        recent = self._recent_of(crawl)
         if recent.due(ack.accepted):
             numbers = await self.store.stats(crawl)
             recent.sample(numbers["fetches"], numbers["relevant"])
         return ack
 
+    def _recent_of(self, crawl: Crawl) -> Recent:
+        recent = self.recent[crawl] = self.recent.get(crawl) or Recent()
+        return recent
+
     # the same request a second time
+
+    async def _once(self, crawl: Crawl, verb: str, name: str | None, work: Callable[[], Awaitable[Reply]]) -> Reply:
+        """The same id, come again while it is being answered, waits for that answer."""
+        return await (work() if name is None else self._under_way.alone((crawl, verb, name), work))
 
     async def _replayed(
         self, crawl: Crawl, verb: str, name: str | None, digest: bytes, kind: type[Reply]
@@ -204,20 +263,38 @@ class LocalGuide:
 
     # what people do with crawls
 
-    async def seed(self, crawl: Crawl, message: SeedsMessage) -> int:
+    async def seed(self, crawl: Crawl, message: SeedsMessage, create: bool = True) -> int:
         """Add seeds; returns how many were new. A seed that nobody can fetch refuses them all, by name."""
-        seeds = []
-        for number, item in enumerate(message.urls):
-            try:
-                seeds.append(seed_of(item))
-            except UrlError as wrong:
-                where = f"urls[{number}]"
-                raise MalformedRequest(f"{where}: {wrong.message}", field=where) from None
+        seeds: list[Seed] = []
+        async for some in in_turns(message.urls, SEEDS_AT_ONCE):
+            for item in some:
+                try:
+                    seeds.append(seed_of(item))
+                except UrlError as wrong:
+                    where = f"urls[{len(seeds)}]"
+                    raise MalformedRequest(f"{where}: {wrong.message}", field=where) from None
+        await self.crawls.quotas.check_room(crawl.tenant)
         at = self.clock.now()
-        active = await self.crawls.get(crawl, at)
-        new = await self._telling.seed(active, crawl, seeds, at)
+        async with self.crawls.held(crawl, at, create):
+            new = await self._take_seeds(crawl, seeds, at)
         await self.store.commit()
         return new
+
+    async def _take_seeds(self, crawl: Crawl, seeds: Sequence[Seed], at: float) -> int:
+        """Add seeds, some at a time; returns how many were new."""
+        new = 0
+        for first in range(0, len(seeds), SEEDS_AT_ONCE):
+            if first:
+                await self._make_way()
+            active = await self.crawls.get(crawl, at, create=False)
+            new += await self._telling.seed(active, crawl, seeds[first : first + SEEDS_AT_ONCE], at)
+        self.crawls.quotas.grew(crawl.tenant, new)
+        return new
+
+    async def _make_way(self) -> None:
+        """Between two portions: what there is so far is written, so that no commit has very much to write at once."""
+        await self.store.commit(durable=False)
+        await asyncio.sleep(0)
 
     async def define(self, crawl: Crawl, definition: Definition) -> bool:
         """Create or replace a crawl; True if it is new."""
@@ -243,7 +320,7 @@ class LocalGuide:
     async def release(self, crawl: Crawl, crawler_id: str) -> int:
         """Everything that a crawler holds goes back; returns how many URLs that were."""
         at = self.clock.now()
-        await self.crawls.get(crawl, at, create=False)
+        await self.crawls.check(crawl)
         await self.store.expire(crawl, at)
         released = await self.store.release(crawl, crawler_id)
         await self.store.commit()
@@ -253,39 +330,66 @@ class LocalGuide:
         """Forget a crawl and all it holds."""
         await self.crawls.delete(crawl)
         self.recent.pop(crawl, None)
+        for forget in self.on_deleted:
+            forget(crawl)
         await self.store.commit()
 
-    async def stats(self, tenant: str = DEFAULT_TENANT, name: str | None = None) -> StatsMessage:
-        """The numbers of all crawls, or of one, as of now: leases that have ended count no longer."""
-        at, numbers = self.clock.now(), self.totals()
-        for crawl in await self.crawls.names(tenant) if name is None else [Crawl(tenant, name)]:
-            await self.crawls.get(crawl, at, create=False)
-            await self.store.expire(crawl, at)
-            numbers.crawls[crawl.name] = await self.crawls.stats(crawl, at)
+    async def definition(self, crawl: Crawl) -> Definition | None:
+        """What a crawl says itself; None: there is none of that name."""
+        stored = await self.store.crawl_get(crawl)
+        return None if stored is None else msgspec.json.decode(stored, type=CrawlRecord).definition
+
+    async def stats(
+        self, tenant: str = DEFAULT_TENANT, name: str | None = None, crawls: Sequence[Crawl] | None = None
+    ) -> StatsMessage:
+        """The numbers of all crawls, of some or of one, as of now: leases that have ended count no longer."""
+        at, numbers = self.clock.now(), self.totals(tenant)
+        if name is not None:
+            await self.crawls.check(Crawl(tenant, name))
+            crawls = [Crawl(tenant, name)]
+        for number, crawl in enumerate(await self.crawls.names(tenant) if crawls is None else crawls):
+            await _let_others(number)
+            if await self.store.crawl_get(crawl) is not None:  # else it was deleted meanwhile
+                await self.store.expire(crawl, at)
+                numbers.crawls[crawl.name] = await self.crawls.stats(crawl, at)
         return numbers
 
-    def totals(self) -> StatsMessage:
+    def totals(self, tenant: str = DEFAULT_TENANT) -> StatsMessage:
         """What is to be said of the guide itself, without its crawls."""
-        return StatsMessage(__version__, self.clock.now() - self._started, self._queries, {})
+        return StatsMessage(__version__, self.clock.now() - self._started, self._queries[tenant], {})
 
     def listen(self, telemetry: Telemetry) -> None:
         """From now on say what happens to `telemetry`."""
-        self._telemetry = telemetry
+        self._telemetry = self.robots.telemetry = telemetry
         self.store.listen(telemetry)
 
     async def upkeep(self) -> None:
-        """What ends by itself, in every crawl of the default tenant: leases, answers, waits."""
+        """What ends by itself, in the crawls of every tenant: leases, answers, waits. Of very many some at a time."""
         at = self.clock.now()
         await self.crawls.renew_all(at)
-        await self.robots.upkeep()
-        for crawl in await self.crawls.names(DEFAULT_TENANT):
-            await self.store.expire(crawl, at)
-            forgotten = await self.store.forget_old(crawl, at)
-            if forgotten:
-                happened("sweep", "crawl {crawl}: {urls} old URLs were forgotten", crawl=crawl.name, urls=forgotten)
+        with contained("robots.txt files"):
+            await self.robots.upkeep()
+        for number, crawl in enumerate(await self.store.crawl_turns(KEPT_UP)):
+            await _let_others(number)
+            if await self.store.crawl_get(crawl) is not None:
+                with contained(f"crawl {crawl.name} of tenant {crawl.tenant}"):
+                    await self._keep_up(crawl, at)
         await self.store.commit()
 
+    async def _keep_up(self, crawl: Crawl, at: float) -> None:
+        await self.store.expire(crawl, at)
+        forgotten = await self.store.forget_old(crawl, at)
+        if forgotten:
+            happened("sweep", "crawl {crawl}: {urls} old URLs were forgotten", **crawl.logged, urls=forgotten)
+
     async def close(self) -> None:
+        await self._under_way.end()
         if self._rego is not None:
             await self._rego.close()
         await self.store.close()
+
+
+async def _let_others(number: int) -> None:
+    """Now and then in a long row of crawls others are served."""
+    if number % AT_ONCE == AT_ONCE - 1:
+        await asyncio.sleep(0)

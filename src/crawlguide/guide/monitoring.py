@@ -20,7 +20,7 @@ ANSWERS_SHOWN, BEST_SHOWN, HARVEST_POINTS = 50, 3, 500
 CLASSES = {first: f"{first}xx" for first in range(1, 6)}
 
 
-def count_tell(telemetry: Telemetry, fetches: Sequence[Fetch], ack: Ack) -> None:
+def count_tell(telemetry: Telemetry, tenant: str, fetches: Sequence[Fetch], ack: Ack) -> None:
     """What was taken of a report, by class of status, or by error where no answer came."""
     outcomes: dict[str, int] = {}
     for fetch, result in zip(fetches, ack.results, strict=True):
@@ -28,19 +28,19 @@ def count_tell(telemetry: Telemetry, fetches: Sequence[Fetch], ack: Ack) -> None
             outcome = fetch.error or CLASSES.get((fetch.status or 0) // 100, "other")
             outcomes[outcome] = outcomes.get(outcome, 0) + 1
     for outcome, number in outcomes.items():
-        telemetry.count("fetches", number, outcome=outcome)
-    telemetry.count("discovered", ack.discovered)
+        telemetry.count("fetches", number, tenant=tenant, outcome=outcome)
+    telemetry.count("discovered", ack.discovered, tenant=tenant)
 
 
-def count_ask(telemetry: Telemetry, walked: Walked | None, degraded: str | None) -> None:
+def count_ask(telemetry: Telemetry, tenant: str, walked: Walked | None, degraded: str | None) -> None:
     """What an ask was given, what filters kept from it, and each part that stood in for another."""
-    telemetry.count("asks")
+    telemetry.count("asks", tenant=tenant)
     if walked is not None:
-        telemetry.count("assigned", len(walked.batch))
+        telemetry.count("assigned", len(walked.batch), tenant=tenant)
         for name, number in walked.dropped.items():
-            telemetry.count("drops", number, filter=name)
+            telemetry.count("drops", number, tenant=tenant, filter=name)
     for word in degraded.split("+") if degraded else ():
-        telemetry.count("degraded", part=word)
+        telemetry.count("degraded", tenant=tenant, part=word)
 
 
 class Answered(msgspec.Struct, frozen=True, gc=False):

@@ -25,3 +25,4 @@ class Services:
 
     robots: RobotsFiles | None = None
     rules: Engine | None = None  # the operator's, in Rego
+    tenant: str = ""  # whose crawl it is

@@ -69,7 +69,7 @@ def line_up(  # type: ignore[no-untyped-def]
     taken = np.zeros(len(leases))
     for row in range(len(host)):
         mine = host[row]
-        delay = paced(default if np.isnan(crawl_delay[mine]) else crawl_delay[mine], factor, median_ms[mine])
+        delay = paced(default, crawl_delay[mine], factor, median_ms[mine])
         first = max(next_fetch[mine], last_fetch[mine] + delay) - at
         wait[row] = max(first, 0.0) + taken[mine] * delay
         held = leases[mine] + taken[mine]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import NotFound
 from crawlguide.core.notebook import Notebook
+from crawlguide.core.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,11 @@ class CrawlData:
     states: Keyspace
     notebook: Notebook = field(default_factory=Notebook)
 
+    @property
+    def nbytes(self) -> int:
+        """About what it takes, in memory and on the disk."""
+        return len(self.definition) + self.frontier.nbytes + self.notebook.nbytes
+
 
 class Crawls:
     """Every crawl by its name. All operations of a store build on this: they look up a crawl's frontier here."""
@@ -40,6 +46,20 @@ class Crawls:
         self.quota = quota
         self.politeness = politeness
         self.crawls: dict[Crawl, CrawlData] = {}
+        self._of_tenant: dict[str, dict[Crawl, None]] = {}
+        self._turns: list[Crawl] = []  # crawls that were not looked after since all of them were
+
+    def _enter(self, crawl: Crawl, data: CrawlData) -> None:
+        self.crawls[crawl] = data
+        self._of_tenant.setdefault(crawl.tenant, {})[crawl] = None
+
+    def _leave(self, crawl: Crawl) -> CrawlData | None:
+        data = self.crawls.pop(crawl, None)
+        if data is not None:
+            del self._of_tenant[crawl.tenant][crawl]
+            if not self._of_tenant[crawl.tenant]:
+                del self._of_tenant[crawl.tenant]
+        return data
 
     def data(self, crawl: Crawl) -> CrawlData:
         try:
@@ -73,18 +93,36 @@ class Crawls:
         if crawl in self.crawls:
             self.crawls[crawl].definition = definition
             return False
-        self.crawls[crawl] = self.new_crawl(crawl, definition)
+        self._enter(crawl, self.new_crawl(crawl, definition))
         return True
 
     async def crawl_get(self, crawl: Crawl) -> bytes | None:
         return self.crawls[crawl].definition if crawl in self.crawls else None
 
     async def crawl_list(self, tenant: str) -> list[Crawl]:
-        return sorted(crawl for crawl in self.crawls if crawl.tenant == tenant)
+        return sorted(self._of_tenant.get(tenant, ()))
+
+    async def tenants(self) -> list[str]:
+        return sorted(tenant for tenant in self._of_tenant if tenant)
+
+    async def crawl_turns(self, most: int) -> list[Crawl]:
+        if not self._turns:
+            self._turns = [crawl for crawl in reversed(self.crawls) if crawl.tenant]
+        some, self._turns = self._turns[-most:], self._turns[:-most]
+        return [crawl for crawl in reversed(some) if crawl in self.crawls]
+
+    async def is_untouched(self, crawl: Crawl) -> bool:
+        data = self.data(crawl)
+        return not (data.frontier.sequence or data.notebook.in_use())
+
+    async def usage(self, tenant: str) -> Usage:
+        kept = [self.crawls[crawl] for crawl in self._of_tenant.get(tenant, ())]
+        urls = sum(data.frontier.index.live for data in kept)
+        return Usage(len(kept), urls, sum(data.nbytes for data in kept))
 
     async def crawl_delete(self, crawl: Crawl) -> bool:
         self.before_change(0.0)
-        data = self.crawls.pop(crawl, None)
+        data = self._leave(crawl)
         if data is None:
             return False
         data.frontier.end_leases(list(data.frontier.leases.by_row))

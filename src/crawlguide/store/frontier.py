@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from crawlguide.store.tables.politeness import PolitenessQueues
 
 DEEPEST = np.iinfo(np.int16).max
+BYTES_OF_URL = ROW.itemsize + 64  # its row, its id and its places in index and queues
+BYTES_OF_LINK = 40
+TEXTS = "text_bytes"  # of URLs and metadata, counted as they come
 
 
 class Frontier:
@@ -76,12 +79,18 @@ class Frontier:
     def _add(self, rows: I64, urls: Text, hosts: Text, at: float) -> None:
         self.table = grown(self.table, self.index.rows)
         self.urls.put(rows, urls)
+        self.counts[TEXTS] += sum(map(len, urls.tolist()))
         host_rows = self.hosts.rows_of(hosts.tolist())
         clear(rows, host_rows, self.sequence, at, self.table, self.hosts.rows)
         self.sequence += len(rows)
         self.states[FREE] += len(rows)
         self.queues.fit(len(self.table), len(self.hosts.rows))
         self.dirty.rows(rows)
+
+    @property
+    def nbytes(self) -> int:
+        """About what all of it takes, in memory and on the disk."""
+        return BYTES_OF_URL * self.index.live + BYTES_OF_LINK * self.links_kept + self.counts[TEXTS]
 
     def id_of(self, row: int) -> int:
         return int(self.index.ids[row])
@@ -112,6 +121,7 @@ class Frontier:
         if not self.table["noted"][row]:
             self.table["noted"][row] = 1
             self._metadata.put(key_of(row), metadata)
+            self.counts[TEXTS] += len(metadata)
             self.dirty.row(row)
 
     def metadata(self, rows: I64) -> list[bytes | None]:
@@ -234,6 +244,7 @@ class Frontier:
         self.dirty.rows(rows)
 
     def _clear_keyspaces(self, rows: I64) -> None:
+        self.counts[TEXTS] -= self.counts[TEXTS] * len(rows) // self.index.live  # their share, unread
         facts = rows_of(self.table, rows)
         self.urls.forget(rows.tolist())
         for row in rows[facts["noted"] > 0].tolist():

@@ -10,7 +10,7 @@ from crawlguide.store.dirty import Untracked
 from crawlguide.store.frontier import Frontier
 from crawlguide.store.local import LocalStore
 from crawlguide.store.moves.rank import Quota
-from crawlguide.store.tables.keyspace import MemoryExpiring, MemoryKeyspace, in_memory
+from crawlguide.store.tables.keyspace import MOST_REPORTED, MemoryExpiring, MemoryKeyspace, in_memory, most_answers
 from crawlguide.store.tables.politeness import PolitenessQueues
 from crawlguide.store.tables.sharing import ALONE, sharing
 
@@ -32,10 +32,11 @@ class MemoryStore(LocalStore):
     def __init__(self, quota: Quota, shared: Sharing = ALONE) -> None:
         super().__init__(quota, PolitenessQueues(MemoryKeyspace(), MemoryKeyspace(), shared))
 
-    def new_crawl(self, crawl: Crawl, definition: bytes) -> CrawlData:  # noqa: ARG002 - all crawls are alike here
+    def new_crawl(self, crawl: Crawl, definition: bytes) -> CrawlData:
         keyspaces = in_memory()
         frontier = Frontier(self.politeness, self.quota, keyspaces, Untracked())
-        return CrawlData(definition, frontier, MemoryExpiring(), MemoryExpiring(), keyspaces.states)
+        answers, reported = MemoryExpiring(most_answers(crawl)), MemoryExpiring(MOST_REPORTED)
+        return CrawlData(definition, frontier, answers, reported, keyspaces.states)
 
     async def backup(self, target: Path) -> str:
         raise MalformedRequest(f"data: nothing here lasts, so nothing can be copied to {target}")

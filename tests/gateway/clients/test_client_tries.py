@@ -30,7 +30,7 @@ import crawlguide
 from crawlguide.core import errors
 from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, UnavailableError
 from crawlguide.gateway.client.transport import heard
-from crawlguide.gateway.http import STATUS
+from crawlguide.gateway.responses import STATUS
 
 
 @pytest.mark.parametrize("code", sorted(STATUS))

@@ -94,3 +94,27 @@ async def test_two_hundred_idle_sockets_do_not_matter(served: Served, crawl: str
     lines = [Line(one) for one in idle]
     assert {(await line.call("ping", 1))["type"] for line in lines} == {"pong"}
     await asyncio.gather(*(one.close() for one in idle))
+
+
+def unfinished(size: int, declared: int) -> bytes:
+    """The beginning of a text frame, with the mask zero."""
+    return bytes((0x81, 0x80 | 127)) + declared.to_bytes(8, "big") + bytes(4) + b"x" * size
+
+
+async def test_unfinished_messages_have_one_budget_with_all_bodies_and_it_comes_back(tmp_path: Path) -> None:
+    with tuned(tmp_path, max_bodies_bytes=8_000_000) as server:
+        lines = [await connect(f"ws://127.0.0.1:{server.port}/ws", proxy=None) for _ in range(20)]
+        for line in lines:
+            line.transport.write(unfinished(1_000_000, 2_000_000))
+            await asyncio.sleep(0.02)
+        ends = [await Line(line).closed_with() for line in lines[8:]]
+        assert set(ends) == {1013}
+        assert get(server, "/v1/stats").status_code == 200
+        async with opened(server) as other:
+            assert (await other.call("ping", 1))["type"] == "pong"  # small messages have room of their own
+        for line in lines:
+            line.transport.abort()
+        await asyncio.sleep(0.2)
+        async with opened(server) as other:
+            await other.socket.send(json.dumps({"type": "ping", "id": 1, "x": "y" * 3_000_000}))
+            assert (await other.hear())["type"] == "pong"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
+import httpx
 from tests.gateway.conftest import Served
 from tests.gateway.socket_door.common import (
     ask,
     comes_to,
+    get,
     opened,
     post,
     prepare,
@@ -148,3 +150,14 @@ async def test_a_lost_socket_returns_what_it_was_given_and_no_more(served: Serve
         await comes_to(served, crawl, (7, 5))
         assert (await other.call("ping", 2))["type"] == "pong"
     await comes_to(served, crawl, (10, 2))
+
+
+async def test_a_deleted_crawl_does_not_come_back_with_an_open_or_a_closing_socket(own_server: Served) -> None:
+    prepare(own_server, "gone", 3)
+    async with opened(own_server) as line:
+        assert len(urls_of(await line.call("subscribe", 1, **wish("gone", 3)))) == 3
+        await asyncio.to_thread(httpx.delete, f"{own_server.url}/v1/crawls/gone", trust_env=False)
+        said = await line.hear()
+        assert (said["type"], said["error"]["code"]) == ("error", "not_found")
+    await asyncio.sleep(0.2)
+    assert "gone" not in get(own_server, "/v1/stats").json()["crawls"]

@@ -25,6 +25,7 @@ CONTENT, HEADINGS, URL, LENGTH, SUCCESS = 0.40, 0.20, 0.15, 0.15, 0.10
 CHARACTERS_PER_HIT = 200
 FULL_LENGTH = 2_000
 READ = 20_000  # characters of a text
+MOST_WORDS = 1_000  # of a topic: as many as there may be keywords
 
 
 def relevance(page: Page, goal: Goal) -> float:
@@ -32,10 +33,11 @@ def relevance(page: Page, goal: Goal) -> float:
 
     Without keywords it takes the words of the topic, which feedstock ignores; without any a successful page is worth ½.
     """
-    keywords = tuple(dict.fromkeys(keyword.lower() for keyword in goal.keywords)) or topic_words(goal)
+    given = tuple(dict.fromkeys(keyword.lower() for keyword in goal.keywords))
+    keywords, url = given or topic_words(goal)[:MOST_WORDS], page.url.lower()
     if not keywords:
         return 0.5 if is_success(page.status) else 0.0
-    in_url = sum(keyword in page.url.lower() for keyword in keywords) / len(keywords)
+    in_url = sum(keyword in url for keyword in keywords) / len(keywords)
     return _weighted(page, lambda text: sum(map(text.count, keywords)), in_url)
 
 
@@ -50,10 +52,10 @@ def five_signals(page: Page, goal: Goal) -> float:
 
 def _weighted(page: Page, hits: Callable[[str], int], in_url: float) -> float:
     """`hits` counts keywords in a lower-case text; `in_url` is the share of the keywords that the URL has."""
-    text = page.text[:READ]
+    text, named = page.text[:READ], headings(page)
     total = (
-        CONTENT * density(text, hits)
-        + HEADINGS * density(headings(page), hits)
+        CONTENT * density(text, hits(text.lower()))
+        + HEADINGS * density(named, hits(named.lower()))
         + URL * in_url
         + LENGTH * min(1.0, len(text) / FULL_LENGTH)
         + SUCCESS * is_success(page.status)
@@ -61,9 +63,9 @@ def _weighted(page: Page, hits: Callable[[str], int], in_url: float) -> float:
     return min(total, 1.0)  # the weights are 1 together, but their sum in floating point may be more
 
 
-def density(text: str, hits: Callable[[str], int]) -> float:
+def density(text: str, hits: int) -> float:
     """One hit in every 200 characters is full density, 1."""
-    return min(1.0, hits(text.lower()) / (len(text) / CHARACTERS_PER_HIT)) if text else 0.0
+    return min(1.0, hits / (len(text) / CHARACTERS_PER_HIT)) if text else 0.0
 
 
 def headings(page: Page) -> str:

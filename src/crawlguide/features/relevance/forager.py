@@ -6,7 +6,7 @@
     relevance  = (affinity + keywords) / 2, or the one of the two that the goal has
 
 Each keyword of the goal is a group; `|` separates its alternatives: `car|automobile`. All groups are needed, since the
-geometric mean is 0 where one is missing. Alternatives match as whole words, or as whole phrases.
+geometric mean is 0 where one is missing. Alternatives match as whole words, or as whole phrases, and each counts.
 
 forager publishes neither its weights nor how the two halves are blended, nor a scale of density; these are ours. The
 vectors are those of `features.embedding`, where forager uses a sentence encoder.
@@ -14,8 +14,8 @@ vectors are those of `features.embedding`, where forager uses a sentence encoder
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache, partial
+from collections import Counter
+from functools import lru_cache
 from math import exp, log
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,8 @@ from crawlguide.features.relevance.feedstock import density, headings
 from crawlguide.features.relevance.words import WORD
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crawlguide.core.definition import Goal
     from crawlguide.core.types import Page
     from crawlguide.features.embedding.table import F32
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 TITLE, HEADINGS, BODY = 0.30, 0.20, 0.50
 ANTI = 0.5
 READ = 2_000  # characters of a text
-LETTER = r"[^\W_]"
 
 
 def relevance(page: Page, goal: Goal) -> float:
@@ -59,30 +60,33 @@ def affinity(page: Page, goal: Goal) -> float:
 def keywords(page: Page, goal: Goal) -> float:
     """All groups are needed: the geometric mean of their densities, 0 where one is missing."""
     text, logarithms = " ".join(filter(None, (page.title, page.text[:READ]))), 0.0
+    words = WORD.findall(text.lower())
+    single, together = Counter(words), spaced(words)
     for group in groups(goal.keywords):
-        found = density(text, partial(_count, group))
-        if not found:
+        hits = sum(together.count(phrase) if phrase.startswith(" ") else single[phrase] for phrase in group)
+        if not hits:
             return 0.0
-        logarithms += log(found)
+        logarithms += log(density(text, hits))
     return exp(logarithms / len(goal.keywords))
 
 
-def _count(group: re.Pattern[str], text: str) -> int:
-    return len(group.findall(text))
-
-
-@lru_cache(maxsize=128)  # a goal may have a thousand
-def groups(keywords: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """A pattern for each group of keywords; raises `MalformedRequest` for a group without a word."""
+@lru_cache(maxsize=32)  # a goal may have a thousand
+def groups(keywords: tuple[str, ...]) -> tuple[frozenset[str], ...]:
+    """The phrases of each group of keywords; raises `MalformedRequest` for a group without a word."""
     return tuple(_group(keyword, f"goal.keywords[{number}]") for number, keyword in enumerate(keywords))
 
 
-def _group(keyword: str, field: str) -> re.Pattern[str]:
+def _group(keyword: str, field: str) -> frozenset[str]:
+    """Single words as they are, phrases with their spaces."""
     phrases = [WORD.findall(phrase) for phrase in keyword.lower().split("|")]
     if not all(phrases):
         raise MalformedRequest(f"{field}: expected words between the bars, got {keyword[:80]!r}", field=field)
-    longest_first = sorted((r"[\W_]+".join(map(re.escape, phrase)) for phrase in phrases), key=len, reverse=True)
-    return re.compile(f"(?<!{LETTER})(?:{'|'.join(longest_first)})(?!{LETTER})")
+    return frozenset(phrase[0] if len(phrase) == 1 else spaced(phrase) for phrase in phrases)
+
+
+def spaced(words: Sequence[str]) -> str:
+    """Words as a text in which only whole words are found: each has a space of its own on both sides."""
+    return f" {'  '.join(words)} "
 
 
 @lru_cache(maxsize=1_024)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from math import ceil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,9 +18,10 @@ TOO_COMMON = frozenset(
 )
 KEY = 4  # letters that two forms of a word have in common at least
 SHARE = 0.65  # of the longer one
+LONGEST = 64  # letters; what is longer is a code, of which there is one form
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=64)
 def topic_words(goal: Goal) -> tuple[str, ...]:
     """The words of the keywords, or of the topic where there are none, or of the reference; each once."""
     source = " ".join(goal.keywords) or goal.topic or goal.reference
@@ -27,39 +29,35 @@ def topic_words(goal: Goal) -> tuple[str, ...]:
 
 
 class Matcher:
-    """Finds forms of some words in texts; how many words there are makes little difference."""
+    """Finds forms of some words in texts; how many words there are, and how they begin, makes little difference."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self._words = len(words)
-        self._stems: dict[str, list[tuple[int, str]]] = {}
+        self._by_beginning: dict[str, set[int]] = {}
         for number, word in enumerate(words):
-            self._stems.setdefault(singular(word)[:KEY], []).append((number, singular(word)))
+            for beginning in beginnings(word):
+                self._by_beginning.setdefault(beginning, set()).add(number)
 
     def share(self, text: str) -> float:
         """Which share of the words occurs in a text."""
-        return len(set(self._found(text))) / self._words if self._words else 0.0
+        return len(self._found(text)) / self._words if self._words else 0.0
 
-    def _found(self, text: str) -> Iterator[int]:
-        for word in set(WORD.findall(text.lower())):
-            stem = singular(word)
-            for number, wanted in self._stems.get(stem[:KEY], ()):
-                if stem == wanted or alike(stem, wanted):
-                    yield number
+    def _found(self, text: str) -> set[int]:
+        begun = {beginning for word in set(WORD.findall(text.lower())) for beginning in beginnings(word)}
+        return set().union(*(self._by_beginning[beginning] for beginning in begun & self._by_beginning.keys()))
+
+
+def beginnings(word: str) -> Iterator[str]:
+    """Two words are forms of one if one of these is the same: they begin alike for most of the longer one's length.
+
+    statistics and statistical have "statistic" in common, which is more than 65 % of both.
+    """
+    stem = singular(word)
+    yield stem
+    if len(stem) <= LONGEST:
+        for size in range(max(KEY, ceil(SHARE * len(stem))), len(stem)):
+            yield stem[:size]
 
 
 def singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == "s" else word
-
-
-def alike(one: str, other: str) -> bool:
-    """Whether two words begin alike for most of their length: statistics, statistical."""
-    least = max(KEY, SHARE * max(len(one), len(other)))
-    return common(one, other) >= least
-
-
-def common(one: str, other: str) -> int:
-    """How many letters two words begin with alike."""
-    for at, (mine, its) in enumerate(zip(one, other, strict=False)):
-        if mine != its:
-            return at
-    return min(len(one), len(other))

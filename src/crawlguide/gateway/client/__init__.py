@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import aclosing, closing
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 import httpx
 
 from crawlguide.gateway.client import transport as http
 from crawlguide.gateway.client.calls import keyed
-from crawlguide.gateway.client.transport import DEADLINE_S, PASSING, RETRIES, TIMEOUT_S, Patience, Tries
+from crawlguide.gateway.client.transport import DEADLINE_S, PASSING, RETRIES, TIMEOUT_S, Patience, Shown, Tries
 from crawlguide.gateway.client.verbs import AsyncVerbs, Verbs
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class Client(Verbs):
     """A guide over HTTP, for scripts and threads: the methods of `Guide`.
 
     A call is tried again up to `retries` times, all within `deadline_s`; a try waits `timeout_s` for its answer.
+    `token`, `ca`, `certificate` and `certificate_key` are shown to the server, or trusted in place of the usual
+    authorities; without them the environment and `~/.config/crawlguide/token` are looked at.
     """
 
     def __init__(
@@ -40,9 +42,11 @@ class Client(Verbs):
         retries: int = RETRIES,
         deadline_s: float = DEADLINE_S,
         headers: Mapping[str, str] | None = None,
+        **shown: Unpack[Shown],
     ) -> None:
         self._patience = Patience(timeout_s, retries, deadline_s)
-        self._http = httpx.Client(**http.options(url, headers))
+        self.notice = http.Notice()
+        self._http = httpx.Client(**http.options(url, headers, shown), event_hooks={"response": [self.notice.note]})
         self._server = http.shown(self._http.base_url)
 
     def close(self) -> None:
@@ -92,9 +96,10 @@ class AsyncClient(AsyncVerbs):
         retries: int = RETRIES,
         deadline_s: float = DEADLINE_S,
         headers: Mapping[str, str] | None = None,
+        **shown: Unpack[Shown],
     ) -> None:
         self._patience = Patience(timeout_s, retries, deadline_s)
-        self._http = httpx.AsyncClient(**http.options(url, headers))
+        self._http = httpx.AsyncClient(**http.options(url, headers, shown))
         self._server = http.shown(self._http.base_url)
 
     async def close(self) -> None:

@@ -15,6 +15,7 @@ from crawlguide.core.errors import ConfigError, CrawlGuideError, RateLimited, Un
 from crawlguide.gateway.arguments import address
 from crawlguide.gateway.client.calls import LINES, Reply, body
 from crawlguide.gateway.client.calls import address as path_of
+from crawlguide.gateway.client.credentials import found_token, trust
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ TIMEOUT_S, RETRIES, DEADLINE_S = 30.0, 5, 60.0
 CONNECT_S = 5.0
 KEPT_S = 30.0  # an idle connection; a guide keeps it for a minute
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 10.0
+INSECURE = "crawlguide-insecure"
 AT_LEAST_S = 0.01  # for a try that begins just before the deadline
 PASSING = (UnavailableError, RateLimited)  # what another try may mend
 
@@ -37,6 +39,7 @@ class Options(TypedDict):
     headers: dict[str, str]
     limits: httpx.Limits
     trust_env: bool
+    verify: ssl.SSLContext | bool
 
 
 class Sent(TypedDict):
@@ -49,14 +52,29 @@ class Sent(TypedDict):
     timeout: httpx.Timeout
 
 
-def options(url: str, headers: Mapping[str, str] | None) -> Options:
+class Shown(TypedDict, total=False):
+    """What a client may show and trust; docs/clients.md says where each comes from when it is not given."""
+
+    token: str | None
+    ca: str | None
+    certificate: str | None
+    certificate_key: str | None
+
+
+def options(url: str, headers: Mapping[str, str] | None, shown: Shown) -> Options:
     """As many connections as there are callers at once, each used again."""
     try:
         base_url = address(url)
     except ConfigError as wrong:
         raise ConfigError(wrong.message.removeprefix("--")) from None
     words = {"content-type": "application/json", "user-agent": f"crawlguide/{__version__}", **(headers or {})}
-    return Options(base_url=base_url, headers=words, limits=httpx.Limits(keepalive_expiry=KEPT_S), trust_env=False)
+    token = found_token(shown.get("token"))
+    if token is not None and "@" not in base_url.partition("://")[2].partition("/")[0]:
+        words = {"authorization": f"Bearer {token}", **words}
+    own = shown.get("ca"), shown.get("certificate"), shown.get("certificate_key")
+    verify = trust(*own) if base_url.startswith("https") else True
+    limits = httpx.Limits(keepalive_expiry=KEPT_S)
+    return Options(base_url=base_url, headers=words, limits=limits, trust_env=False, verify=verify)
 
 
 def shown(url: httpx.URL) -> str:
@@ -70,6 +88,16 @@ def sent(call: Call[Any], tries: Tries) -> Sent:
 
 def reply(server: str, answer: httpx.Response, content: bytes, tries: Tries) -> Reply:
     return Reply(server, answer.status_code, content, answer.headers.get("retry-after"), retried=tries.failed > 0)
+
+
+class Notice:
+    """What a server wants people to know, as it said in the last answer; empty: nothing."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def note(self, answer: httpx.Response) -> None:
+        self.text = answer.headers.get(INSECURE, "")
 
 
 def are_lines(answer: httpx.Response) -> bool:
@@ -90,12 +118,14 @@ def heard(server: str) -> Iterator[None]:
         raise UnavailableError(f"{server} does not answer in time") from None
     except httpx.ConnectError as problem:
         if _is_untrusted(problem):
-            raise CrawlGuideError(f"{server} cannot be trusted: {problem}") from None
+            how = "name the authority that signed its certificate with --ca or CRAWLGUIDE_CA"
+            raise CrawlGuideError(f"{server} cannot be trusted ({how}): {problem}") from None
         raise UnavailableError(f"{server} cannot be reached ({problem}): is a server running there?") from None
     except (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.DecodingError) as problem:
         raise CrawlGuideError(f"{server} cannot be spoken to: {problem}") from None
     except httpx.HTTPError as problem:
-        raise UnavailableError(f"{server} broke off: {str(problem) or type(problem).__name__}") from None
+        hint = "; does it speak https?" if server.startswith("http:") else ""
+        raise UnavailableError(f"{server} broke off: {str(problem) or type(problem).__name__}{hint}") from None
 
 
 def _is_untrusted(problem: BaseException) -> bool:
@@ -149,7 +179,7 @@ class Tries:
 
         wait = Retry-After + min(first · 2ⁿ, longest) · uniform(½, 1), so that those who failed together come back apart
         """
-        doubled = min(FIRST_WAIT_S * 2.0**self.failed, LONGEST_WAIT_S)
+        doubled = min(FIRST_WAIT_S * 2.0 ** min(self.failed, 30), LONGEST_WAIT_S)
         wait = max(0.0, problem.retry_after_s or 0.0) + doubled * (1 + self._patience.chance()) / 2
         self.failed += 1
         if self.failed > self._patience.retries or wait >= self.left_s:

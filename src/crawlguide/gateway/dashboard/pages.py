@@ -6,46 +6,54 @@ import asyncio
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
 from crawlguide import scoring
-from crawlguide.core.errors import CrawlGuideError, RequestError
+from crawlguide.core.errors import CrawlGuideError, Forbidden, MalformedRequest, RequestError, TooLarge
 from crawlguide.core.messages import crawl_id
 from crawlguide.core.types import Crawl
+from crawlguide.gateway.access.credential import READ
+from crawlguide.gateway.access.entrance import Caller
+from crawlguide.gateway.access.sessions import COOKIE, removed_cookie, set_cookie
 from crawlguide.gateway.dashboard import formatting, views
 from crawlguide.gateway.reference import reference
-from crawlguide.guide.local import DEFAULT_TENANT
+from crawlguide.gateway.responses import STATUS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from crawlguide.gateway.access.credential import Credential
+    from crawlguide.gateway.access.entrance import Entrance
     from crawlguide.guide.local import LocalGuide
 
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self';"
-        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
     "cache-control": "no-store",
 }
 STATIC = {"style.css": "text/css", "refresh.js": "text/javascript"}
 FOR_A_YEAR = {"cache-control": "public, max-age=31536000, immutable", "x-content-type-options": "nosniff"}
 CRAWLS_SHOWN = 100
 PIECES_AT_ONCE = 100
-PAGES = ("overview", "crawl", "docs", "problem")
+PAGES = ("overview", "crawl", "docs", "problem", "login")
+LONGEST_FORM, MOST_FIELDS = 16_384, 10
 
 
 class Dashboard:
     """Templates and static files are read and compiled here, so that no request has to wait for them."""
 
-    def __init__(self, guide: LocalGuide) -> None:
-        self._guide = guide
+    def __init__(self, guide: LocalGuide, entrance: Entrance) -> None:
+        self._guide, self._entrance = guide, entrance
         folder = files(__package__).joinpath("static")
         self._static = {name: folder.joinpath(name).read_bytes() for name in STATIC}
         made_of = sha256(b"".join(self._static.values())).hexdigest()[:12]  # another content has another address
@@ -54,7 +62,7 @@ class Dashboard:
             lstrip_blocks=True,
         )  # fmt: skip
         templates.filters.update(formatting.ALL)
-        templates.globals.update(made_of=made_of, terms=scoring.TERMS)
+        templates.globals.update(made_of=made_of, terms=scoring.TERMS, entrance=entrance)
         self._pages = {name: templates.get_template(f"{name}.html") for name in PAGES}
 
     def routes(self) -> list[Route]:
@@ -63,13 +71,18 @@ class Dashboard:
             Route("/docs", self._docs, methods=["GET"]),
             Route("/crawls/{crawl_id}", self._crawl, methods=["GET"]),
             Route("/static/{name}", self._file, methods=["GET"]),
+            Route("/login", self._login_page, methods=["GET"]),
+            Route("/login", self._login, methods=["POST"]),
+            Route("/logout", self._logout, methods=["POST"]),
         ]
 
     async def _overview(self, request: Request) -> Response:
-        crawls = await self._guide.crawls.names(DEFAULT_TENANT)
+        credential: Credential = request.scope["state"]["credential"]
+        names = await self._guide.crawls.names(credential.tenant)
+        crawls = [crawl for crawl in names if credential.may(READ, crawl.name)]
         page, last = _page(request), max(1, -(-len(crawls) // CRAWLS_SHOWN))
         shown: dict[str, Any] = {
-            "about": self._guide.totals(),
+            "about": self._guide.totals(credential.tenant),
             "crawls": await views.overviews(self._guide, crawls[(page - 1) * CRAWLS_SHOWN : page * CRAWLS_SHOWN]),
             "port": (request.scope.get("server") or ("", None))[1],
         }
@@ -77,10 +90,12 @@ class Dashboard:
 
     async def _crawl(self, request: Request) -> Response:
         try:
-            crawl = Crawl(DEFAULT_TENANT, crawl_id(request.path_params["crawl_id"]))
+            credential: Credential = request.scope["state"]["credential"]
+            crawl = Crawl(credential.tenant, crawl_id(request.path_params["crawl_id"]))
+            credential.check(READ, crawl.name)
             shown = await views.detail(self._guide, crawl)
         except CrawlGuideError as problem:
-            status = 404 if isinstance(problem, RequestError) else 503
+            status = 403 if isinstance(problem, Forbidden) else 404 if isinstance(problem, RequestError) else 503
             return await self._html("problem", status, message=problem.message)
         return await self._html("crawl", shown=shown)
 
@@ -94,6 +109,29 @@ class Dashboard:
             raise HTTPException(404)
         return Response(self._static[name], headers=FOR_A_YEAR, media_type=STATIC[name])
 
+    # who looks
+
+    async def _login_page(self, _: Request) -> Response:
+        if not self._entrance.required:
+            return Response(status_code=303, headers={**HEADERS, "location": "/"})
+        return await self._html("login", problem="")
+
+    async def _login(self, request: Request) -> Response:
+        """Exchange a credential for a cookie that opens pages."""
+        try:
+            shown = "Bearer " + (await _field(request, "token") or "nothing")
+            caller = Caller(request.client.host if request.client else "", shown)
+            credential = self._entrance.admit(caller)
+            credential.check_some(READ)
+        except CrawlGuideError as problem:
+            return await self._html("login", STATUS[problem.code], problem=problem.message)
+        cookie = set_cookie(self._entrance.sessions.begin(shown), secure=request.url.scheme == "https")
+        return Response(status_code=303, headers={**HEADERS, "location": "/", "set-cookie": cookie})
+
+    async def _logout(self, request: Request) -> Response:
+        self._entrance.sessions.end(request.cookies.get(COOKIE, ""))
+        return Response(status_code=303, headers={**HEADERS, "location": "/login", "set-cookie": removed_cookie()})
+
     async def _html(self, name: str, status: int = 200, **shown: Any) -> Response:
         """Rendered in pieces: crawlers are answered in between."""
         pieces = []
@@ -102,6 +140,22 @@ class Dashboard:
             if number % PIECES_AT_ONCE == 0:
                 await asyncio.sleep(0)
         return Response("".join(pieces), status, HEADERS, "text/html")
+
+
+async def _field(request: Request, name: str) -> str:
+    """One field of a short form."""
+    form = bytearray()
+    try:
+        async for piece in request.stream():
+            form += piece
+            if len(form) > LONGEST_FORM:
+                raise TooLarge(f"form: expected at most {LONGEST_FORM} bytes, got more")
+        fields = dict(parse_qsl(form.decode("latin-1"), max_num_fields=MOST_FIELDS))
+    except ClientDisconnect:
+        raise MalformedRequest("form: the connection ended in the middle of it") from None
+    except ValueError:
+        raise MalformedRequest(f"form: expected at most {MOST_FIELDS} fields, got more") from None
+    return fields.get(name, "").strip()
 
 
 def _page(request: Request) -> int:

@@ -125,10 +125,10 @@ async def overviews(guide: LocalGuide, crawls: list[Crawl]) -> list[Overview]:
 
 async def overview(guide: LocalGuide, crawl: Crawl) -> Overview:
     at = guide.clock.now()
-    active = await guide.crawls.get(crawl, at, create=False)
+    outline = await guide.crawls.outline(crawl, at)
     stats = await guide.crawls.stats(crawl, at)
     harvest = guide.recent.get(crawl, Recent()).harvest
-    return Overview(crawl.name, stats, active.definition, drawing.curve(harvest, stats.fetches, stats.relevant))
+    return Overview(crawl.name, stats, outline.definition, drawing.curve(harvest, stats.fetches, stats.relevant))
 
 
 async def detail(guide: LocalGuide, crawl: Crawl) -> Detail:
@@ -181,7 +181,7 @@ async def hosts(guide: LocalGuide, crawl: Crawl, active: ActiveCrawl) -> list[Ho
 def troubles(guide: LocalGuide, active: ActiveCrawl, found: Hosts, at: float) -> list[list[str]]:
     """What is to be said of each host, by the rules that the filters apply."""
     policy, rule = active.definition.policy, active.filter(Domains) or domains.build(active.definition)
-    delay = np.where(np.isnan(found.crawl_delay), policy.default_delay_s, found.crawl_delay)
+    delay = np.fmax(policy.default_delay_s, found.crawl_delay)
     signs = {
         "failing": rule.unreliable(found, at),
         "full": rule.full(found) | ((found.limit > 0) & (found.leases >= found.limit)),

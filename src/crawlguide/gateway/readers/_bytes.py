@@ -25,7 +25,18 @@ ALWAYS_ALLOWED_BYTES = 10 * 1024 * 1024  # a small file may be as repetitive as 
 _GZIP = b"\x1f\x8b"
 
 
-def blocks(path: Path) -> Iterator[bytes]:
+@dataclass(frozen=True)
+class Held:
+    """Bytes that are in memory already, read as if they were a file."""
+
+    name: str
+    content: bytes
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def blocks(path: Path | Held) -> Iterator[bytes]:
     """What the file holds, with one layer of gzip taken off; `-` is the standard input.
 
     Raises `DataError` with file and position for what cannot be read or unpacked, and for a gzip bomb.
@@ -44,9 +55,12 @@ def blocks(path: Path) -> Iterator[bytes]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[io.BufferedReader | gzip.GzipFile]:
+def _opened(path: Path | Held) -> Iterator[io.BufferedReader | gzip.GzipFile]:
     if path == STANDARD_INPUT:
         yield _unpacked(_standard_input())
+        return
+    if isinstance(path, Held):
+        yield _unpacked(io.BufferedReader(io.BytesIO(path.content)))
         return
     with path.open("rb") as file:
         yield _unpacked(file)
@@ -63,11 +77,12 @@ def _unpacked(file: io.BufferedReader) -> io.BufferedReader | gzip.GzipFile:
     return gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == _GZIP else file
 
 
-def _most_bytes(path: Path, file: io.BufferedReader | gzip.GzipFile) -> int | None:
+def _most_bytes(path: Path | Held, file: io.BufferedReader | gzip.GzipFile) -> int | None:
     """How far gzip may grow, where the packed size is known; a pipe's is not."""
     if isinstance(file, io.BufferedReader) or path == STANDARD_INPUT:
         return None
-    return max(ALWAYS_ALLOWED_BYTES, MAX_RATIO * path.stat().st_size)
+    packed = len(path.content) if isinstance(path, Held) else path.stat().st_size
+    return max(ALWAYS_ALLOWED_BYTES, MAX_RATIO * packed)
 
 
 # Bytes of a stranger, taken from the front: never beyond their end, and nothing is set aside for a size they claim.

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from crawlguide.gateway.readers._bytes import Held
+
 MAX_BYTES = 50 * 1024 * 1024
 MAX_ENTRIES = 50_000
 MAX_TEXT = 16 * 1024
@@ -35,7 +37,7 @@ def read(path: Path) -> Iterator[SeedMessage | Skipped]:
         yield _seed(entry, f"entry {number}")
 
 
-def entries(path: Path) -> Iterator[Entry]:
+def entries(path: Path | Held) -> Iterator[Entry]:
     """The entries as they are, pages and other sitemaps. Raises `DataError` as `read` does."""
     for number, entry in enumerate(_entries(path), 1):
         if number > MAX_ENTRIES:
@@ -75,7 +77,7 @@ def _priority(text: str) -> float | None:
     return number if 0 <= number <= 1 else None
 
 
-def _entries(path: Path) -> Iterator[Entry]:
+def _entries(path: Path | Held) -> Iterator[Entry]:
     heard = Listener()
     parser = XMLParser(target=heard, forbid_dtd=True)
     try:
@@ -89,7 +91,7 @@ def _entries(path: Path) -> Iterator[Entry]:
         raise DataError(f"{path}: line {line}: cannot be read as a sitemap: {wrong}") from wrong
 
 
-def _bounded(path: Path, parser: XMLParser) -> Iterator[bytes]:
+def _bounded(path: Path | Held, parser: XMLParser) -> Iterator[bytes]:
     size = 0
     for block in blocks(path):
         size += len(block)

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from crawlguide.core import urls as addresses
 from crawlguide.core.clock import instant
 from crawlguide.core.errors import CrawlGuideError, UrlError
-from crawlguide.core.messages import VERSION, Fetch, ReportMessage
+from crawlguide.core.messages import VERSION, AskMessage, Fetch, ReleaseMessage, ReportMessage
 from crawlguide.core.outcomes import RELEASED
+from crawlguide.core.types import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from crawlguide.core.messages import Advice
+    from crawlguide.gateway.routes import RouteCall
     from crawlguide.guide.local import LocalGuide
 
 RETURNED_AT_ONCE = 500
@@ -25,46 +27,65 @@ class AssignedUrls:
     """Who holds which URL. A URL has one lease at a time, so the crawl and the URL name it, whoever tells of it."""
 
     def __init__(self) -> None:
-        self._holders: dict[tuple[str, str], Holder] = {}
+        self._holders: dict[tuple[Crawl, str], Holder] = {}
+
+    def served(self, call: RouteCall) -> None:
+        """A call was served, through whatever door: what it reports or releases is no longer held."""
+        message = call.message
+        if isinstance(message, ReleaseMessage):
+            self.released(call.crawl, message.crawler_id)
+        elif isinstance(message, ReportMessage):
+            self.reported(Crawl(call.tenant, message.crawl_id), message.fetches)
+        elif isinstance(message, AskMessage) and message.context is not None:
+            self.reported(Crawl(call.tenant, message.crawl_id), message.context.recent_history or ())
 
     def note(self, holder: Holder, urls: Iterable[str]) -> None:
         for url in urls:
-            before = self._holders.get((holder.crawl_id, url))
+            before = self._holders.get((holder.crawl, url))
             if before is not None:  # its lease has ended, else it would not be assigned again
                 before.drop(url)
-            self._holders[holder.crawl_id, url] = holder
+            self._holders[holder.crawl, url] = holder
 
-    def reported(self, crawl_id: str, fetches: Iterable[Fetch]) -> None:
+    def reported(self, crawl: Crawl, fetches: Iterable[Fetch]) -> None:
         """These URLs were reported, through whatever door: their places are free."""
         if not self._holders:
             return
         for fetch in fetches:
-            key = (crawl_id, fetch.url)
+            key = (crawl, fetch.url)
             if key not in self._holders:
-                key = (crawl_id, _one_form(fetch.url))
+                key = (crawl, _one_form(fetch.url))
             holder = self._holders.pop(key, None)
             if holder is not None:
                 holder.drop(key[1])
                 holder.freed()
 
-    def released(self, crawl_id: str, crawler_id: str) -> None:
+    def released(self, crawl: Crawl, crawler_id: str) -> None:
         """A crawler holds nothing any more: the places of its subscriptions are free."""
-        whose = (crawl_id, crawler_id)
-        for holder in {one for one in self._holders.values() if (one.crawl_id, one.crawler_id) == whose}:
+        self._free(holder for holder in self._of(crawl) if holder.crawler_id == crawler_id)
+
+    def deleted(self, crawl: Crawl) -> None:
+        """Nobody holds anything of a crawl that is gone, nor of one that gets its name later."""
+        self._free(self._of(crawl))
+
+    def _of(self, crawl: Crawl) -> set[Holder]:
+        return {holder for holder in self._holders.values() if holder.crawl == crawl}
+
+    def _free(self, holders: Iterable[Holder]) -> None:
+        for holder in holders:
             holder.clear()
             holder.freed()
 
     def forget(self, holder: Holder, urls: Iterable[str]) -> None:
         for url in urls:
-            if self._holders.get((holder.crawl_id, url)) is holder:
-                del self._holders[holder.crawl_id, url]
+            if self._holders.get((holder.crawl, url)) is holder:
+                del self._holders[holder.crawl, url]
 
 
 class Holder:
     """The URLs that one subscription holds, until each is reported or its lease ends."""
 
-    def __init__(self, crawl_id: str, crawler_id: str, assigned: AssignedUrls, freed: Callable[[], None]) -> None:
-        self.crawl_id = crawl_id
+    def __init__(self, crawl: Crawl, crawler_id: str, assigned: AssignedUrls, freed: Callable[[], None]) -> None:
+        self.crawl = crawl
         self.freed = freed
         self.crawler_id = crawler_id
         self._assigned = assigned
@@ -99,13 +120,14 @@ class Holder:
         return next(iter(self._ends.values()), None)
 
     async def give_back(self, guide: LocalGuide) -> None:
-        """Return every lease unjudged. One that cannot be returned ends by itself."""
+        """Return every lease unjudged. One that cannot be returned ends by itself; a deleted crawl stays deleted."""
         self.next_end(guide.clock.now())
         held = self.clear()
         for first in range(0, len(held), RETURNED_AT_ONCE):
             fetches = [Fetch(url, error=RELEASED) for url in held[first : first + RETURNED_AT_ONCE]]
             try:
-                await guide.tell(ReportMessage(VERSION, self.crawler_id, fetches, self.crawl_id))
+                report = ReportMessage(VERSION, self.crawler_id, fetches, self.crawl.name)
+                await guide.tell(report, self.crawl.tenant, create=False)
             except CrawlGuideError:
                 return
             await asyncio.sleep(0)  # others are served between the batches

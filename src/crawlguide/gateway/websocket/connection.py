@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from crawlguide.core.errors import UnavailableError
 from crawlguide.gateway.websocket import frames
 from crawlguide.gateway.websocket.frames import Broken, Frames
 
@@ -21,8 +22,12 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
     from websockets.http11 import Request
 
+    from crawlguide.gateway.load import Load
+
 READ_AHEAD_BYTES = 65_536
 CLOSES_WITHIN_S = 5.0
+MESSAGE_WITHIN_S = 30.0
+CONTROL_HEAD_BYTES = 6
 
 
 class Connection(WebSocketsSansIOProtocol):
@@ -37,11 +42,17 @@ class Connection(WebSocketsSansIOProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.lost = asyncio.Event()
+        self._unfinished_bytes = 0  # of a message that has not come whole
+        self._deadline: asyncio.TimerHandle | None = None
         self._incoming = Frames(config.ws_max_size)
         self._listener: Callable[[bytes], None] | None = None
         self._held = self._turn_comes = self._closed = False
         self._sent_bytes = self._marked_bytes = 0
         self._marked_at = 0.0
+
+    def take_over(self, load: Load, left: Callable[[], None]) -> None:
+        """What was an HTTP connection is this one now: `left` is called when it is gone."""
+        self._load, self._left = load, left
 
     def open(self, listener: Callable[[bytes], None], most_waiting_bytes: int) -> None:
         """From now on `listener` receives; over so many bytes that the other side has not taken, nothing is read."""
@@ -87,9 +98,7 @@ class Connection(WebSocketsSansIOProtocol):
         if not self.handshake_initiated:
             super().data_received(data)
         elif not self._closed:
-            self._incoming.feed(data)
-            if not self._turn_comes:
-                self._turn()
+            self._feed(data)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -97,8 +106,10 @@ class Connection(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed = True
+        self._finish()
         super().connection_lost(exc)
         self.lost.set()
+        self._left()
 
     def shutdown(self) -> None:
         """The server ends. The listener knows already, and closes when all is answered."""
@@ -106,6 +117,44 @@ class Connection(WebSocketsSansIOProtocol):
             super().shutdown()
 
     # in
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self._load.bodies.grow(self._unfinished_bytes, len(data))
+        except UnavailableError as problem:
+            self._load.refused(problem)
+            self.close(frames.TRY_AGAIN_LATER, problem.message)
+            return
+        self._unfinished_bytes += len(data)
+        self._incoming.feed(data)
+        if not self._turn_comes:
+            self._turn()
+
+    def _finish(self, rest: int = 0) -> None:
+        """A message came whole; so many bytes of what came are of the next."""
+        self._free(self._unfinished_bytes - rest)
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _free(self, size: int) -> None:
+        self._load.bodies.free(size)
+        self._unfinished_bytes -= size
+        if not self._unfinished_bytes and self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _expect_the_rest(self) -> None:
+        if self._unfinished_bytes and self._deadline is None:
+            self._deadline = self.loop.call_later(MESSAGE_WITHIN_S, self._late)
+
+    def _late(self) -> None:
+        """The rest of a message did not come; unless it was us who did not read it."""
+        self._deadline = None
+        if self.read_paused:
+            self._expect_the_rest()
+        else:
+            self.close(frames.REFUSED, f"expected a whole message within {MESSAGE_WITHIN_S:.0f} s")
 
     def _turn(self) -> None:
         """Hand on one message; the next one when all others had their turn."""
@@ -123,9 +172,16 @@ class Connection(WebSocketsSansIOProtocol):
         if found is not None and self._incoming:
             self._next_turn()
         elif not self._held:
+            self._expect_the_rest()
             self._resume()
 
     def _handle(self, kind: int, payload: bytes) -> None:
+        if kind == frames.MORE:  # of a message in very many frames some have come
+            return
+        if kind >= frames.CLOSE:  # it may come amid a message, whose time goes on
+            self._free(CONTROL_HEAD_BYTES + len(payload))
+        else:
+            self._finish(len(self._incoming))
         if kind == frames.TEXT and self._listener is not None:
             self._listener(payload)
         elif kind == frames.PING:
@@ -162,7 +218,9 @@ class Connection(WebSocketsSansIOProtocol):
     def _end(self) -> None:
         """No more is said. The other side closes when it has heard so; one that does not is cut."""
         self._closed = True
+        self._finish()
         self._incoming.clear()
         self._resume()
-        self.transport.write_eof()
+        if self.transport.can_write_eof():  # TLS has no such thing
+            self.transport.write_eof()
         self.close_timer = self.loop.call_later(CLOSES_WITHIN_S, self.transport.abort)

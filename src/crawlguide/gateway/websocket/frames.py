@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 MORE, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 LAST, MASKED = 0x80, 0x80
-GOING_AWAY, BAD_FRAME, NOT_TEXT, NOT_UTF8, TOO_BIG = 1001, 1002, 1003, 1007, 1009
+GOING_AWAY, BAD_FRAME, NOT_TEXT, NOT_UTF8, REFUSED, TOO_BIG = 1001, 1002, 1003, 1007, 1008, 1009
+TRY_AGAIN_LATER = 1013
+FRAMES_AT_ONCE = 1_000
 MOST_IN_CONTROL = 125
 MOST_IN_REASON = MOST_IN_CONTROL - 2
 
@@ -57,19 +59,27 @@ class Frames:
         self._bytes.clear()
 
     def take(self) -> tuple[int, bytes] | None:
-        """The next text or control frame, or None where it has not come whole. Raises `Broken`."""
-        while (frame := self._frame()) is not None:
+        """The next text or control frame, or None where it has not come whole. Raises `Broken`.
+
+        MORE where a message comes in so many frames that others should have their turn before the rest is read.
+        """
+        for _ in range(FRAMES_AT_ONCE):
+            frame = self._frame()
+            if frame is None:
+                return None
             first, payload = frame
             kind = first & 0x0F
             if kind >= CLOSE:
                 return kind, payload
             if kind == TEXT and first & LAST:
                 return TEXT, _utf8(payload)
-            self._message = bytearray(payload) if self._message is None else self._message + payload
+            if self._message is None:
+                self._message = bytearray()
+            self._message += payload
             if first & LAST:
                 whole, self._message = bytes(self._message), None
                 return TEXT, _utf8(whole)
-        return None
+        return MORE, b""
 
     def _frame(self) -> tuple[int, bytes] | None:
         """The next whole frame, its payload unmasked. What is wrong with it is known by its head already."""

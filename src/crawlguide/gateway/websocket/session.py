@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from crawlguide.core.errors import Conflict, CrawlGuideError, Draining, NotFound, RateLimited, UnavailableError
-from crawlguide.core.messages import AskMessage, Released, ReportMessage
-from crawlguide.core.types import Crawl
-from crawlguide.gateway import wire
-from crawlguide.gateway.http import STATUS, fault_of_ours
+from crawlguide.core.messages import AskMessage, ReportMessage
+from crawlguide.gateway import routes, wire
+from crawlguide.gateway.access.credential import ASK, READ, TELL, without_hint
+from crawlguide.gateway.responses import STATUS, fault_of_ours
+from crawlguide.gateway.routes import RouteCall
 from crawlguide.gateway.websocket import messages
 from crawlguide.gateway.websocket.frames import GOING_AWAY
 from crawlguide.gateway.websocket.messages import Envelope, Release, StatsWanted, Subscribe
 from crawlguide.gateway.websocket.subscriptions import StatsSubscription, Subscription
-from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
+    from crawlguide.core.messages import Advice, StatsMessage
+    from crawlguide.gateway.access.credential import Credential
+    from crawlguide.gateway.access.entrance import Caller
     from crawlguide.gateway.http import Door
     from crawlguide.gateway.websocket.assigned import AssignedUrls, Holder
     from crawlguide.gateway.websocket.connection import Connection
@@ -34,10 +38,14 @@ log = logging.getLogger(__name__)
 
 
 class Session:
-    """Receives the messages of one connection and answers them. The door counts each answer."""
+    """Receives the messages of one connection and answers them. The door counts each answer.
 
-    def __init__(self, connection: Connection, door: Door, assigned: AssignedUrls) -> None:
+    The caller is admitted anew for every message, as over HTTP for every request: limits count, and revoked keys end.
+    """
+
+    def __init__(self, connection: Connection, door: Door, caller: Caller, assigned: AssignedUrls) -> None:
         self.connection = connection
+        self._caller = caller
         self._door, self._assigned = door, assigned
         self._working = self._work_bytes = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -49,7 +57,9 @@ class Session:
         """One message. Over the limits the connection is held until one of those before is answered."""
         try:
             envelope = messages.envelope(body)
+            credential = self._door.entrance.admit(self._caller)
             self._check_load()
+            self._door.load.bodies.grow(0, len(body))
         except CrawlGuideError as problem:
             self._refuse("other", messages.id_of(body), problem, 0.0)
             return
@@ -58,7 +68,7 @@ class Session:
         self._door.running += 1
         if self._is_full():
             self.connection.pause_receiving()
-        self._start(self._served(envelope, body))
+        self._door.load.turns.wait(lambda: self._start(self._served(envelope, credential, body)))
 
     def leave(self) -> None:
         """The server ends: no more is heard, what is being worked on is answered, then the socket closes."""
@@ -83,6 +93,8 @@ class Session:
         most = self._door.options.max_requests
         if self._door.running >= most:
             raise UnavailableError(f"more than {most} requests at once", retry_after_s=1.0)
+        if self._door.load.turns.is_crowded():
+            raise UnavailableError("more requests than can be answered within a second", retry_after_s=1.0)
 
     def _is_full(self) -> bool:
         return self._working >= self._door.options.socket_in_flight or self._work_bytes >= MOST_WORK_BYTES
@@ -92,16 +104,19 @@ class Session:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _served(self, envelope: Envelope, body: bytes) -> None:
+    async def _served(self, envelope: Envelope, credential: Credential, body: bytes) -> None:
         began = time.perf_counter()
         try:
             if not self.connection.writable.is_set():
                 await self.connection.writable.wait()
                 began = time.perf_counter()
-            answer = await SERVES[envelope.type](self, envelope.id, body)
+            answer = await SERVES[envelope.type](self, credential, envelope.id, body)
             self._door.answered(ROUTES[envelope.type], 200, time.perf_counter() - began)
             if answer:
                 self.connection.send_message(answer)
+        except NotFound as problem:
+            known = without_hint(problem, credential)
+            self._refuse(envelope.type, envelope.id, known, time.perf_counter() - began)
         except CrawlGuideError as problem:
             self._refuse(envelope.type, envelope.id, problem, time.perf_counter() - began)
         except Exception as fault:
@@ -115,6 +130,7 @@ class Session:
         self._working -= 1
         self._work_bytes -= size
         self._door.running -= 1
+        self._door.load.bodies.free(size)
         if self._leaving:
             self._close_if_done()
         elif was_full and not self._is_full():
@@ -130,31 +146,45 @@ class Session:
 
     # one step for each type
 
-    async def _next(self, name: Id, body: bytes) -> Pieces:
-        message = wire.decode(body, AskMessage)
-        advice = await self._door.guide.ask(message, DEFAULT_TENANT)
-        if message.context is not None and message.context.recent_history:
-            self._assigned.reported(message.crawl_id, message.context.recent_history)
+    async def _next(self, credential: Credential, name: Id, body: bytes) -> Pieces:
+        call = self._call(credential, ASK, wire.decode(body, AskMessage))
+        advice = await routes.ask(call)
+        self._assigned.served(call)
         return messages.framed("next", name, advice)
 
-    async def _report(self, name: Id, body: bytes) -> Pieces:
-        message = wire.decode(body, ReportMessage)
-        ack = await self._door.guide.tell(message, DEFAULT_TENANT)
-        self._assigned.reported(message.crawl_id, message.fetches)
+    async def _report(self, credential: Credential, name: Id, body: bytes) -> Pieces:
+        call = self._call(credential, TELL, wire.decode(body, ReportMessage))
+        ack = await routes.tell(call)
+        self._assigned.served(call)
         return messages.framed("report", name, ack)
 
-    async def _subscribe(self, name: Id, body: bytes) -> None:
+    async def _subscribe(self, credential: Credential, name: Id, body: bytes) -> None:
         wanted = wire.decode(body, Subscribe)
-        subscription = Subscription(name, wanted, self._door.guide, self.connection, self._assigned)
+        crawl = self._call(credential, ASK, wanted).permitted(wanted.crawl_id)
+        credential.check_crawler(wanted.crawler_id)
+        subscription = Subscription(name, wanted, crawl, self._asks, self._door.guide, self.connection, self._assigned)
         self._begin(name, subscription)
         now = self._door.guide.clock.now()
         self._holders = [one for one in self._holders if one.next_end(now) is not None]
         self._holders.append(subscription.holder)
 
-    async def _stats(self, name: Id, body: bytes) -> None:
-        self._begin(name, StatsSubscription(name, wire.decode(body, StatsWanted), self._door.guide, self.connection))
+    async def _asks(self, message: AskMessage, create: bool) -> Advice:
+        """For a subscription: whoever may no longer ask is given nothing more."""
+        call = self._call(self._door.entrance.identify(self._caller), ASK, message)
+        return await routes.ask(replace(call, create=create))
 
-    async def _unsubscribe(self, name: Id, body: bytes) -> Pieces:
+    async def _stats(self, _: Credential, name: Id, body: bytes) -> None:
+        wanted = wire.decode(body, StatsWanted)
+        await self._numbers(wanted)  # refuses at once what may not be looked at
+        self._begin(name, StatsSubscription(name, wanted, self._numbers, self.connection))
+
+    async def _numbers(self, wanted: StatsWanted) -> StatsMessage:
+        query = {} if wanted.crawl_id is None else {"crawl_id": wanted.crawl_id}
+        credential = self._door.entrance.identify(self._caller)
+        credential.check_some(READ)
+        return await routes.stats(RouteCall(self._door.guide, credential, READ, {}, query, None))
+
+    async def _unsubscribe(self, _: Credential, name: Id, body: bytes) -> Pieces:
         """What was assigned stays so: the crawler is on its way, and only its report or the lease's end frees it."""
         wire.decode(body, Envelope)
         stream = self._streams.pop(name, None)
@@ -163,13 +193,17 @@ class Session:
         stream.stop()
         return messages.framed("unsubscribe", name)
 
-    async def _release(self, name: Id, body: bytes) -> Pieces:
+    async def _release(self, credential: Credential, name: Id, body: bytes) -> Pieces:
         wanted = wire.decode(body, Release)
-        released = await self._door.guide.release(Crawl(DEFAULT_TENANT, wanted.crawl_id), wanted.crawler_id)
-        self._assigned.released(wanted.crawl_id, wanted.crawler_id)
-        return messages.framed("release", name, Released(released))
+        call = RouteCall(self._door.guide, credential, TELL, {"crawl_id": wanted.crawl_id}, {}, wanted)
+        released = await routes.release(call)
+        self._assigned.released(call.crawl, wanted.crawler_id)
+        return messages.framed("release", name, released)
 
-    async def _ping(self, name: Id, body: bytes) -> Pieces:
+    def _call(self, credential: Credential, scope: str, message: Any) -> RouteCall:
+        return RouteCall(self._door.guide, credential, scope, {}, {}, message)
+
+    async def _ping(self, _: Credential, name: Id, body: bytes) -> Pieces:
         wire.decode(body, Envelope)
         return messages.framed("pong", name)
 
@@ -196,7 +230,7 @@ class Session:
             del self._streams[name]
 
 
-SERVES: dict[str, Callable[[Session, Id, bytes], Awaitable[Pieces | None]]] = {
+SERVES: dict[str, Callable[[Session, Credential, Id, bytes], Awaitable[Pieces | None]]] = {
     "next": Session._next,
     "report": Session._report,
     "subscribe": Session._subscribe,

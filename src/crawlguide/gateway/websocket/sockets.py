@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from crawlguide.core.errors import Draining, Forbidden, NotFound, UnavailableError
-from crawlguide.core.messages import AskMessage, ReleaseMessage, ReportMessage
-from crawlguide.gateway import wire
-from crawlguide.gateway.http import JSON, SOCKETS, STATUS
+from crawlguide.core.errors import Draining, NotFound, UnavailableError
+from crawlguide.gateway.http import SOCKETS
+from crawlguide.gateway.responses import STATUS, problem_response
 from crawlguide.gateway.websocket.assigned import AssignedUrls
 from crawlguide.gateway.websocket.session import Session
 
@@ -32,16 +30,17 @@ class Sockets:
         self._door = door
         self._open: set[Session] = set()
         self._assigned = AssignedUrls()
+        door.guide.on_deleted.append(self._assigned.deleted)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         problem = self._objection(scope)
         if problem is not None:
             self._door.log_refusal(PATH, STATUS[problem.code], problem)
-            await _refuse(send, problem)
+            await problem_response(problem)(scope, receive, send)
             return
         connection: Connection = scope["state"]["connection"]
-        session = Session(connection, self._door, self._assigned)
+        session = Session(connection, self._door, scope["state"]["caller"], self._assigned)
         self._open.add(session)
         try:
             await send({"type": "websocket.accept"})
@@ -55,13 +54,7 @@ class Sockets:
 
     def served(self, call: RouteCall) -> None:
         """A call was served over HTTP: what it reports or releases is no longer held."""
-        message = call.message
-        if isinstance(message, ReleaseMessage):
-            self._assigned.released(call.crawl.name, message.crawler_id)
-        elif isinstance(message, ReportMessage):
-            self._assigned.reported(message.crawl_id, message.fetches)
-        elif isinstance(message, AskMessage) and message.context is not None:
-            self._assigned.reported(message.crawl_id, message.context.recent_history or ())
+        self._assigned.served(call)
 
     def leave(self) -> None:
         """The server ends: say so to all, and close each socket when it has its answers."""
@@ -85,31 +78,8 @@ class Sockets:
     def _objection(self, scope: Scope) -> CrawlGuideError | None:
         if scope["path"] != PATH:
             return NotFound(f"no such page: {scope['path'][:200]}; sockets are opened at {PATH}")
-        if _is_foreign({name.lower(): value for name, value in scope["headers"]}):
-            return Forbidden("origin: pages of other sites may not open sockets here")
         if self._door.draining:
             return Draining("the server is shutting down; connect elsewhere", retry_after_s=1.0)
         if len(self._open) >= self._door.options.max_sockets:
             return UnavailableError(f"more than {self._door.options.max_sockets} sockets at once", retry_after_s=1.0)
         return None
-
-
-def _is_foreign(headers: dict[bytes, bytes]) -> bool:
-    """A browser says whose page opens the socket; crawlers say nothing."""
-    origin = headers.get(b"origin")
-    if origin is None:
-        return False
-    try:
-        place = urlsplit(origin.decode("latin-1")).netloc
-    except ValueError:
-        return True
-    return place.lower() != headers.get(b"host", b"").decode("latin-1").lower()
-
-
-async def _refuse(send: Send, problem: CrawlGuideError) -> None:
-    """An answer in HTTP instead of the handshake."""
-    headers = [(b"content-type", JSON.encode())]
-    if problem.retry_after_s is not None:
-        headers.append((b"retry-after", str(max(1, round(problem.retry_after_s))).encode()))
-    await send({"type": "websocket.http.response.start", "status": STATUS[problem.code], "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": wire.error(problem)})

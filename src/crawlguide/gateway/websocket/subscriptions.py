@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from crawlguide.core.messages import AskMessage
+from crawlguide.core.types import Crawl
 from crawlguide.gateway.websocket import messages
 from crawlguide.gateway.websocket.assigned import Holder
-from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from crawlguide.core.messages import Advice, StatsMessage
+    from crawlguide.core.types import Crawl
     from crawlguide.gateway.websocket.assigned import AssignedUrls
     from crawlguide.gateway.websocket.connection import Connection
     from crawlguide.gateway.websocket.messages import Id, StatsWanted, Subscribe
@@ -33,15 +37,24 @@ class Stream(Protocol):
 class Subscription:
     """Asks for a crawler as often as there are free places and something to fill them."""
 
-    def __init__(
-        self, name: Id, wanted: Subscribe, guide: LocalGuide, connection: Connection, assigned: AssignedUrls
+    def __init__(  # noqa: PLR0913, PLR0917 - what one subscription is made of
+        self,
+        name: Id,
+        wanted: Subscribe,
+        crawl: Crawl,
+        ask: Callable[[AskMessage, bool], Awaitable[Advice]],
+        guide: LocalGuide,
+        connection: Connection,
+        assigned: AssignedUrls,
     ) -> None:
-        self.holder = Holder(wanted.crawl_id, wanted.crawler_id, assigned, self._freed)
+        self._asks = ask
+        self.holder = Holder(crawl, wanted.crawler_id, assigned, self._freed)
         self._name, self._wanted, self._guide, self._connection = name, wanted, guide, connection
         self._woken = asyncio.Event()
         self._stopped = False
         self._ask_at = 0.0  # by the guide's clock
         self._said_state = UNDER_WAY[0]
+        self._may_create = True  # the crawl, with the first ask; who deletes it later means it
 
     async def run(self) -> None:
         while not self._stopped:
@@ -67,7 +80,8 @@ class Subscription:
         budget = msgspec.structs.replace(self._wanted.budget, max_urls=places)
         wanted = self._wanted
         ask = AskMessage(wanted.mcp_version, wanted.crawler_id, budget, crawl_id=wanted.crawl_id)
-        advice = await self._guide.ask(ask, DEFAULT_TENANT)
+        advice = await self._asks(ask, self._may_create)
+        self._may_create = False
         self.holder.add(advice)
         self._ask_at = self._guide.clock.now() + advice.retry_after_ms / 1_000
         self._say_state(advice.metadata.crawl_state)
@@ -89,14 +103,20 @@ class Subscription:
 class StatsSubscription:
     """The statistics, every so often."""
 
-    def __init__(self, name: Id, wanted: StatsWanted, guide: LocalGuide, connection: Connection) -> None:
-        self._name, self._wanted, self._guide, self._connection = name, wanted, guide, connection
+    def __init__(
+        self,
+        name: Id,
+        wanted: StatsWanted,
+        numbers: Callable[[StatsWanted], Awaitable[StatsMessage]],
+        connection: Connection,
+    ) -> None:
+        self._name, self._wanted, self._numbers, self._connection = name, wanted, numbers, connection
         self._stopped = asyncio.Event()
 
     async def run(self) -> None:
         while not self._stopped.is_set():
             await self._connection.writable.wait()
-            stats = await self._guide.stats(DEFAULT_TENANT, self._wanted.crawl_id)
+            stats = await self._numbers(self._wanted)
             if not self._stopped.is_set():
                 self._connection.send_message(messages.framed("stats", self._name, stats))
                 await waited(self._stopped, self._wanted.every_s)

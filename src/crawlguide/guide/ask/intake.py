@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,19 +12,21 @@ from crawlguide.core import urls
 from crawlguide.core.clock import instant
 from crawlguide.core.errors import MalformedRequest, UrlError
 from crawlguide.core.messages import digest
+from crawlguide.core.turns import in_turns
 from crawlguide.core.types import Ask, Budget, Crawl, Seed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from crawlguide.core.messages import AskMessage, Context
 
 DEFAULT_TIMEOUT_MS = 120_000
 DEFAULT_CONCURRENCY = 8
+AT_ONCE = 1_000  # URLs that are looked at between others
 NAN = float("nan")
 
 
-def asked(message: AskMessage, tenant: str, at: float) -> Ask:
+async def asked(message: AskMessage, tenant: str, at: float) -> Ask:
     """An ask without its history, which is told first and apart."""
     budget = message.budget
     timeout_ms = DEFAULT_TIMEOUT_MS if budget.timeout_ms is None else budget.timeout_ms
@@ -37,19 +39,20 @@ def asked(message: AskMessage, tenant: str, at: float) -> Ask:
     )
     if message.request_id is not None:  # client timestamps are information: they do not make another request
         ask = replace(ask, digest=digest(msgspec.structs.replace(message, request_timestamp=None)))
-    return _in_context(ask, message.context) if message.context else ask
+    return await _in_context(ask, message.context) if message.context else ask
 
 
-def _in_context(ask: Ask, context: Context) -> Ask:
+async def _in_context(ask: Ask, context: Context) -> Ask:
     """Seeds say what to add and where the focus lies. A bad one is passed over: no reason to give nothing."""
-    seeds = tuple(Seed(url) for url in canonical(context.seed_urls or ()))
+    seeds = await canonical(context.seed_urls or ())
+    focus = await queues(seeds)
     return replace(
         ask,
-        seeds=seeds,
-        focus=frozenset(urls.queue(seed.url) for seed in seeds),
+        seeds=tuple(map(Seed, seeds)),
+        focus=focus,
         domain_hash=context.domain_hash,
-        external=external(context.external_features or {}),
-        yields=yields(context, seeds) if context.historical_yield else {},
+        external=await external(context.external_features or {}),
+        yields=await yields(context, focus) if context.historical_yield else {},
         concurrency=_concurrency(context.metadata or {}),
     )
 
@@ -64,37 +67,53 @@ def _concurrency(metadata: Mapping[str, Any]) -> int:
     return wanted
 
 
-def external(features: Mapping[str, Mapping[str, float | str | None]]) -> dict[int, dict[str, float]]:
+async def external(features: Mapping[str, Mapping[str, float | str | None]]) -> dict[int, dict[str, float]]:
     """Numbers that the crawler knows of URLs from elsewhere; an instant is a number of days."""
     found = {}
-    for url, signals in features.items():
-        numbers = {
-            name: instant(value) / 86_400 if isinstance(value, str) else NAN if value is None else float(value)
-            for name, value in signals.items()
-        }
-        for known in canonical([url]):
-            found[urls.identity(known)] = {name: value for name, value in numbers.items() if math.isfinite(value)}
+    async for some in in_turns(list(features.items()), AT_ONCE):
+        for url, signals in some:
+            for known in _canonical([url]):
+                found[urls.identity(known)] = {name: number for name, number in _numbers(signals) if isfinite(number)}
     return found
 
 
-def yields(context: Context, seeds: Sequence[Seed]) -> dict[int, tuple[float, float]]:
+def _numbers(signals: Mapping[str, float | str | None]) -> Iterator[tuple[str, float]]:
+    for name, value in signals.items():
+        yield name, instant(value) / 86_400 if isinstance(value, str) else NAN if value is None else float(value)
+
+
+async def yields(context: Context, focus: Iterable[str]) -> dict[int, tuple[float, float]]:
     """What the crawler got before, for the domains of its focus; without one, of what it has just fetched."""
     earlier = context.historical_yield
-    domains = {urls.domain_hash(urls.domain_of(urls.queue(seed.url))) for seed in seeds}
+    domains = await _domains(focus)
     if context.domain_hash is not None:
         domains.add(context.domain_hash)
     if not domains:
-        fetched = canonical([fetch.url for fetch in context.recent_history or ()])
-        domains = {urls.domain_hash(urls.domain_of(urls.queue(url))) for url in fetched}
+        fetched = await canonical([fetch.url for fetch in context.recent_history or ()])
+        domains = await _domains(await queues(fetched))
     return {int(domain, 16): (earlier.visited, earlier.new_pages) for domain in domains} if earlier else {}
 
 
-def canonical(texts: Sequence[str]) -> list[str]:
+async def _domains(hosts: Iterable[str]) -> set[str]:
+    """The registrable domains of politeness queues, as crawlers name them."""
+    some = in_turns(list(hosts), AT_ONCE)
+    return {urls.domain_hash(urls.domain_of(host)) async for portion in some for host in portion}
+
+
+async def queues(canonical_urls: Sequence[str]) -> frozenset[str]:
+    """The politeness queues of URLs."""
+    some = in_turns(canonical_urls, AT_ONCE)
+    return frozenset({urls.queue(url) async for portion in some for url in portion})
+
+
+async def canonical(texts: Sequence[str]) -> list[str]:
     """Those that somebody can fetch; others say nothing."""
-    found = []
+    return [url async for portion in in_turns(texts, AT_ONCE) for url in _canonical(portion)]
+
+
+def _canonical(texts: Sequence[str]) -> Iterator[str]:
     for url in texts:
         try:
-            found.append(urls.canonical(url))
+            yield urls.canonical(url)
         except UrlError:
             continue
-    return found

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 LEASE_GRACE = 1.25
 LAST = -1.0  # the priority of what is looked at when there is nothing else
 WIDER = (1, 4, 16)  # how many times the usual number of candidates, as long as filters leave an answer short
+MOST_CANDIDATES = 20_000  # in one step, unless even more are asked for
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,9 @@ class Pipeline:
         wanted = ask.budget.max_urls
         usual = max(self.options.candidates, wanted + wanted // 4)
         forbidden: Counter[str] = Counter()
-        for limit in (usual * wider for wider in WIDER):
+        for limit in dict.fromkeys(max(usual, min(usual * wider, MOST_CANDIDATES)) for wider in WIDER):
+            if limit > usual:
+                await asyncio.sleep(0)  # others are served between the passes
             drawn = _drawn(active, ask)
             batch = await gathered(self.store, active, drawn, limit)
             walked = await self._filtered(active, drawn, batch, limit, forbidden)

@@ -36,12 +36,12 @@ async def pace_again(store: Store, active: ActiveCrawl, ask: Ask, advice: Advice
     until = np.maximum(last + _delays(active, batch), batch.hosts.next_fetch)
     for name, opens, next_fetch in zip(batch.hosts.name, until.tolist(), batch.hosts.next_fetch.tolist(), strict=True):
         if opens > next_fetch:
-            await store.control(name, block_until=opens)
+            await store.hold(name, until=opens)
 
 
 def _delays(active: ActiveCrawl, batch: Batch) -> F64:
     """How long each host is left alone after a fetch; -inf where there is no pacing."""
     policy, hosts = active.definition.policy, batch.hosts
-    own = np.where(np.isnan(hosts.crawl_delay), policy.default_delay_s, hosts.crawl_delay)
+    own = np.fmax(policy.default_delay_s, hosts.crawl_delay)
     slow = np.minimum(policy.delay_factor * hosts.median_ms / 1_000.0, LONGEST_S)
     return np.where(own > 0, np.fmax(own, slow), -np.inf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import isnan
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -13,20 +13,22 @@ from crawlguide.core.clock import instant
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.protocols import JudgesLinks, LearnsFromFetches
-from crawlguide.core.types import Page
 from crawlguide.features.relevance import Judge
 from crawlguide.features.rewards import Rewards
 from crawlguide.features.sitemap_facts import SitemapFacts
 from crawlguide.guide.ask.gathering import RegatherBudget
 from crawlguide.guide.crawl import composition
 from crawlguide.guide.crawl.hand_rules import ManualFactors, manual_factors
+from crawlguide.guide.robots.marks import Marks
 from crawlguide.guide.tell.intake import NAN, IntakeRules
+from crawlguide.guide.tell.pages import is_readable, page_of, told_relevance
 from crawlguide.policy import banned, crawlers, link_rules, scope
 from crawlguide.policy.domains import Domains
 from crawlguide.policy.robots import Robots
+from crawlguide.policy.robots.cache import DUE_AFTER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from crawlguide.core.definition import Weights
     from crawlguide.core.messages import Fetch
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 
 Kind = TypeVar("Kind")
+MOST_MET = 20_000
 
 
 class CrawlRecord(msgspec.Struct):
@@ -45,6 +48,43 @@ class CrawlRecord(msgspec.Struct):
     definition: Definition = msgspec.field(default_factory=Definition)
     paused: bool = False
     renew: tuple[str, ...] = ()  # states of which not every URL has been judged by this definition yet
+
+
+BLANK = msgspec.json.encode(CrawlRecord())  # of a crawl that nobody defined
+
+
+class Outlined(Protocol):
+    """What the state of a crawl follows from, be it loaded or not."""
+
+    @property
+    def record(self) -> CrawlRecord: ...
+
+    @property
+    def definition(self) -> Definition: ...
+
+    @property
+    def until(self) -> float | None: ...
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A crawl at rest: only what its record says."""
+
+    record: CrawlRecord
+    definition: Definition
+    until: float | None
+    strategy: Mapping[str, Any]  # its own, or the operator's
+
+    @property
+    def strategy_kind(self) -> str:
+        return str(self.strategy.get("kind", "layered"))
+
+    @property
+    def shown(self) -> Definition:
+        """What the crawl says itself, to be sent back as it is; where it names no strategy, with the operator's."""
+        own = self.record.definition
+        named = own.strategy if "kind" in own.strategy else {"kind": "layered", **self.strategy, **own.strategy}
+        return msgspec.structs.replace(own, strategy=named)
 
 
 @dataclass
@@ -64,17 +104,11 @@ class ActiveCrawl:
     manual_factors: ManualFactors
     crawlers: crawlers.Crawlers
     rewards: Rewards | None = None  # of what was fetched, where something learns
+    met: Marks = field(default_factory=lambda: Marks(MOST_MET, DUE_AFTER_S))  # origins whose robots.txt it has met
     sitemap_facts: SitemapFacts = field(default_factory=SitemapFacts)
     regathers: RegatherBudget = field(default_factory=RegatherBudget)  # that asks may spend
     renewed_to: str | None = None  # how far the first of `record.renew` has come
     scope_cursors: dict[scope.Scope, tuple[int, int]] = field(default_factory=dict)  # where to look on for its hosts
-
-    @property
-    def shown(self) -> Definition:
-        """What the crawl says itself, to be sent back as it is; where it names no strategy, with the operator's."""
-        own = self.record.definition
-        named = own.strategy if "kind" in own.strategy else {**self.strategy.table, **own.strategy}
-        return msgspec.structs.replace(own, strategy=named)
 
     def filter(self, kind: type[Kind]) -> Kind | None:
         """The filter of a kind, if the crawl has it."""
@@ -112,7 +146,7 @@ def activate(
         filters_applied=[f"{rule.name}_ok" for rule in rules],
         learning_filters=tuple(rule for rule in rules if isinstance(rule, LearnsFromFetches)),
         intake=replace(_intake(definition, rules, judge, weights), revivable=revivable),
-        until=_until(definition.limits.until),
+        until=ends_at(definition),
         manual_factors=weights,
         crawlers=crawlers.build(definition),
         rewards=Rewards(definition.goal.reward) if learner is not None else None,
@@ -155,18 +189,16 @@ def inherit(new: ActiveCrawl, old: ActiveCrawl) -> None:
 
 
 def relevance_of(fetch: Fetch, judge: Judge | None) -> float:
-    """A downstream reward, else what the crawler says, else what the goal says; NaN where nobody says anything."""
-    own = fetch.relevance if fetch.reward is None else min(max(fetch.reward, 0.0), 1.0)
-    if judge is None or fetch.error or not (fetch.title or fetch.text):
-        return NAN if own is None else own
-    page = Page(fetch.url, fetch.title or "", fetch.text or "", fetch.status or 0)
-    if own is None:
-        return judge.judge(page)
-    judge.hear(page, own)
-    return own
+    """What is told of a page, else what the goal says; NaN where nobody says anything."""
+    told = told_relevance(fetch)
+    if told is None and judge is not None and is_readable(fetch):
+        return judge.judge(page_of(fetch))
+    return NAN if told is None else told
 
 
-def _until(text: str | None) -> float | None:
+def ends_at(definition: Definition) -> float | None:
+    """When the crawl is over; None: never."""
+    text = definition.limits.until
     if text is None:
         return None
     when = instant(text)

@@ -1,30 +1,56 @@
-"""The crawls that run here: definitions checked, judges built, state told."""
+"""The crawls that run here: definitions checked, judges built, state told.
+
+A crawl is loaded when it is first used, with all its judges. Of too many the one that was used the longest ago is
+unloaded: what it has learned lies in its notebook, and what filters know besides is left with the store until it is
+loaded again. One that was merely asked and holds nothing has no judges of its own at all.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import difflib
 from bisect import bisect
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from crawlguide.core.definition import Definition
-from crawlguide.core.errors import NotFound
+from crawlguide.core.bounded import Bounded
+from crawlguide.core.definition import Definition, pattern_lists
+from crawlguide.core.errors import NotFound, RateLimited
 from crawlguide.core.messages import CrawlStats
+from crawlguide.core.patterns import check_budget
 from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.core.types import Crawl
+from crawlguide.guide.containment import contained
 from crawlguide.guide.crawl import composition, notebooks, redefinition
-from crawlguide.guide.crawl.active_crawl import ActiveCrawl, CrawlRecord, activate, inherit
+from crawlguide.guide.crawl.active_crawl import (
+    BLANK,
+    ActiveCrawl,
+    CrawlRecord,
+    Outline,
+    activate,
+    ends_at,
+    inherit,
+)
+from crawlguide.guide.crawl.quotas import Quotas
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
     from crawlguide.core.config import Config
     from crawlguide.core.protocols import Store
+    from crawlguide.guide.crawl.active_crawl import Outlined
     from crawlguide.guide.crawl.composition import StrategyDefaults
     from crawlguide.policy import Services
 
 RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between others, and how often in a row
 NAMES_COMPARED = 200  # with one that is not there
+NOTED = 10_000  # crawls of which something is remembered that can be done without
+ROOM_AGAIN_S = 60.0  # after which somebody may have defined or deleted crawls that were created automatically
 
 
 class ActiveCrawls:
@@ -39,38 +65,124 @@ class ActiveCrawls:
         known: dict[Crawl, ActiveCrawl],
     ) -> None:
         self._store = store
+        self.quotas = Quotas(store, config.tenant)
         self._services = services
         self._config = config
         self._defaults = defaults
         self._kinds = composition.filter_kinds(config.guide.filters)
         self._revivable = frozenset(rule.name for rule in self._kinds if getattr(rule, "revivable", False))
-        self.known = known  # those that were asked or told since this guide opened
-        self._before: dict[Crawl, ActiveCrawl] = {}  # what was known before the store had to read all anew
+        self._most = config.crawls.max_loaded
+        self.known = known  # those that are loaded, the one that was used last at the end
+        self._before = Bounded[Crawl, ActiveCrawl](self._most)  # known before the store had to read all anew
+        self._holders: Counter[Crawl] = Counter()  # requests that are under way
         self._generation = 0  # of the store
-        self._noted: dict[Crawl, str] = {}
+        self._noted = Bounded[Crawl, str](NOTED)
+        self._learned = Bounded[Crawl, Mapping[str, float]](NOTED)  # by crawls that were unloaded, in numbers
+        self._undefined: dict[str, set[Crawl]] = {}  # by tenant: crawls that were created automatically
+        self._blank: ActiveCrawl | None = None  # stands for all that nobody defined and that hold nothing
 
     async def get(self, crawl: Crawl, at: float, create: bool = True) -> ActiveCrawl:
         await self._keep_up()
-        active = self.known.get(crawl)
+        active = self.known.pop(crawl, None)
         if active is not None:
+            self.known[crawl] = active
             return active
-        stored = await self._store.crawl_get(crawl)
-        if stored is not None:
-            return await self._start(crawl, msgspec.json.decode(stored, type=CrawlRecord))
-        if not (create and self._config.crawls.auto_create):
+        record = msgspec.json.decode(await self._stored(crawl, at, create), type=CrawlRecord)
+        return await self._start(crawl, record)
+
+    @asynccontextmanager
+    async def held(self, crawl: Crawl, at: float, create: bool = True) -> AsyncIterator[ActiveCrawl]:
+        """A crawl, created if need be, that stays loaded until its holder is done with it.
+
+        Two of one crawl would write over each other's notebook; so whoever teaches one between two awaits holds it.
+        """
+        active = await self.get(crawl, at, create)
+        with self._holding(crawl):
+            yield active
+
+    @contextmanager
+    def _holding(self, crawl: Crawl) -> Iterator[None]:
+        self._holders[crawl] += 1
+        try:
+            yield
+        finally:
+            self._holders[crawl] -= 1
+            if not self._holders[crawl]:
+                del self._holders[crawl]
+
+    @asynccontextmanager
+    async def held_to_ask(self, crawl: Crawl, at: float, create: bool = True) -> AsyncIterator[ActiveCrawl]:
+        """The same for somebody who only asks: where there is nothing, one stands for all, and learns nothing."""
+        await self._keep_up()
+        await self._stored(crawl, at, create)
+        active = await self._seen(crawl, at)
+        with self._holding(crawl):
+            yield active
+
+    def is_shared(self, active: ActiveCrawl) -> bool:
+        """Whether it stands for crawls that hold nothing."""
+        return active is self._blank
+
+    async def check(self, crawl: Crawl) -> None:
+        """Raise `NotFound` for a crawl that is not there; nothing is loaded for it."""
+        if await self._store.crawl_get(crawl) is None:
             raise await self._unknown(crawl)
+
+    async def _stored(self, crawl: Crawl, at: float, create: bool) -> bytes:
+        """The record of a crawl, which is created if it may be."""
+        stored = await self._store.crawl_get(crawl)
+        if stored is None:
+            if not (create and self._config.crawls.auto_create):
+                raise await self._unknown(crawl)
+            await self._create(crawl, at)
+        return BLANK if stored is None else stored
+
+    async def _create(self, crawl: Crawl, at: float) -> None:
+        """Nobody defined it: there may be so many of these, for each costs a little even if nothing comes of it."""
+        undefined = await self._undefined_of(crawl.tenant)
+        most = self._config.crawls.max_auto_created
+        if len(undefined) >= most:
+            raise RateLimited(
+                f"crawl_id: no crawl named {crawl.name!r}, and {most} were created already that nobody defined"
+                " (crawls.max_auto_created); define this one, or delete some",
+                field="crawl_id",
+                retry_after_s=ROOM_AGAIN_S,
+            )
         await self._begin(crawl, CrawlRecord(), at)
-        return await self._start(crawl, CrawlRecord())
+        undefined.add(crawl)
+
+    async def _undefined_of(self, tenant: str) -> set[Crawl]:
+        if tenant not in self._undefined:
+            crawls = await self.names(tenant)
+            records = [await self._store.crawl_get(crawl) for crawl in crawls]
+            self._undefined[tenant] = {crawl for crawl, record in zip(crawls, records, strict=True) if record == BLANK}
+        return self._undefined[tenant]
+
+    async def _is_blank(self, crawl: Crawl) -> bool:
+        """Whether nobody defined it, and it holds nothing."""
+        return await self._store.crawl_get(crawl) == BLANK and await self._store.is_untouched(crawl)
+
+    def _blank_crawl(self) -> ActiveCrawl:
+        if self._blank is None:
+            self._blank = self._built(Crawl("", ""), CrawlRecord(), opening=True)
+        return self._blank
 
     async def put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
         """Create or replace; True if it is new. A known frontier is judged anew by the new definition."""
+        with self._holding(crawl):
+            return await self._put(crawl, definition, at)
+
+    async def _put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
+        check_budget(pattern_lists(definition))
         built = self._built(crawl, CrawlRecord(definition))  # refuses what cannot be built
         new = await self._store.crawl_get(crawl) is None
         old = None if new else await self.get(crawl, at)
         await notebooks.check(self._store, crawl, built, old)
+        self._undefined.get(crawl.tenant, set()).discard(crawl)
         if old is None:
             await self._begin(crawl, CrawlRecord(definition), at)
-            await self._start(crawl, CrawlRecord(definition))
+            if composition.warm_start(definition) is not None:  # now: the other crawl may be gone when it is first used
+                await self._start(crawl, CrawlRecord(definition))
             return True
         built.record = CrawlRecord(
             definition, old.record.paused, redefinition.states(old.record, definition, self._kinds)
@@ -90,7 +202,7 @@ class ActiveCrawls:
             await self._store.admit(crawl)  # hosts held back get a new hearing
             await redefinition.set_priorities(self._store, crawl, old, built)
             await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
-        happened("crawl_changed", "crawl {crawl} has a new definition", crawl=crawl.name, strategy=built.strategy.kind)
+        happened("crawl_changed", "crawl {crawl} has a new definition", **crawl.logged, strategy=built.strategy.kind)
         _warn(crawl, definition)
         return False
 
@@ -99,28 +211,28 @@ class ActiveCrawls:
         active.record.paused = paused
         await self._save(crawl, active.record, at)
         if paused:
-            happened("crawl_paused", "crawl {crawl} is paused", crawl=crawl.name)
+            happened("crawl_paused", "crawl {crawl} is paused", **crawl.logged)
         else:
-            happened("crawl_resumed", "crawl {crawl} goes on", crawl=crawl.name)
+            happened("crawl_resumed", "crawl {crawl} goes on", **crawl.logged)
 
     async def delete(self, crawl: Crawl) -> None:
-        self.known.pop(crawl, None)
-        self._before.pop(crawl, None)
-        self._noted.pop(crawl, None)
+        for remembered in (self.known, self._before, self._noted, self._learned):
+            remembered.pop(crawl, None)
+        self._undefined.get(crawl.tenant, set()).discard(crawl)
         if not await self._store.crawl_delete(crawl):
             raise await self._unknown(crawl)
-        happened("crawl_deleted", "crawl {crawl} was deleted with all it held", crawl=crawl.name)
+        happened("crawl_deleted", "crawl {crawl} was deleted with all it held", **crawl.logged)
 
     def note(self, crawl: Crawl, state: str) -> None:
         """An ask was given nothing in this state: the log is told once that the crawl has come to its end."""
         if state in ("finished", "exhausted") and self._noted.get(crawl) != state:
-            happened("crawl_finished", "crawl {crawl} is {state}", crawl=crawl.name, state=state)
+            happened("crawl_finished", "crawl {crawl} is {state}", **crawl.logged, state=state)
         self._noted[crawl] = state
 
     async def names(self, tenant: str) -> list[Crawl]:
         return await self._store.crawl_list(tenant)
 
-    async def state(self, crawl: Crawl, active: ActiveCrawl, at: float) -> str:
+    async def state(self, crawl: Crawl, active: Outlined, at: float) -> str:
         """running, waiting (something is leased or delayed), exhausted, paused or finished (a limit was reached)."""
         if active.record.paused:
             return "paused"
@@ -135,7 +247,7 @@ class ActiveCrawls:
             return "exhausted"
         return "running" if wait == 0 else "waiting"
 
-    async def pages_left(self, crawl: Crawl, active: ActiveCrawl) -> int | None:
+    async def pages_left(self, crawl: Crawl, active: Outlined) -> int | None:
         """How many more pages may be given out; None without a limit. What is on its way counts as fetched."""
         most = active.definition.limits.max_pages
         if not most:
@@ -144,12 +256,40 @@ class ActiveCrawls:
         return max(0, most - int(stats["fetches"] - stats["failed"] + stats["leased"]))
 
     async def stats(self, crawl: Crawl, at: float) -> CrawlStats:
-        """As it lies there: nothing expires by looking."""
-        active = await self.get(crawl, at, create=False)
+        """As it lies there: nothing expires by looking, and nobody is unloaded for it.
+
+        What a crawl has learned is not told of one that was not used since this guide opened, if there are very many.
+        """
+        await self._keep_up()
+        outline = self._outline(await self._stored(crawl, at, create=False))
         numbers = await self._store.stats(crawl)
-        state = await self.state(crawl, active, at)
-        learned = active.strategy.guarded.stats()
-        return CrawlStats(state=state, strategy=active.strategy.kind, learner=learned, **numbers)
+        state = await self.state(crawl, outline, at)
+        learned = dict(await self._learned_by(crawl, at))
+        return CrawlStats(state=state, strategy=outline.strategy_kind, learner=learned, **numbers)
+
+    async def _learned_by(self, crawl: Crawl, at: float) -> Mapping[str, float]:
+        if crawl in self._learned:
+            return self._learned[crawl]
+        full = crawl not in self.known and len(self.known) >= self._most
+        if full and not await self._is_blank(crawl):
+            return {}
+        return (await self._seen(crawl, at)).strategy.guarded.stats()
+
+    async def _seen(self, crawl: Crawl, at: float) -> ActiveCrawl:
+        """A crawl that is there: where it holds nothing, one stands for all."""
+        if crawl not in self.known and await self._is_blank(crawl):
+            return self._blank_crawl()
+        return await self.get(crawl, at, create=False)
+
+    async def outline(self, crawl: Crawl, at: float) -> Outline:
+        """What is known of a crawl without loading it. Raises `NotFound`."""
+        return self._outline(await self._stored(crawl, at, create=False))
+
+    def _outline(self, stored: bytes) -> Outline:
+        record = msgspec.json.decode(stored, type=CrawlRecord)
+        chosen = composition.chosen(record.definition, self._defaults)
+        definition = self._config.select.over(record.definition, chosen)
+        return Outline(record, definition, ends_at(definition), chosen)
 
     async def _unknown(self, crawl: Crawl) -> NotFound:
         names = [known.name for known in await self.names(crawl.tenant)]
@@ -161,17 +301,30 @@ class ActiveCrawls:
     async def _start(self, crawl: Crawl, record: CrawlRecord) -> ActiveCrawl:
         built = self._built(crawl, record, opening=True)
         await notebooks.remember(self._store, crawl, built)
+        await notebooks.wake(self._store, crawl, built)
         if crawl in self._before:
             inherit(built, self._before.pop(crawl))
         self.known[crawl] = built
+        self._learned.pop(crawl, None)
+        await self._unload_others(crawl)
         return built
+
+    async def _unload_others(self, loaded: Crawl) -> None:
+        """Of too many crawls those go that were used the longest ago and that nobody holds or renews."""
+        over = len(self.known) - self._most
+        idle = (crawl for crawl, active in self.known.items() if not (self._holders[crawl] or active.record.renew))
+        for crawl in [crawl for _, crawl in zip(range(over), idle, strict=False) if crawl != loaded]:
+            active = self.known.pop(crawl)
+            self._learned[crawl] = active.strategy.guarded.stats()
+            await notebooks.put_to_rest(self._store, crawl, active)
 
     async def _keep_up(self) -> None:
         """What was built on a store that has read all anew since may have learned what nobody knows any more."""
         generation = await self._store.generation()
         if generation != self._generation:
             self._generation = generation
-            self._before.update(self.known)
+            for crawl, active in self.known.items():
+                self._before[crawl] = active
             self.known.clear()
 
     def _built(self, crawl: Crawl, record: CrawlRecord, opening: bool = False) -> ActiveCrawl:
@@ -179,14 +332,16 @@ class ActiveCrawls:
         chosen = composition.chosen(record.definition, self._defaults)
         definition = self._config.select.over(record.definition, chosen)
         strategy = composition.strategy(definition, self._defaults, crawl.name, opening=opening)
-        return activate(record, definition, self._config.guide.filters, strategy, self._services, self._revivable)
+        services = replace(self._services, tenant=crawl.tenant)
+        return activate(record, definition, self._config.guide.filters, strategy, services, self._revivable)
 
     async def _begin(self, crawl: Crawl, record: CrawlRecord, at: float) -> None:
         """Written at once: a store that has to read its folder anew in the middle of a request still knows it."""
+        await self.quotas.check_new_crawl(crawl.tenant)
         await self._save(crawl, record, at)
         await self._store.commit(durable=False)
         kind = str(composition.chosen(record.definition, self._defaults).get("kind", "layered"))
-        happened("crawl_created", "crawl {crawl} was created", crawl=crawl.name, strategy=kind)
+        happened("crawl_created", "crawl {crawl} was created", **crawl.logged, strategy=kind)
         _warn(crawl, record.definition)
 
     async def _save(self, crawl: Crawl, record: CrawlRecord, at: float) -> None:
@@ -207,7 +362,8 @@ class ActiveCrawls:
         await self._keep_up()
         for crawl, active in list(self.known.items()):
             if active.record.renew:
-                await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
+                with contained(f"crawl {crawl.name} of tenant {crawl.tenant}"):
+                    await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
 
 
 def _warn(crawl: Crawl, definition: Definition) -> None:
@@ -215,4 +371,4 @@ def _warn(crawl: Crawl, definition: Definition) -> None:
     policy = definition.policy
     if policy.robots == "ignore" or policy.robots_exceptions:
         where = "everywhere" if policy.robots == "ignore" else ", ".join(policy.robots_exceptions[:10])
-        happened("robots_ignored", "crawl {crawl} ignores robots.txt: {where}", WARNING, crawl=crawl.name, where=where)
+        happened("robots_ignored", "crawl {crawl} ignores robots.txt: {where}", WARNING, **crawl.logged, where=where)

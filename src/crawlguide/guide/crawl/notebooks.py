@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.notebook import Remembers, Transfers
+from crawlguide.core.protocols import Rests
 from crawlguide.core.telemetry import happened
 from crawlguide.guide.crawl.composition import WARM_START, warm_start
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from crawlguide.core.protocols import Store
     from crawlguide.core.types import Crawl
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
+
+AT_REST = "at rest: "
 
 
 async def remember(store: Store, crawl: Crawl, active: ActiveCrawl) -> None:
@@ -37,6 +40,28 @@ async def newcomers(store: Store, crawl: Crawl, new: ActiveCrawl, old: ActiveCra
         notebook = await store.notebook(crawl)
         for rule in fresh:
             rule.remember(notebook)
+
+
+async def put_to_rest(store: Store, crawl: Crawl, active: ActiveCrawl) -> None:
+    """Nobody uses the crawl for now: what its filters know besides their notebook is left with the store."""
+    for rule in active.learning_filters:
+        if isinstance(rule, Rests):
+            await _leave(store, crawl, rule.name, rule.at_rest())
+    (await store.notebook(crawl)).pack()
+
+
+async def wake(store: Store, crawl: Crawl, active: ActiveCrawl) -> None:
+    """Filters go on with what they left when their crawl was put to rest; it is theirs again, and grows old there."""
+    for rule in active.learning_filters:
+        left = await store.state_get(crawl, AT_REST + rule.name) if isinstance(rule, Rests) else None
+        if left is not None and left[0] and isinstance(rule, Rests):
+            rule.awake(left[0])
+            await _leave(store, crawl, rule.name, b"")
+
+
+async def _leave(store: Store, crawl: Crawl, name: str, known: bytes) -> None:
+    before = await store.state_get(crawl, AT_REST + name)
+    await store.state_put(crawl, AT_REST + name, known, 1 if before is None else before[1] + 1)
 
 
 async def check(store: Store, crawl: Crawl, new: ActiveCrawl, old: ActiveCrawl | None) -> None:
@@ -63,7 +88,7 @@ async def _begin_warm(store: Store, crawl: Crawl, active: ActiveCrawl, notebook:
         return
     if notebook.take_over(await store.notebook(other), sheets):
         words = "crawl {crawl} begins with what {source} has learned"
-        happened("warm_start", words, crawl=crawl.name, source=other.name)
+        happened("warm_start", words, **crawl.logged, source=other.name)
 
 
 def _parts(active: ActiveCrawl) -> list[Remembers]:

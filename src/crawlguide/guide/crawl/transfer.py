@@ -8,27 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.definition import Definition
-from crawlguide.core.errors import MalformedRequest, UrlError
-from crawlguide.core.messages import MAX_METADATA_BYTES
-from crawlguide.core.types import KnownLink, KnownPage, KnownUrl
+from crawlguide.core.errors import MalformedRequest, NotFound, UrlError
+from crawlguide.core.messages import MAX_METADATA_BYTES, MAX_OUTLINKS
+from crawlguide.core.turns import in_turns
+from crawlguide.core.types import KnownPage, KnownUrl
 from crawlguide.guide.crawl.composition import WARM_START, cold
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from crawlguide.core.types import Crawl
     from crawlguide.guide.local import LocalGuide
 
+    Permit = Callable[[Definition], Awaitable[None]]
+
+Line = TypeVar("Line")
 AT_ONCE = 1_000
-SHOWN_AT_ONCE, TAKEN_AT_ONCE = 200, 50  # others are served in between
+MOST_LEVELS = 29  # of metadata: three more stand around it in an answer, and no message has more than 32
+SHOWN_AT_ONCE, TAKEN_AT_ONCE, LINKS_AT_ONCE = 200, 50, 1_000  # others are served in between
+MOST_SKIPPED, LONGEST_REASON = 10_000, 500  # lines of no use that one import may have, and what is said of each
 ADVICE = "nothing was imported; correct that line, or define the crawl first"
 _DEFINITION = re.compile(rb'\s*\{\s*"(crawl|definition)"')
 
@@ -53,6 +60,12 @@ async def exported(guide: LocalGuide, crawl: Crawl) -> AsyncIterator[bytes]:
     """The lines, some at a time; others are served in between."""
     active = await guide.crawls.get(crawl, guide.clock.now(), create=False)
     yield _lines([DefinitionLine(crawl.name, active.record.definition)])
+    with suppress(NotFound):  # it was deleted meanwhile: what there was of it has been sent
+        async for lines in _known(guide, crawl):
+            yield lines
+
+
+async def _known(guide: LocalGuide, crawl: Crawl) -> AsyncIterator[bytes]:
     cursor: int | None = 0
     while cursor is not None:
         urls, cursor = await guide.store.dump(crawl, cursor, SHOWN_AT_ONCE)
@@ -69,8 +82,18 @@ def _lines(items: Sequence[object]) -> bytes:
     return msgspec.json.Encoder().encode_lines(items)
 
 
-async def imported(guide: LocalGuide, crawl: Crawl, lines: Sequence[bytes], first: int = 1) -> Imported:
-    """Take over some lines, numbered from `first` on. Returning means that they are on stable storage."""
+async def imported(
+    guide: LocalGuide,
+    crawl: Crawl,
+    lines: Sequence[bytes],
+    first: int = 1,
+    permit: Permit | None = None,
+) -> Imported:
+    """Take over some lines, numbered from `first` on. Returning means that they are on stable storage.
+
+    `permit` raises for a definition that whoever imports may not give.
+    """
+    await guide.crawls.quotas.check_room(crawl.tenant)
     taken, new, skipped = 0, 0, []
     for number, line in enumerate(lines, first):
         if number % TAKEN_AT_ONCE == 0:
@@ -78,42 +101,70 @@ async def imported(guide: LocalGuide, crawl: Crawl, lines: Sequence[bytes], firs
         if not line.strip():
             continue
         try:
-            new += await _take(guide, crawl, line)
+            if taken:
+                await guide.crawls.check(crawl)  # whoever deletes it in the middle means it
+            new += await _take(guide, crawl, line, permit)
             taken += 1
         except (msgspec.DecodeError, UnicodeDecodeError, UrlError) as wrong:
             if await guide.store.crawl_get(crawl) is None:  # it may be the definition: defaults do not replace it
                 raise MalformedRequest(f"line {number}: {wrong}; {ADVICE}") from None
-            skipped.append(f"line {number}: {wrong}")
+            skipped.append(f"line {number}: {str(wrong)[:LONGEST_REASON]}")
+            if len(skipped) > MOST_SKIPPED:
+                raise MalformedRequest(f"{skipped[-1]}; so are {MOST_SKIPPED} lines before it") from None
     await guide.store.commit()
     return Imported(taken, new, tuple(skipped))
 
 
-async def _take(guide: LocalGuide, crawl: Crawl, line: bytes) -> int:
+async def _take(guide: LocalGuide, crawl: Crawl, line: bytes, permit: Permit | None) -> int:
     """One line, by what it says; returns 1 for a new URL."""
     if _DEFINITION.match(line):
-        await _define(guide, crawl, line)
+        await _define(guide, crawl, line, permit)
         return 0
     if line.lstrip().startswith(b'{"page"'):
-        page = msgspec.json.decode(line, type=KnownPage)
+        page = _decoded(line, KnownPage)
         await guide.crawls.get(crawl, guide.clock.now())
         await _links(guide, crawl, page)
         return 0
-    known = msgspec.json.decode(line, type=KnownUrl)
+    known = _decoded(line, KnownUrl)
     await guide.crawls.get(crawl, guide.clock.now())
     url = addresses.canonical(known.url)
-    if known.metadata is not None and len(msgspec.json.encode(known.metadata)) > MAX_METADATA_BYTES:
-        raise UrlError(f"metadata: expected at most {MAX_METADATA_BYTES} bytes, got more")
+    _check_metadata(known.metadata)
     known = msgspec.structs.replace(known, url=url)
     ids = np.array([addresses.identity(url)], np.uint64)
     return await guide.store.adopt(crawl, ids, [addresses.queue(url)], [known], guide.clock.now())
 
 
-async def _define(guide: LocalGuide, crawl: Crawl, line: bytes) -> None:
+def _decoded(line: bytes, kind: type[Line]) -> Line:
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except RecursionError:
+        raise msgspec.ValidationError(f"expected at most {MOST_LEVELS} levels, got far more") from None
+
+
+def _check_metadata(metadata: dict[str, Any] | None) -> None:
+    """What is taken over may be handed out, so it is bounded as in any other message."""
+    levels, within = 0, [metadata] if metadata is not None else []
+    while within:
+        levels += 1
+        within = [each for one in within for each in (one.values() if isinstance(one, dict) else one) if _nests(each)]
+    if levels > MOST_LEVELS:
+        raise UrlError(f"metadata: expected at most {MOST_LEVELS} levels, got {levels}")
+    if levels and len(msgspec.json.encode(metadata)) > MAX_METADATA_BYTES:
+        raise UrlError(f"metadata: expected at most {MAX_METADATA_BYTES} bytes, got more")
+
+
+def _nests(value: Any) -> bool:
+    return isinstance(value, dict | list)
+
+
+async def _define(guide: LocalGuide, crawl: Crawl, line: bytes, permit: Permit | None) -> None:
     """A definition counts where there is none yet. One that is refused ends the import: defaults do not replace it."""
     if await guide.store.crawl_get(crawl) is not None:
         return
     try:
-        definition = msgspec.json.decode(line, type=DefinitionLine).definition
+        definition = _decoded(line, DefinitionLine).definition
+        if permit is not None:
+            await permit(definition)
         try:
             await guide.define(crawl, definition)
         except MalformedRequest as wrong:
@@ -125,8 +176,8 @@ async def _define(guide: LocalGuide, crawl: Crawl, line: bytes) -> None:
 
 
 async def _links(guide: LocalGuide, crawl: Crawl, line: KnownPage) -> None:
-    links = [(addresses.canonical(link.url), link) for link in line.links]
-    children = np.array([addresses.identity(url) for url, _ in links], np.uint64)
-    kept: list[KnownLink] = [link for _, link in links]
-    page = addresses.identity(addresses.canonical(line.page))
-    await guide.store.adopt_links(crawl, page, children, kept, guide.clock.now())
+    links, ids = line.links[:MAX_OUTLINKS], list[int]()
+    async for some in in_turns(links, LINKS_AT_ONCE):
+        ids += [addresses.identity(addresses.canonical(link.url)) for link in some]
+    page, children = addresses.identity(addresses.canonical(line.page)), np.array(ids, np.uint64)
+    await guide.store.adopt_links(crawl, page, children, links, guide.clock.now())

@@ -2,7 +2,7 @@
 
 A crawl that obeys has them fetched here, in the background; in the mode `crawler` its crawlers are sent for them first.
 Either way a URL whose file is not known waits. Crawlers may tell of a robots.txt whatever the mode. Files belong to
-origins and not to crawls, so all crawls share them.
+origins and not to crawls, so crawls share them (`copies.py` says which).
 """
 
 from __future__ import annotations
@@ -15,32 +15,46 @@ import msgspec
 import numpy as np
 
 from crawlguide.core import urls
-from crawlguide.core.errors import CrawlGuideError
+from crawlguide.core.errors import CrawlGuideError, UrlError
 from crawlguide.core.outcomes import RELEASED, is_success
-from crawlguide.core.telemetry import WARNING, happened
+from crawlguide.core.telemetry import SILENT, WARNING, happened
 from crawlguide.core.types import Crawl, Seed
+from crawlguide.guide.containment import contained
 from crawlguide.guide.robots import sitemap_seeds
+from crawlguide.guide.robots.copies import GUIDE, Copies
+from crawlguide.guide.robots.errands import Errands
 from crawlguide.guide.tell.intake import seeded
 from crawlguide.policy.robots import Robots
-from crawlguide.policy.robots.cache import CachedRobots, RobotsCache, RobotsRules, address, is_file, origin_of
+from crawlguide.policy.robots.cache import (
+    CachedRobots,
+    RobotsCache,
+    RobotsRules,
+    address,
+    is_file,
+    origin_of,
+    paused_s,
+)
 from crawlguide.policy.robots.parser import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from crawlguide.core.clock import Clock
-    from crawlguide.core.definition import Policy
     from crawlguide.core.messages import Fetch
     from crawlguide.core.protocols import Store
+    from crawlguide.core.tables import Mask
+    from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import Ask, Batch, Report
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
     from crawlguide.guide.robots.outgoing import Answer
 
-HOUSE = Crawl("", "robots")  # the files of all crawls and tenants are kept as the state of a crawl that nobody sees
 FIRST_OF_ALL = 10.0  # the priority of a robots.txt: above every page
-WORKERS = 64
+AT_ONCE, AT_ONCE_OF_DOMAIN = 256, 8
+SITEMAPS_AT_ONCE, SITEMAPS_AT_ONCE_OF_DOMAIN = 8, 1
+MOST_SITEMAPS = 1_000  # that one robots.txt may name
 LARGE_BYTES = 16_384  # a file beyond this is read in a thread: it would keep others waiting
 SCANNED_AT_ONCE = 500
+MOST_CHANGED, CHANGED_AT_ONCE = 100_000, 100  # files that wait to be looked at again, and at one upkeep
 
 
 class Fetcher(Protocol):
@@ -55,6 +69,18 @@ class Want:
 
     agent: str
     crawls: set[Crawl] = field(default_factory=set)
+    begun: bool = False
+
+
+class Wanted(NamedTuple):
+    """A crawl wants a file."""
+
+    crawl: Crawl
+    origin: str
+
+    @property
+    def domain(self) -> str:
+        return urls.domain_of(urls.queue(address(self.origin)))
 
 
 class Named(NamedTuple):
@@ -65,6 +91,11 @@ class Named(NamedTuple):
     url: str
     nested: bool = False  # by a sitemap that a robots.txt names
     start: float | None = None  # it is leased already, for then
+    faults: int = 0  # of ours, when it was to be read before
+
+    @property
+    def domain(self) -> str:
+        return urls.domain_of(urls.queue(self.url))
 
 
 class Tried(NamedTuple):
@@ -74,6 +105,7 @@ class Tried(NamedTuple):
     status: int | None
     body: bytes
     at: float
+    teller: str = GUIDE  # the tenant whose crawler tried
 
 
 class Keeper:
@@ -83,19 +115,36 @@ class Keeper:
         self._store = store
         self._clock = clock
         self._active = active  # the crawls that run here
-        self.cache = RobotsCache()
-        self.changed: list[str] = []  # origins whose file says something new: what it forbade is judged anew
+        self.copies = Copies(store, clock)
+        self.telemetry: Telemetry = SILENT
+        self._changed: dict[tuple[str, str], None] = {}  # tellers and origins whose file says something new
         self._wanted: dict[str, Want] = {}
-        self._errands: asyncio.Queue[str] = asyncio.Queue()
-        self.sitemaps: asyncio.Queue[Named] = asyncio.Queue()  # that files name; a server reads them
-        self._met: set[tuple[Crawl, str]] = set()
+        self._errands = Errands[Wanted](clock, AT_ONCE, AT_ONCE_OF_DOMAIN)
+        self.sitemaps = Errands[Named](clock, SITEMAPS_AT_ONCE, SITEMAPS_AT_ONCE_OF_DOMAIN)  # a server reads them
+
+    @property
+    def cache(self) -> RobotsCache:
+        """Copies of files that count for everybody."""
+        return self.copies.of(GUIDE)
+
+    def cache_of(self, tenant: str) -> RobotsCache:
+        return self.copies.of(tenant)
+
+    def forget(self, crawl: Crawl) -> None:
+        """A crawl was deleted: nobody goes anywhere for it any more."""
+        self._errands.forget(crawl)
+        self.sitemaps.forget(crawl)
+        for origin, want in list(self._wanted.items()):
+            want.crawls.discard(crawl)
+            if not want.crawls and not want.begun:
+                del self._wanted[origin]
 
     # before URLs leave
 
     async def matter(self, rule: Robots) -> bool:
         """Whether files matter at all: some are known, or somebody goes for them."""
-        self.cache.known |= not self.cache.known and await self._store.crawl_get(HOUSE) is not None
-        return rule.waits or self.cache.known
+        rule.cache.known |= not rule.cache.known and await self.copies.exist()
+        return rule.waits or rule.cache.known
 
     async def load_or_request(self, rule: Robots, ask: Ask, batch: Batch, urls: Sequence[str]) -> bool:
         """Bring the files of these URLs into memory, and have those fetched that are missing or due.
@@ -108,44 +157,59 @@ class Keeper:
             return False
         policy = active.definition.policy
         origins = filter(rule.counts, dict.fromkeys(map(origin_of, urls)))
-        due = [origin for origin in origins if await self._load(policy, ask, origin)]
-        if policy.sitemaps and self.cache.fetched:
-            for one in await sitemap_seeds.taken(self._store, policy, ask, batch, self.cache):
-                self.sitemaps.put_nowait(Named(ask.crawl, origin_of(one.url), one.url, start=one.start))
+        due = [origin for origin in origins if await self._load(active, ask, origin)]
+        if policy.sitemaps and rule.cache.fetched:
+            for one in await sitemap_seeds.taken(self._store, policy, ask, batch, rule.cache):
+                self._name(Named(ask.crawl, origin_of(one.url), one.url, start=one.start))
         if due and rule.mode == "crawler":
             return await self._send_for(active, ask, due)
-        if self.cache.fetched:
+        if rule.cache.fetched:
             for origin in due:
                 self._want(origin, rule.agent, ask.crawl)
         return False
 
     async def cache_for_looking(self, rule: Robots, ask: Ask, urls: Sequence[str]) -> RobotsCache:
         """What is known of the files of these URLs, apart from what asks use: no file is fetched or paced for it."""
-        seen = RobotsCache(fetched=self.cache.fetched, known=self.cache.known)
+        cache = rule.cache
+        seen = RobotsCache(fetched=cache.fetched, known=cache.known)
         for origin in filter(rule.counts, dict.fromkeys(map(origin_of, urls))):
-            copy = self.cache.get(origin) or await self._stored(origin)
+            copy = cache.get(origin) or await self.copies.stored(ask.crawl.tenant, origin)
             seen.put(origin, copy)
             if copy.stands(ask.at):
-                file = self.cache.file(origin, rule.agent) or await _read(copy, rule.agent)
+                file = cache.file(origin, rule.agent) or await _read(copy, rule.agent)
                 seen.compiled(origin, rule.agent, file)
         return seen
 
-    async def _load(self, policy: Policy, ask: Ask, origin: str) -> bool:
+    async def _load(self, active: ActiveCrawl, ask: Ask, origin: str) -> bool:
         """Bring what an origin's file says into memory; True if the file is to be fetched."""
-        copy = self.cache.get(origin) or await self._known(origin)
-        if self.cache.file(origin, policy.user_agent) is None and copy.stands(ask.at):
-            await self._paced(policy, origin, copy, copy)  # this crawl meets the file for the first time
-        if policy.sitemaps and self.cache.fetched:
-            self._name_sitemaps(ask.crawl, origin, policy.user_agent)
+        copy = await self.copies.known(ask.crawl.tenant, origin)
+        if copy.stands(ask.at):
+            await self._meet(active, ask, origin, copy)
         return copy.due() <= ask.at
 
-    def _name_sitemaps(self, crawl: Crawl, origin: str, agent: str) -> None:
-        """Once for a crawl, when its URLs of an origin leave for the first time."""
-        file = self.cache.file(origin, agent)
-        if file is not None and (crawl, origin) not in self._met:
-            self._met.add((crawl, origin))
-            for url in file.sitemaps:
-                self.sitemaps.put_nowait(Named(crawl, origin, url))
+    async def _meet(self, active: ActiveCrawl, ask: Ask, origin: str, copy: CachedRobots) -> None:
+        """When URLs of an origin leave for the first time its file's pause is wished for, and its sitemaps are named.
+
+        That happens again twice a day: meanwhile the file may name others, and its host may have been forgotten.
+        """
+        policy, cache = active.definition.policy, self.copies.of(ask.crawl.tenant)
+        is_compiled = cache.file(origin, policy.user_agent) is not None
+        file = await self._compiled(ask.crawl.tenant, origin, copy, policy.user_agent)
+        is_new = active.met.add(origin, ask.at)
+        if (is_new or not is_compiled) and (pause_s := paused_s(copy, file)):
+            await self._store.hold(urls.queue(address(origin)), delay_s=pause_s)
+        if is_new and policy.sitemaps and cache.fetched:
+            for url in file.sitemaps[:MOST_SITEMAPS]:
+                self._name(Named(ask.crawl, origin, url))
+
+    def _name(self, named: Named) -> None:
+        """A sitemap is to be read, unless its URL is none. What there is no room for is named again tomorrow."""
+        try:
+            place = named._replace(url=urls.canonical(named.url, address(named.origin)))
+        except UrlError:
+            return
+        if not self.sitemaps.put_nowait(place):
+            self.telemetry.count("errands", kind="sitemap", outcome="left")
 
     async def _send_for(self, active: ActiveCrawl, ask: Ask, origins: Sequence[str]) -> bool:
         """Queue the robots.txt of each origin, before everything else, unless it is on its way."""
@@ -164,131 +228,150 @@ class Keeper:
             await self._store.rank(ask.crawl, ids[low], first)
         return bool(low.any() or np.isin(states, ("done", "dropped")).any())
 
-    async def _known(self, origin: str) -> CachedRobots:
-        copy = self.cache.get(origin)
-        if copy is None:
-            copy = await self._stored(origin)
-            self.cache.put(origin, copy)
-        return copy
-
-    async def _stored(self, origin: str) -> CachedRobots:
-        if await self._store.crawl_get(HOUSE) is None:
-            return CachedRobots()
-        kept = await self._store.state_get(HOUSE, origin)
-        return CachedRobots() if kept is None else msgspec.msgpack.decode(kept[0], type=CachedRobots)
-
-    async def _compiled(self, origin: str, copy: CachedRobots, agent: str) -> RobotsRules:
-        file = self.cache.file(origin, agent)
+    async def _compiled(self, tenant: str, origin: str, copy: CachedRobots, agent: str) -> RobotsRules:
+        cache = self.copies.of(tenant)
+        file = cache.file(origin, agent)
         if file is None:
             file = await _read(copy, agent)
-            if self.cache.get(origin) is copy:  # and no newer one came meanwhile
-                self.cache.compiled(origin, agent, file)
+            if cache.get(origin) is copy:  # and no newer one came meanwhile
+                cache.compiled(origin, agent, file)
         return file
 
     # answers for robots.txt
 
-    async def take_reported(self, active: ActiveCrawl, report: Report, fetches: Sequence[Fetch]) -> None:
-        """Crawlers have fetched robots.txt files."""
-        for item, url in zip(report.fetches.item.tolist(), report.fetches.url.tolist(), strict=True):
+    async def take_reported(self, report: Report, fetches: Sequence[Fetch], counts: Mask) -> None:
+        """Crawlers have fetched robots.txt files; one that nobody was sent for may not count."""
+        told = report.fetches.take(counts)
+        for item, url in zip(told.item.tolist(), told.url.tolist(), strict=True):
             fetch = fetches[item]
             if is_file(url) and fetch.error != RELEASED and (fetch.status or fetch.error):
                 well = fetch.status is not None and is_success(fetch.status)
                 status = fetch.status if fetch.error is None and not (well and fetch.text is None) else None
-                want = Want(active.definition.policy.user_agent, {report.crawl})
                 body = (fetch.text or "").encode("utf-8", "replace")
-                tried = Tried(origin_of(url), status, body, report.at)
-                await self._settled(tried, want)
+                tried = Tried(origin_of(url), status, body, report.at, report.crawl.tenant)
+                await self._settled(tried, [report.crawl])
+                await asyncio.sleep(0)  # others are served between the files
 
-    async def _settled(self, tried: Tried, want: Want) -> float:
+    async def _settled(self, tried: Tried, crawls: Iterable[Crawl]) -> float:
         """One more try at a file is over: keep what came of it, and let those who waited go on.
 
         Returns for how long its host then rests.
         """
-        origin, old = tried.origin, await self._known(tried.origin)
+        origin, old = tried.origin, await self.copies.known(tried.teller, tried.origin)
         copy = old.after(tried.status, tried.body, tried.at)
-        self.cache.put(origin, copy)
-        if await self._store.crawl_get(HOUSE) is None:
-            await self._store.crawl_put(HOUSE, b"", self._clock.now())
-        await self._store.state_put(HOUSE, origin, msgspec.msgpack.encode(copy), copy.version)
+        if copy is old:
+            return 0.0
+        await self.copies.keep(origin, msgspec.structs.replace(copy, told_by=tried.teller))
         if copy.failures:
             return 0.0
-        if old.version and old.body != copy.body:
-            self.changed.append(origin)
-        delays_s = [0.0]
-        for crawl in want.crawls:
-            active = self._active.get(crawl)
-            if active is not None and active.filter(Robots) is not None:
-                delays_s.append(await self._paced(active.definition.policy, origin, old, copy))
-                await self._store.withhold(crawl, [urls.queue(address(origin))], np.array([-np.inf]))
-        return max(delays_s)
+        if old.version and old.body != copy.body and len(self._changed) < MOST_CHANGED:
+            self._changed[tried.teller, origin] = None
+        delays_s = [await self._let_go(crawl, origin) for crawl in crawls]
+        await self._pace(origin, tried.at)
+        return max(delays_s, default=0.0)
 
-    async def _paced(self, policy: Policy, origin: str, old: CachedRobots, new: CachedRobots) -> float:
-        """A pause that a file asks for is its host's own delay from now on, unless the crawl waits longer anyway."""
-        pause_s = (await self._compiled(origin, new, policy.user_agent)).pause_s
-        delay_s = max(pause_s or 0.0, policy.default_delay_s)
-        if pause_s is not None or (old is not new and await self._paused(old, policy.user_agent)):
-            await self._store.control(urls.queue(address(origin)), delay_s=delay_s)
-        return delay_s
+    async def _let_go(self, crawl: Crawl, origin: str) -> float:
+        """A crawl that waited for a file goes on; returns how long it rests between two fetches of the host."""
+        active = self._active.get(crawl)
+        if active is None and await self._store.crawl_get(crawl) is not None:  # it is unloaded, and waits all the same
+            await self._store.withhold(crawl, [urls.queue(address(origin))], np.array([-np.inf]))
+        if active is None or active.filter(Robots) is None:
+            return 0.0
+        policy, copy = active.definition.policy, await self.copies.known(crawl.tenant, origin)
+        file = await self._compiled(crawl.tenant, origin, copy, policy.user_agent)
+        await self._store.withhold(crawl, [urls.queue(address(origin))], np.array([-np.inf]))
+        return max(paused_s(copy, file), policy.default_delay_s)
 
-    async def _paused(self, copy: CachedRobots, agent: str) -> bool:
-        """Whether a copy asked for a pause."""
-        mentions_delay = b"delay" in copy.body.lower() or b"rate" in copy.body.lower()
-        return mentions_delay and (await asyncio.to_thread(RobotsRules.read, copy.body, agent)).pause_s is not None
+    async def _pace(self, origin: str, at: float) -> None:
+        """The longest pause that valid files ask of anybody here is the delay of their host, beside those of crawls.
+
+        A pause that nobody asks for any more ends with that. Whoever else meets the file wishes for theirs then.
+        """
+        queue = urls.queue(address(origin))
+        await self._store.control(queue, delay_s=self.copies.pause_s(queue, at))
 
     # fetching them ourselves
 
     def _want(self, origin: str, agent: str, crawl: Crawl) -> None:
-        if origin not in self._wanted:
-            self._wanted[origin] = Want(agent)
-            self._errands.put_nowait(origin)
-        self._wanted[origin].crawls.add(crawl)
+        """What there is no room for is wanted again when somebody asks again."""
+        want = self._wanted.get(origin)
+        if want is not None and (want.begun or crawl in want.crawls):
+            want.crawls.add(crawl)
+        elif self._errands.put_nowait(Wanted(crawl, origin)):
+            self._wanted.setdefault(origin, Want(agent)).crawls.add(crawl)
+        else:
+            self.telemetry.count("errands", kind="robots", outcome="left")
 
     @property
     def idle(self) -> bool:
         """Whether no file is wanted that nobody went for."""
-        return self._errands.empty()
+        return all(want.begun for want in self._wanted.values())
 
     async def run(self, outgoing: Fetcher) -> None:
         """Fetch what is wanted, for ever, many at once."""
-        self.cache.fetched = True
-        await asyncio.gather(*(self._worker(outgoing) for _ in range(WORKERS)))
-
-    async def _worker(self, outgoing: Fetcher) -> None:
-        while True:
-            await self.errand(outgoing)
+        self.copies.fetch_missing()
+        await self._errands.run(lambda wanted: self._go(wanted, outgoing))
 
     async def errand(self, outgoing: Fetcher) -> None:
-        """Fetch the file that was wanted first."""
-        origin = await self._errands.get()
-        began = self._clock.now()
-        answer = await outgoing.get(address(origin), self._wanted[origin].agent, MAX_BYTES + 1)
-        came = self._clock.now()
-        first, want = (await self._known(origin)).version == 0, self._wanted.pop(origin)
-        _say(origin, answer)
+        """Fetch the file whose turn it is."""
+        wanted = await self._errands.get()
         try:
-            if answer.address:
-                await self._store.located(urls.queue(address(origin)), answer.address)
-            delay_s = await self._settled(Tried(origin, answer.status, answer.body, began), want)
-            if first:  # the pages of the host come a delay after its robots.txt, which it was asked for no later
-                await self._store.control(urls.queue(address(origin)), block_until=came + delay_s)
-            await self._store.commit(durable=False)
+            await self._go(wanted, outgoing)
+        finally:
+            self._errands.done(wanted)
+
+    async def _go(self, wanted: Wanted, outgoing: Fetcher) -> None:
+        """Whatever goes wrong concerns this file alone; it is tried again, later each time."""
+        want = self._wanted.get(wanted.origin)
+        if want is None or want.begun:  # another crawl wanted it, too, and had its turn first
+            return
+        want.begun, outcome = True, "fault"
+        try:
+            outcome = await self._fetch(wanted.origin, want, outgoing)
         except CrawlGuideError as problem:  # of the store, which says so itself; whoever asks wants the file again
             words = "robots.txt of {origin} was not kept: {problem}"
-            happened("robots_unread", words, WARNING, origin=origin, problem=problem.message)
+            happened("robots_unread", words, WARNING, origin=wanted.origin, problem=problem.message)
+        except Exception as fault:  # noqa: BLE001 - nothing that one host says may end the errands of others
+            self._failed(wanted.origin, fault)
+        finally:
+            self._wanted.pop(wanted.origin, None)
+            self.telemetry.count("errands", kind="robots", outcome=outcome)
+
+    async def _fetch(self, origin: str, want: Want, outgoing: Fetcher) -> str:
+        began, queue = self._clock.now(), urls.queue(address(origin))
+        answer = await outgoing.get(address(origin), want.agent, MAX_BYTES + 1)
+        came = self._clock.now()
+        is_first = (await self.copies.known(GUIDE, origin)).version == 0
+        _say(origin, answer)
+        if answer.address:
+            await self._store.located(queue, answer.address)
+        delay_s = await self._settled(Tried(origin, answer.status, answer.body, began), list(want.crawls))
+        if is_first:  # the pages of the host come a delay after its robots.txt, which it was asked for no later
+            await self._store.hold(queue, until=came + delay_s)
+        await self._store.commit(durable=False)
+        return "failed" if answer.status is None else "done"
+
+    def _failed(self, origin: str, fault: Exception) -> None:
+        words = "robots.txt of {origin} was not read, by a fault of the guide: {problem}"
+        happened("errand_failed", words, WARNING, origin=origin, problem=repr(fault)[:200])
+        copy = self.cache.get(origin) or CachedRobots()
+        self.copies.spread(origin, copy.after(None, b"", self._clock.now()))
 
     # what they forbade before
 
     async def upkeep(self) -> None:
-        """Files that changed: what the old one forbade and the new one permits waits again."""
-        changed, self.changed = self.changed, []
-        for origin in changed:
+        """Old files are forgotten; what one forbade and a new one permits waits again."""
+        await self.copies.upkeep(self._clock.now())
+        for teller, origin in list(self._changed)[:CHANGED_AT_ONCE]:
+            del self._changed[teller, origin]
             for crawl, active in list(self._active.items()):
-                if active.filter(Robots) is not None:
-                    await self._revive(crawl, active, origin)
+                if active.filter(Robots) is not None and teller in (GUIDE, crawl.tenant):
+                    with contained(f"{address(origin)} in crawl {crawl.name}"):
+                        await self._revive(crawl, active, origin)
 
     async def _revive(self, crawl: Crawl, active: ActiveCrawl, origin: str) -> None:
         cursor, queue = None, urls.queue(address(origin))
-        while True:
+        while self._active.get(crawl) is active:  # neither deleted nor defined anew meanwhile
             records, cursor = await self._store.scan(crawl, "dropped", queue, SCANNED_AT_ONCE, cursor)
             refused = [record.url for record in records if record.reason == "robots"]
             free = [url for url in refused if active.intake.reason(url, queue) is None]

@@ -8,7 +8,6 @@ request. What comes back is bounded in bytes, in how far it unpacks, and in time
 from __future__ import annotations
 
 import asyncio
-import socket
 import zlib
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -19,6 +18,7 @@ import httpcore
 
 from crawlguide.core import urls
 from crawlguide.core.errors import UrlError
+from crawlguide.guide.robots.resolver import Resolver
 from crawlguide.policy.addresses import may_reach, networks
 
 if TYPE_CHECKING:
@@ -55,12 +55,6 @@ class Answer:
     address: str = field(default="", compare=False)
 
 
-async def resolved(host: str, port: int) -> list[str]:
-    """The addresses of a name, from the resolver of this machine."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[4][0]) for address in found))
-
-
 @cache
 def usual_tls() -> ssl.SSLContext:
     """The certificates that everybody trusts: read once, which takes a tenth of a second."""
@@ -72,7 +66,7 @@ class Outgoing:
     """Fetches what is at a canonical URL, or says why not."""
 
     options: Options
-    resolve: Resolve = resolved
+    resolve: Resolve = field(default_factory=Resolver)
     tls: ssl.SSLContext = field(default_factory=usual_tls)
     allowed: tuple[Network, ...] = field(init=False)
 
@@ -179,11 +173,12 @@ async def _body(response: httpcore.Response, most_bytes: int) -> tuple[bytes, bo
     unpacked, taken, body = zlib.decompressobj(wbits=47) if coding.endswith("gzip") else None, 0, bytearray()
     async for piece in response.aiter_stream():
         taken += len(piece)
+        most = max(SMALL_BYTES, MAX_RATIO * taken)
         try:
-            body += unpacked.decompress(piece, most_bytes - len(body) + 1) if unpacked else piece
+            body += unpacked.decompress(piece, min(most, most_bytes) - len(body) + 1) if unpacked else piece
         except zlib.error as wrong:
             raise Refused(f"a body that is not gzip: {wrong}") from None
-        if len(body) > max(SMALL_BYTES, MAX_RATIO * taken):
+        if unpacked and len(body) > most:
             raise Refused(f"a body that unpacks to more than {MAX_RATIO} times its size")
         if len(body) > most_bytes:
             return bytes(body[:most_bytes]), True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ from crawlguide.core import urls
 from crawlguide.core.columns import texts
 from crawlguide.core.errors import UrlError
 from crawlguide.core.messages import MAX_METADATA_BYTES, MAX_OUTLINKS
-from crawlguide.core.types import Fetches, Links, Report, Seed
+from crawlguide.core.turns import in_turns
+from crawlguide.core.types import READ_ANCHOR, Fetches, Links, Report, Seed
 from crawlguide.policy.robots.cache import is_file
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64, U64
     from crawlguide.core.types import Crawl
 
+LINKS_AT_ONCE, JUDGED_AT_ONCE = 500, 5
 NAN = float("nan")
 
 
@@ -67,12 +70,15 @@ class IntakeRules:
 # a tell
 
 
-def reported(messages: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float, intake: IntakeRules) -> Report:
-    """The fetches and links of a tell as columns; what cannot be used is skipped with its reason."""
+async def reported(messages: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float, intake: IntakeRules) -> Report:
+    """The fetches and links of a tell as columns; what cannot be used is skipped with its reason.
+
+    Others are served between very many links.
+    """
     items: list[int] = []
     pages: list[str] = []
     targets: list[str] = []
-    links, skips, truncated = ReportedLinks(intake), {}, 0
+    links, skips, truncated = LinksInTurns(intake), {}, 0
     for item, fetch in enumerate(messages):
         try:
             _check(fetch)
@@ -83,14 +89,20 @@ def reported(messages: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float
             continue
         outlinks = intake.outlinks(fetch, target)
         truncated += max(0, len(outlinks) - MAX_OUTLINKS)
-        links.add(outlinks[:MAX_OUTLINKS], len(items), target)
+        await links.add(outlinks[:MAX_OUTLINKS], len(items), target)
         items.append(item)
         pages.append(url)
         targets.append(target)
     used = [messages[item] for item in items]
-    relevance = _numbers(map(intake.relevance, used, pages, targets))
+    relevance = await _judged(intake, list(zip(used, pages, targets, strict=True)))
     fetches = fetch_columns(items, used, pages, targets, relevance, crawler_id)
     return Report(crawl, at, fetches, links.columns(), [fetch.url for fetch in messages], skips, truncated)
+
+
+async def _judged(intake: IntakeRules, pages: Sequence[tuple[Fetch, str, str]]) -> F64:
+    """How relevant each page is. A judge may take some milliseconds for one, so others are served in between."""
+    at_once = JUDGED_AT_ONCE if any(fetch.title or fetch.text for fetch, _, _ in pages) else max(len(pages), 1)
+    return _numbers([intake.relevance(*page) async for some in in_turns(pages, at_once) for page in some])
 
 
 def _check(fetch: Fetch) -> None:
@@ -167,10 +179,13 @@ class ReportedLinks:
     metadata: list[bytes | None] = field(default_factory=list)
     seeds: dict[int, Seed] = field(default_factory=dict)
 
-    def add(self, outlinks: Sequence[Outlink], parent: int, base: str) -> None:
-        """Links of one page in their order; one that nobody can fetch, or to the page itself, says nothing."""
+    def add(self, outlinks: Sequence[Outlink], parent: int, base: str, first: int = 0) -> None:
+        """Links of one page in their order, from the `first` on.
+
+        One that nobody can fetch, or to the page itself, says nothing.
+        """
         base_queue = urls.queue(base)
-        for number, link in enumerate(outlinks):
+        for number, link in enumerate(outlinks, first):
             try:
                 url, host = urls.resolved(link.url, base, base_queue)
             except UrlError:
@@ -180,7 +195,7 @@ class ReportedLinks:
                 self.url.append(url)
                 self.host.append(host)
                 self.page.append(base_queue)
-                self.anchor.append(link.anchor)
+                self.anchor.append(link.anchor[:READ_ANCHOR])
                 self.position.append(number if link.position is None else link.position)
                 self.metadata.append(_packed_or_none(link.metadata) if link.metadata else None)
 
@@ -246,6 +261,27 @@ class ReportedLinks:
         for row, why in zip(rows, link_judge.judge_links(hosts, links, pages, ids), strict=True):
             if why is not None:
                 reasons[row] = link_judge.name
+
+
+class LinksInTurns:
+    """The links of pages with however many, made into columns some at a time."""
+
+    def __init__(self, intake: IntakeRules) -> None:
+        self._intake = intake
+        self._done: list[Links] = []
+        self._links = ReportedLinks(intake)
+
+    async def add(self, outlinks: Sequence[Outlink], parent: int, base: str) -> None:
+        for first in range(0, len(outlinks), LINKS_AT_ONCE):
+            if len(self._links.url) >= LINKS_AT_ONCE:
+                self._done.append(self._links.columns())
+                self._links = ReportedLinks(self._intake)
+                await asyncio.sleep(0)
+            self._links.add(outlinks[first : first + LINKS_AT_ONCE], parent, base, first)
+
+    def columns(self) -> Links:
+        first, *more = (*self._done, self._links.columns())
+        return first.extended(more)
 
 
 def _packed_or_none(metadata: Mapping[str, Any] | None) -> bytes | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crawlguide.core.columns import among, distinct, first_of_each, texts
 from crawlguide.core.messages import Ack, ItemResult
-from crawlguide.core.types import Lesson
+from crawlguide.core.types import READ_TEXT, READ_TITLE, Lesson
 from crawlguide.guide.ask.valuation import priority_at_rest
 from crawlguide.guide.tell.intake import no_fetches, reported, seeded
+from crawlguide.guide.tell.pages import is_readable, page_of, told_relevance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,22 +29,42 @@ NOTHING: U64 = np.zeros(0, np.uint64)
 
 
 @dataclass(frozen=True)
+class TellTerms:
+    """What a report may do besides being recorded."""
+
+    trains: bool = True  # fetches that were never assigned teach strategies, too
+    grows: bool = True  # links that nobody knows join the frontier
+
+
+USUAL = TellTerms()
+
+
+@dataclass(frozen=True)
 class Telling:
     store: Store
     robots: Keeper
 
     async def tell(
-        self, active: ActiveCrawl, crawl: Crawl, crawler_id: str, fetches: Sequence[Fetch], at: float
+        self,
+        active: ActiveCrawl,
+        crawl: Crawl,
+        crawler_id: str,
+        fetches: Sequence[Fetch],
+        at: float,
+        terms: TellTerms = USUAL,
     ) -> Ack:
-        report = reported(fetches, crawl, crawler_id, at, active.intake)
+        report = await reported(fetches, crawl, crawler_id, at, active.intake)
         policy = active.definition.policy
-        recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries)
+        if not terms.grows:
+            report = await self._without_new_links(report)
+        recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries, terms.trains)
         await self._located(report, recorded, fetches)
         discovered = await self._discovered(active, report, recorded, fetches)
         if policy.recrawl:
             due = np.full(len(report.fetches), at + policy.recrawl_after_s)
             await self.store.schedule(crawl, report.fetches.target_id, due)
-        await self.robots.take_reported(active, report, fetches)
+        counts = recorded.taught & np.array([reason is None for reason in recorded.skipped], np.bool_)
+        await self.robots.take_reported(report, fetches, counts)
         results = _results(report, recorded)
         accepted = sum(result.status == "ok" for result in results)
         return Ack(accepted, discovered, report.truncated, results)
@@ -82,6 +103,10 @@ class Telling:
             links = links.take(used[links.parent])
         discovery = await self.store.discover(report.crawl, links, fetches, report.at)
         learned = NOTHING
+        used &= recorded.taught
+        if not used.all():
+            links = links.take(used[links.parent])
+        _teach_judge(active, [messages[item] for item in fetches.item[used].tolist()])
         if active.learner is not None or active.learning_filters:
             lesson = lesson_of(report, used, links, discovery, messages, active.rewards)
             learned = active.learner.learn(lesson) if active.learner is not None else NOTHING
@@ -90,11 +115,28 @@ class Telling:
         await self._rank(active, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
         return discovery.new
 
+    async def _without_new_links(self, report: Report) -> Report:
+        """The report of a tenant that may not know more URLs: links to those that it knows count as always."""
+        known = np.array(
+            [found is not None for found in await self.store.find(report.crawl, report.links.id)], np.bool_
+        )
+        left = report.links.take(known) if len(known) else report.links
+        return replace(report, links=left, truncated=report.truncated + int((~known).sum()))
+
     async def _rank(self, active: ActiveCrawl, crawl: Crawl, ids: U64) -> None:
         """Write the priority at rest of the URLs whose evidence changed."""
         if len(ids):
             batch = await self.store.look(crawl, distinct(ids))
             await self.store.rank(crawl, batch.id, priority_at_rest(active, batch))
+
+
+def _teach_judge(active: ActiveCrawl, fetches: Sequence[Fetch]) -> None:
+    """Pages whose relevance was told are examples for the judge of those that nobody judges."""
+    if active.judge is not None:
+        for fetch in fetches:
+            told = told_relevance(fetch)
+            if told is not None and is_readable(fetch):
+                active.judge.hear(page_of(fetch), told)
 
 
 def lesson_of(
@@ -113,8 +155,8 @@ def lesson_of(
     return Lesson(
         at=report.at,
         fetches=fetches,
-        title=texts([fetch.title or "" for fetch in accepted]),
-        text=texts([fetch.text or "" for fetch in accepted]),
+        title=texts([(fetch.title or "")[:READ_TITLE] for fetch in accepted]),
+        text=texts([(fetch.text or "")[:READ_TEXT] for fetch in accepted]),
         links=links if everything else links.attach(parent=(np.cumsum(used) - 1)[links.parent]),
         fresh=_fresh(links, discovery),
         reward=reward,

@@ -37,8 +37,9 @@ def allowed(body: bytes, agent: str, url: str) -> bool:
 class RobotsFiles(Protocol):
     """Who has the robots.txt files, and sees to it that missing ones come: the guide's keeper."""
 
-    @property
-    def cache(self) -> RobotsCache: ...
+    def cache_of(self, tenant: str) -> RobotsCache:
+        """The copies that count for crawls of a tenant."""
+        ...
 
     async def matter(self, rule: Robots) -> bool:
         """Whether files matter at all: some are known, or somebody goes for them."""
@@ -86,11 +87,11 @@ class Robots:
     refusal: str = "either"
 
     def connected(self, services: Services) -> Robots | None:
-        """All crawls share the files that are known; one that ignores them has no such filter."""
+        """All crawls of a tenant share the files that are known; one that ignores them has no such filter."""
         if self.mode == "ignore":
             return None
         files = services.robots
-        return self if files is None else replace(self, files=files, cache=files.cache)
+        return self if files is None else replace(self, files=files, cache=files.cache_of(services.tenant))
 
     async def prepared(self, batch: Batch, ask: Ask) -> Robots | None:
         """The same filter for this batch, with the files it needs; None: gather again, something goes before it."""

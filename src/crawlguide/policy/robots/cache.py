@@ -30,7 +30,13 @@ DUE_AFTER_S = 12 * HOUR  # a new copy is fetched while the old one is still vali
 VALID_FOR_S = 24 * HOUR
 STALE_FOR_S = 48 * HOUR  # valid where no newer one can be fetched
 FIRST_RETRY_S, LAST_RETRY_S = 5.0, HOUR
-MOST_COPIES, MOST_BYTES = 50_000, 64 * 1024 * 1024
+LONGEST_TOLD_S = HOUR  # to which a pause may hold everybody back that one tenant's crawlers tell of
+MOST_FAILURES = 16  # that are counted: the wait is the longest by then
+MOST_COPIES, MOST_BYTES = 50_000, 256 * 1024 * 1024  # of all tenants
+SCHEMES = ("http", "https")
+BARE_BYTES = 1_024  # of a copy without a body, and a tenth of its compiled rules
+COMPILED_RATIO = 9  # so much more memory than the file's bytes do its compiled rules take
+MOST_AGENTS = 16  # for which one file is compiled at once
 NEVER = float("-inf")
 
 
@@ -42,6 +48,7 @@ class CachedRobots(msgspec.Struct, frozen=True):
     tried: float = NEVER
     failures: int = 0
     version: int = 0
+    told_by: str = ""  # the tenant whose crawler fetched it; empty: the guide itself did
 
     def stands(self, at: float) -> bool:
         """Whether it is valid at this time."""
@@ -51,15 +58,36 @@ class CachedRobots(msgspec.Struct, frozen=True):
         """When it should be fetched again."""
         if not self.failures:
             return self.read + DUE_AFTER_S
-        return self.tried + min(FIRST_RETRY_S * 2.0 ** (self.failures - 1), LAST_RETRY_S)
+        return self.tried + min(FIRST_RETRY_S * 2.0 ** (min(self.failures, MOST_FAILURES) - 1), LAST_RETRY_S)
 
     def after(self, status: int | None, body: bytes, at: float) -> CachedRobots:
-        """The copy after one more attempt: without a status, or with one of a host in trouble, it failed."""
+        """The copy after one more attempt: without a status, or with one of a host in trouble, it failed.
+
+        A failure counts only if an attempt was due, however many are told.
+        """
         failed = status is None or is_retryable(status) or 300 <= status < 400
+        if failed and at < self.due():
+            return self
         if failed:
-            return msgspec.structs.replace(self, tried=at, failures=self.failures + 1, version=self.version + 1)
+            failures = min(self.failures + 1, MOST_FAILURES)
+            return msgspec.structs.replace(self, tried=at, failures=failures, version=self.version + 1)
         content = body[: parser.MAX_BYTES + 1] if status is not None and is_success(status) else b""
         return CachedRobots(content, at, at, 0, self.version + 1)
+
+    def healed(self, at: float) -> CachedRobots:
+        """What was stored before may hold numbers that nobody could have meant: instants of the future, or none."""
+        read, tried = (when if when <= at else at if when > at else NEVER for when in (self.read, self.tried))
+        failures = min(max(self.failures, 0), MOST_FAILURES)
+        return msgspec.structs.replace(self, read=read, tried=tried, failures=failures, version=max(self.version, 1))
+
+
+def newer(one: CachedRobots, other: CachedRobots) -> CachedRobots:
+    """Of two copies of one file what was read last, and whether the last attempt failed since."""
+    read = max(one, other, key=lambda copy: (copy.read, copy.tried))
+    tried = max(one, other, key=lambda copy: copy.tried)
+    if tried.tried <= read.tried:
+        return read
+    return msgspec.structs.replace(read, tried=tried.tried, failures=tried.failures)
 
 
 @dataclass(frozen=True)
@@ -77,6 +105,12 @@ class RobotsRules:
         group, sitemaps = parser.parse(body, agent)
         nofollow, noindex = (matcher.compiled((False, text) for text in one) for one in (group.nofollow, group.noindex))
         return cls(matcher.compiled(group.rules), group.pause_s, nofollow, noindex, tuple(sitemaps))
+
+
+def paused_s(copy: CachedRobots, rules: RobotsRules) -> float:
+    """The pause that a file asks for, 0 for none. All tenants keep it: so far a file counts that one of them tells."""
+    pause_s = rules.pause_s or 0.0
+    return min(pause_s, LONGEST_TOLD_S) if copy.told_by else pause_s
 
 
 class QueueStamps:
@@ -118,7 +152,8 @@ class QueueStamps:
 class RobotsCache:
     """Copies in memory, by origin (`https://example.org:8443`), and their rules for each agent, compiled once.
 
-    Bounded: the least recently used is evicted first; the store has all of them.
+    Each tenant has one: files that its crawlers tell of count for it alone. Bounded: the least recently used is evicted
+    first; the store has all of them.
     """
 
     fetched: bool = False  # the guide itself fetches missing files
@@ -126,8 +161,11 @@ class RobotsCache:
     stands: QueueStamps = field(default_factory=QueueStamps)
     _copies: OrderedDict[str, CachedRobots] = field(default_factory=OrderedDict)
     _files: dict[str, dict[str, RobotsRules]] = field(default_factory=dict)
-    _bytes: int = 0
+    weight: int = 0  # bytes, roughly
     _stamp: int = 0
+
+    def __contains__(self, origin: str) -> bool:
+        return origin in self._copies
 
     def get(self, origin: str) -> CachedRobots | None:
         """None: it is not in the cache; the store may have it."""
@@ -139,33 +177,53 @@ class RobotsCache:
     def put(self, origin: str, copy: CachedRobots) -> None:
         self._evict(origin, new_body=copy.body)
         self._copies[origin] = copy
-        self._bytes += len(copy.body)
+        self.weight += self._weight(origin)
         self._stamp += 1
         queue = urls.queue(address(origin))
         self.stands.put(queue, self._stamp, self._due(queue))
         self.known |= copy.version > 0
-        while len(self._copies) > MOST_COPIES or self._bytes > MOST_BYTES:
-            self._evict(next(iter(self._copies)))
+        while len(self._copies) > MOST_COPIES or self.weight > MOST_BYTES:
+            self.evict_oldest()
+
+    def evict_oldest(self) -> None:
+        self._evict(next(iter(self._copies)))
 
     def file(self, origin: str, agent: str) -> RobotsRules | None:
         """The compiled rules for an agent; None: they are not compiled."""
         return self._files.get(origin, {}).get(agent)
 
     def compiled(self, origin: str, agent: str, file: RobotsRules) -> None:
-        self._files.setdefault(origin, {})[agent] = file
+        before = self._weight(origin)
+        files = self._files.setdefault(origin, {})
+        files[agent] = file
+        if len(files) > MOST_AGENTS:
+            del files[next(iter(files))]
+        self.weight += self._weight(origin) - before
+
+    def pause_s(self, queue: str, at: float) -> float:
+        """The longest pause that valid files of a politeness queue ask of any agent they were compiled for."""
+        copies = {origin: self._copies.get(origin) for origin in (f"{scheme}://{queue}" for scheme in SCHEMES)}
+        valid = {origin: copy for origin, copy in copies.items() if copy is not None and copy.stands(at)}
+        pauses = (paused_s(valid[one], file) for one in valid for file in self._files.get(one, {}).values())
+        return max(pauses, default=0.0)
+
+    def _weight(self, origin: str) -> int:
+        copy = self._copies.get(origin)
+        compiled = COMPILED_RATIO * len(self._files.get(origin, ()))
+        return 0 if copy is None else (len(copy.body) + BARE_BYTES) * (1 + compiled)
 
     def _evict(self, origin: str, new_body: bytes | None = None) -> None:
         """Evict; what was compiled from the same body stays."""
+        self.weight -= self._weight(origin)
         old = self._copies.pop(origin, None)
         if old is not None:
-            self._bytes -= len(old.body)
             self.stands.forget(urls.queue(address(origin)))
         if old is None or old.body != new_body:
             self._files.pop(origin, None)
 
     def _due(self, queue: str) -> float:
         """A queue may have two files, for http and https. After a failure the queue is always due."""
-        cache = filter(None, (self._copies.get(f"{scheme}://{queue}") for scheme in ("http", "https")))
+        cache = filter(None, (self._copies.get(f"{scheme}://{queue}") for scheme in SCHEMES))
         return min((copy.due() if not copy.failures else NEVER for copy in cache), default=NEVER)
 
 

@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from msgspec import Struct, msgpack
 
 from crawlguide.core import urls as addresses
-from crawlguide.core.kernels import f64s, i8s, kernel, nothing, one_f64, u64s
+from crawlguide.core.kernels import f64s, i8s, kernel, nothing, one_f64, one_i64, u64s
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.value_cache import ValueCache
 from crawlguide.policy.disabled import Disabled
@@ -50,6 +51,16 @@ def score(urls: Sequence[str]) -> F32:
     """How likely each URL is part of a trap, from 0 to 1, by its form alone, as of today."""
     year = datetime.now(UTC).year
     return scan_urls([addresses.canonical(url) for url in urls], year).suspicion.astype(np.float32)
+
+
+class AtRest(Struct, array_like=True):
+    """What is in no notebook, while the crawl is not used."""
+
+    link_texts: bytes
+    forms: bytes
+    shut: list[str]
+    probes: list[int]
+    at: float
 
 
 @dataclass
@@ -100,9 +111,10 @@ class TrapMemory:
 
     def judge(self, found: UrlScan, verdicts: I8) -> None:
         """Which URLs are traps by themselves: for their form, or since they show what another one shows."""
+        self.forms.expect(len(verdicts))
         judge_urls(
             found.suspicion, found.code(NORMAL_FORM), found.code(WHOLE), found.code(IS_VARIANT), CERTAIN,
-            self.forms.keys, self.forms.owners, verdicts,
+            self.forms.keys, self.forms.owners, self.forms.slots, verdicts,
         )  # fmt: skip
 
     def probe(self, ids: Sequence[int]) -> None:
@@ -115,15 +127,15 @@ class TrapMemory:
         return datetime.fromtimestamp(self.at, UTC).year if self.at > FIRST_CREDIBLE else None
 
 
-@kernel(nothing(f64s, u64s, u64s, u64s, one_f64, u64s, u64s, i8s))
-def judge_urls(suspicion, normal_form, whole, is_variant, certain, keys, owners, verdicts):  # type: ignore[no-untyped-def]
+@kernel(nothing(f64s, u64s, u64s, u64s, one_f64, u64s, u64s, one_i64, i8s))
+def judge_urls(suspicion, normal_form, whole, is_variant, certain, keys, owners, slots, verdicts):  # type: ignore[no-untyped-def]
     """Rows that have a verdict keep it."""
     for row in range(len(suspicion)):
         if verdicts[row] != PASSED:
             continue
         if suspicion[row] >= certain:
             verdicts[row] = TRAP_FORM
-        elif owned_by_another(normal_form[row], whole[row], keys, owners) and is_variant[row] != 0:
+        elif owned_by_another(normal_form[row], whole[row], keys, owners, slots) and is_variant[row] != 0:
             verdicts[row] = VARIANT
 
 
@@ -190,6 +202,17 @@ class Traps:
         """Go on with what another filter of the crawl has learned, unless it lies in a notebook that is read anew."""
         if not self.kept or self.memory.novelty.sheet is before.memory.novelty.sheet:
             self.memory, self.kept = before.memory, before.kept
+
+    def at_rest(self) -> bytes:
+        memory = self.memory
+        shut, probes = sorted(memory.shut), sorted(memory.probes)
+        return msgpack.encode(AtRest(memory.link_texts.packed(), memory.forms.packed(), shut, probes, memory.at))
+
+    def awake(self, left: bytes) -> None:
+        rest, memory = msgpack.decode(left, type=AtRest), self.memory
+        memory.link_texts.unpack(rest.link_texts)
+        memory.forms.unpack(rest.forms)
+        memory.shut, memory.probes, memory.at = set(rest.shut), set(rest.probes), rest.at
 
     def why(self, batch: Batch, ask: Ask) -> str:
         memory, url, queue = self.memory, batch.url.tolist()[0], batch.hosts.name.tolist()[0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawlguide.core.columns import rank_within
-from crawlguide.core.kernels import bools, fixed_bytes, i64s, kernel, matrix_i64, nothing, u64s
+from crawlguide.core.kernels import bools, fixed_bytes, i64s, kernel, matrix_i64, nothing, one_i64, u64s
 from crawlguide.core.outcomes import GONE, is_success
 from crawlguide.core.url_bytes import LINE_END, find_byte, hash_pair, hash_skeleton
 from crawlguide.policy.traps.duplicates import owned_by_another
@@ -127,21 +127,25 @@ def _new_links(memory: TrapMemory, lesson: Lesson, ok: Mask, pages: UrlScan) -> 
         parent, ids, refused = links.parent[rows], links.id[rows], links.reason[rows] == NAME
         found = memory.scan_again(links.url[rows].tolist())
         memory.cache_accounts(ids, found)
+        texts.expect(len(rows))
         count_links(
             parent, found.code(HOST_COARSE), found.code(COARSE), found.code(SLUG), ids, pages.code(HOST_COARSE),
-            refused, anchor_lines(links.anchor[rows].tolist()), texts.keys, texts.owners, counts,
+            refused, anchor_lines(links.anchor[rows].tolist()), texts.keys, texts.owners, texts.slots,
+            counts,
         )  # fmt: skip
     return counts
 
 
-@kernel(nothing(i64s, u64s, u64s, u64s, u64s, u64s, bools, fixed_bytes, u64s, u64s, matrix_i64))
-def count_links(parent, link_section, section, slug, ids, page_section, refused, anchors, keys, owners, counts):  # type: ignore[no-untyped-def]
+@kernel(nothing(i64s, u64s, u64s, u64s, u64s, u64s, bools, fixed_bytes, u64s, u64s, one_i64, matrix_i64))
+def count_links(  # type: ignore[no-untyped-def]
+    parent, link_section, section, slug, ids, page_section, refused, anchors, keys, owners, slots, counts
+):
     """The words of a link are those of its URL's slug, else of its anchor. A link that was refused is an echo too."""
     start = 0
     for link in range(len(parent)):
         end = find_byte(anchors, start, len(anchors), LINE_END)
         words = slug[link] if slug[link] != 0 else hash_skeleton(anchors, start, end)
-        echo = words != 0 and owned_by_another(hash_pair(section[link], words), ids[link], keys, owners)
+        echo = words != 0 and owned_by_another(hash_pair(section[link], words), ids[link], keys, owners, slots)
         if echo or refused[link]:
             counts[parent[link], 0] += 1
         elif link_section[link] == page_section[parent[link]]:

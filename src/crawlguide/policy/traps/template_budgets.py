@@ -63,10 +63,14 @@ class TemplateBudgets:
 
     def __init__(self, sheet: Sheet | None = None) -> None:
         self.sheet = Sheet(ACCOUNT) if sheet is None else sheet
-        # Memory pages that nobody wrote to cost nothing, so the index has its full size from the beginning.
-        self._slots = np.zeros(1 << (2 * MOST_ACCOUNTS).bit_length(), np.int32)
         self.sheet.fit(1)
-        self._last = np.array([rebuild_index(self.sheet.rows[: self.sheet.used], self._slots)])  # number in use
+        self._last = np.zeros(1, np.int64)  # number in use
+        self._index(self.sheet.used)
+
+    def _index(self, accounts: int) -> None:
+        """Index all accounts anew, with room for so many."""
+        self._slots = np.zeros(1 << (4 * accounts).bit_length(), np.int32)
+        self._last[0] = rebuild_index(self.sheet.rows[: self.sheet.used], self._slots)
 
     def excerpt(self, keys: U64) -> TemplateBudgets:
         """The accounts of these keys alone, in memory: a change there changes nothing here."""
@@ -168,7 +172,10 @@ class TemplateBudgets:
 
     def _room_for(self, urls: int) -> Records:
         """All accounts, with room for those of so many URLs."""
-        self.sheet.fit(min(int(self._last[0]) + 4 * urls + 1, MOST_ACCOUNTS + 1))
+        accounts = min(int(self._last[0]) + 4 * urls + 1, MOST_ACCOUNTS + 1)
+        self.sheet.fit(accounts)
+        if 2 * accounts > len(self._slots):
+            self._index(accounts)
         return self.sheet.rows[: MOST_ACCOUNTS + 1]
 
     def _changed(self, numbers: I32, before: int) -> None:

@@ -18,6 +18,7 @@ class Committer:
     def __init__(self, sync: Callable[[], None]) -> None:
         self._sync = sync
         self._waiting: list[Waiter] = []
+        self._wanted = False  # although nobody waits
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._ends = False
@@ -33,6 +34,11 @@ class Committer:
         self._wake.set()
         await done
 
+    def sync_soon(self) -> None:
+        """For what nobody waits for."""
+        self._wanted = True
+        self._wake.set()
+
     def close(self) -> None:
         self._ends = True
         while self._thread.is_alive():
@@ -45,7 +51,8 @@ class Committer:
             self._wake.clear()
             with self._lock:
                 waiting, self._waiting = self._waiting, []
-            if waiting:
+            if waiting or self._wanted:
+                self._wanted = False
                 self._serve(waiting)
             elif self._ends:  # nobody is left waiting
                 return

@@ -41,6 +41,7 @@ Pending = Mapping[DiskKeyspace, Mapping[bytes, bytes | None]]
 NEEDED_TO_REOPEN = 4 * MIB
 # what RocksDB leaves in a folder when its very first start does not get far
 LEFT_BY_A_FAILED_START = re.compile(r"LOCK|LOG.*|IDENTITY|MANIFEST-\d+|OPTIONS-\d+.*|\d+\.dbtmp")
+BESIDE_THE_DATA = "access"  # keys and the audit log, which are there before anything is served
 
 
 class Disk:
@@ -230,7 +231,8 @@ def _check_folder(folder: Path) -> None:
         raise ConfigError(f"data: expected a folder, {folder} is a file")
     if not folder.exists() or (folder / "CURRENT").exists():
         return
-    if not all(LEFT_BY_A_FAILED_START.fullmatch(path.name) for path in folder.iterdir()):
+    others = [path.name for path in folder.iterdir() if path.name != BESIDE_THE_DATA]
+    if not all(LEFT_BY_A_FAILED_START.fullmatch(name) for name in others):
         raise ConfigError(f"data: {folder} holds other things and no crawlguide data; name an empty or new folder")
 
 

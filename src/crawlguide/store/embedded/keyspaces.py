@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import CrawlGuideError
-from crawlguide.store.tables.keyspace import Keyspaces, key_of
+from crawlguide.store.tables.keyspace import MOST_REPORTED, Keyspaces, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FOLDER = 0
 INSTANT = struct.Struct(">d")  # bytes of instants after 1970 sort as the instants do
+FOR_EVER = b"\xff" * INSTANT.size
 FEW = 100
 
 
@@ -42,12 +43,17 @@ def counters(disk: Disk, owner: int) -> DiskKeyspace:
     return keyspace(disk, owner, b"c")
 
 
-def answers(disk: Disk, owner: int) -> DiskExpiring:
-    return DiskExpiring(keyspace(disk, owner, b"a"), keyspace(disk, owner, b"A"))
+def answers(disk: Disk, owner: int, most: int) -> DiskExpiring:
+    return _expiring(disk, owner, b"a", most)
 
 
 def reported(disk: Disk, owner: int) -> DiskExpiring:
-    return DiskExpiring(keyspace(disk, owner, b"t"), keyspace(disk, owner, b"T"))
+    return _expiring(disk, owner, b"t", MOST_REPORTED)
+
+
+def _expiring(disk: Disk, owner: int, name: bytes, most: int) -> DiskExpiring:
+    entries, ends, counts = (keyspace(disk, owner, letters) for letters in (name, name.upper(), b"N" + name))
+    return DiskExpiring(entries, ends, counts, most)
 
 
 class DiskKeyspace:
@@ -117,10 +123,12 @@ class _Reading:
 
 
 class DiskExpiring:
-    """Bytes until an instant: each entry also has a place in the order of ends."""
+    """Bytes until an instant: each entry also has a place in the order of ends. Of too many the first to end go."""
 
-    def __init__(self, entries: DiskKeyspace, ends: DiskKeyspace) -> None:
-        self._entries, self._ends = entries, ends
+    def __init__(self, entries: DiskKeyspace, ends: DiskKeyspace, counts: DiskKeyspace, most: int) -> None:
+        self._entries, self._ends, self._counts, self._most = entries, ends, counts, most
+        self._counted: int | None = None
+        self._owed = 0  # entries that may be removed for calls that removed none
 
     def get(self, key: str, at: float) -> bytes | None:
         entry = self._entries.get(key.encode())
@@ -132,16 +140,37 @@ class DiskExpiring:
         end, name = INSTANT.pack(max(expires, 0.0)), key.encode()
         self._entries.put(name, end + value)
         self._ends.put(end + name, b"")
+        self._set_count(self._count() + 1)
 
     def expire(self, at: float, most: int = 1_000) -> None:
-        if most < FEW:  # a few at a time are not worth reading the disk: upkeep does it
+        self._owed += most
+        if self._owed < FEW:  # a few at a time are not worth reading the disk
             return
-        for end in self._ends.keys_below(INSTANT.pack(at) + b"\xff" * 8, most):
-            self._ends.delete(end)
-            name = end[INSTANT.size :]
-            entry = self._entries.get(name)
-            if entry is not None and entry[: INSTANT.size] <= end[: INSTANT.size]:
-                self._entries.delete(name)
+        most, self._owed = self._owed, 0
+        ends = self._ends.keys_below(INSTANT.pack(at) + b"\xff" * 8, most)
+        over = self._count() - len(ends) - self._most
+        if over > 0 and len(ends) < most:
+            ends = self._ends.keys_below(FOR_EVER, min(most, len(ends) + over))
+        for end in ends:
+            self._remove(end)
+        self._set_count(self._count() - len(ends))
+
+    def _remove(self, end: bytes) -> None:
+        self._ends.delete(end)
+        name = end[INSTANT.size :]
+        entry = self._entries.get(name)
+        if entry is not None and entry[: INSTANT.size] <= end[: INSTANT.size]:  # else it was put again
+            self._entries.delete(name)
+
+    def _count(self) -> int:
+        """How many ends there are; those that an older version wrote do not count."""
+        if self._counted is None:
+            self._counted = int.from_bytes(self._counts.get(b"") or b"", "big")
+        return self._counted
+
+    def _set_count(self, count: int) -> None:
+        self._counted = max(0, count)
+        self._counts.put(b"", key_of(self._counted, 8))
 
 
 def beyond(prefix: bytes) -> bytes:

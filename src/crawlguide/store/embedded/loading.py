@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from crawlguide.store.embedded.notebook import DiskSheet
     from crawlguide.store.frontier import Frontier
 
+UNPACKED_CRAWLS = 100  # whose sheets are left as they are read
+
 
 @dataclass
 class Loader:
@@ -48,6 +50,8 @@ class Loader:
         for key, value in self.disk.items("log", b"", key_of(log_start, 8)):
             self._apply(journal.decode(value))
             self.log_end, self.log_bytes = int.from_bytes(key, "big") + 1, self.log_bytes + len(value)
+        for sheet in self.sheets.values():
+            self._pack(sheet)
 
     def _read_snapshot(self) -> None:
         for owner, frontier in self.frontiers.items():
@@ -63,7 +67,13 @@ class Loader:
                     self._put(owner, table, np.arange(first, first + len(records)), records)
         for (owner, table), sheet in self.sheets.items():
             for first, value in self._chunks(owner, table):
-                sheet.put(np.arange(first, first + len(value) // sheet.rows.itemsize), value)
+                sheet.put(np.arange(first, first + len(value) // sheet.kind.itemsize), value)
+            self._pack(sheet)
+
+    def _pack(self, sheet: DiskSheet) -> None:
+        """Of many crawls most will not be used soon."""
+        if len(self.frontiers) > UNPACKED_CRAWLS:
+            sheet.pack()
 
     def column(self, owner: int, table: str) -> Column:
         return self.columns.setdefault((owner, table), np.zeros(0, journal.TABLE_KINDS[table]))

@@ -58,7 +58,7 @@ class DiskSheet(Sheet):
 
     def put(self, rows: I32 | I64, data: bytes) -> None:
         """Take over records as they were stored."""
-        records = formats.whole(self.table, self.rows.dtype, data)
+        records = formats.whole(self.table, self.kind, data)
         if len(rows):
             super().fit(int(rows.max()) + 1)
             self.rows = journal.put(self.rows, rows, records)

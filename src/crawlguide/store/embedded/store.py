@@ -8,28 +8,26 @@ import time
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-import xxhash
 
+from crawlguide.core.aside import aside
 from crawlguide.core.errors import ConfigError, CrawlGuideError, StoreUnavailable
-from crawlguide.core.types import Crawl
+from crawlguide.core.types import Crawl, Usage
 from crawlguide.store.crawls import CrawlData
 from crawlguide.store.embedded import format as formats
-from crawlguide.store.embedded import journal, keyspaces, loading
+from crawlguide.store.embedded import keyspaces, loading
 from crawlguide.store.embedded.disk import Disk
+from crawlguide.store.embedded.state_hash import Room, facts, needed, state_hash
 from crawlguide.store.embedded.writer import LOG_START, Writer
 from crawlguide.store.frontier import Frontier
 from crawlguide.store.local import LocalStore
-from crawlguide.store.tables.keyspace import key_of
+from crawlguide.store.tables.keyspace import key_of, most_answers
 from crawlguide.store.tables.politeness import PolitenessQueues
-from crawlguide.store.tables.rows import FREE
 from crawlguide.store.tables.sharing import ALONE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from crawlguide.core.tables import I64
     from crawlguide.store.embedded.format import Reader
     from crawlguide.store.moves.rank import Quota
     from crawlguide.store.tables.sharing import Sharing
@@ -127,7 +125,7 @@ class EmbeddedStore(LocalStore):
             self._deleted.append(owner)
         else:
             crawl = Crawl(listed.tenant, listed.name)
-            self.crawls[crawl] = self._crawl_of(crawl, owner, listed.definition)
+            self._enter(crawl, self._crawl_of(crawl, owner, listed.definition))
             self._writer.notebooks[owner].open()
 
     def _load(self, reader: Reader) -> None:
@@ -155,7 +153,8 @@ class EmbeddedStore(LocalStore):
         frontier = Frontier(self.politeness, self.quota, spaces, self._writer.track(owner))
         self._writer.frontiers[owner] = frontier
         self._owners[crawl] = owner
-        answers, reported = keyspaces.answers(self._disk, owner), keyspaces.reported(self._disk, owner)
+        answers = keyspaces.answers(self._disk, owner, most_answers(crawl))
+        reported = keyspaces.reported(self._disk, owner)
         return CrawlData(definition, frontier, answers, reported, spaces.states, self._writer.notebook(owner))
 
     async def crawl_put(self, crawl: Crawl, definition: bytes, at: float) -> bool:
@@ -183,6 +182,18 @@ class EmbeddedStore(LocalStore):
     async def crawl_list(self, tenant: str) -> list[Crawl]:
         self._mend()
         return await super().crawl_list(tenant)
+
+    async def tenants(self) -> list[str]:
+        self._mend()
+        return await super().tenants()
+
+    async def crawl_turns(self, most: int) -> list[Crawl]:
+        self._mend()
+        return await super().crawl_turns(most)
+
+    async def usage(self, tenant: str) -> Usage:
+        self._mend()
+        return await super().usage(tenant)
 
     async def generation(self) -> int:
         self._mend()
@@ -222,40 +233,11 @@ class EmbeddedStore(LocalStore):
     async def backup(self, target: Path) -> str:
         """A copy of the whole folder at this moment, made while others are served; returns its state hash."""
         await asyncio.to_thread(self._disk.flush_all)  # so that the moment itself is short
+        room = await aside(Room, needed(self.crawls.values()))
         self._writer.write()
         self._disk.checkpoint(target)
-        return self.state_hash()
+        return await aside(state_hash, facts(self, self._owners, room))
 
     def state_hash(self) -> str:
-        """Equal for two stores that know the same in the same rows: for backups, restarts and tests.
-
-        Behind a dash follows what was learned: a strategy that does not say what it changed harms that part alone.
-        """
-        digest, learned = xxhash.xxh3_128(), xxhash.xxh3_64()
-        for crawl, owner in sorted(self._owners.items()):
-            data = self.crawls[crawl]
-            digest.update(repr(crawl).encode() + data.definition)
-            for facts in _frontier_facts(owner, data.frontier):
-                digest.update(facts)
-            for name, sheet in data.notebook.in_use().items():
-                learned.update(repr((crawl, name, sheet.used)).encode() + formats.layout(sheet.rows.dtype).encode())
-                learned.update(_facts(sheet.rows, np.arange(sheet.used)))
-        digest.update(_facts(self.politeness.rows, self.politeness.numbers()))
-        return f"{digest.hexdigest()}-{learned.hexdigest()}"
-
-
-def _frontier_facts(owner: int, frontier: Frontier) -> Iterator[bytes]:
-    counters = journal.counters(owner, frontier)
-    counters.counts = dict(sorted((+frontier.counts).items()))  # a zero says nothing, stored or not
-    yield journal.encode(counters)
-    live = np.flatnonzero(frontier.table["state"][: frontier.index.rows] != FREE)
-    yield _facts(frontier.table, live) + frontier.index.ids[live].tobytes()
-    yield _facts(frontier.hosts.rows, frontier.hosts.numbers())
-    yield repr(sorted((row, lease.expires) for row, lease in frontier.leases.by_row.items())).encode()
-
-
-def _facts(table: journal.Column, rows: I64 | list[int]) -> bytes:
-    """Field by field: behind the last field of a record lies whatever memory held there."""
-    if table.dtype.names is None:
-        return table[rows].tobytes()
-    return b"".join(table[name][rows].tobytes() for name in table.dtype.names)
+        """Equal for two stores that know the same in the same rows: for backups, restarts and tests."""
+        return state_hash(facts(self, self._owners, Room()))

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 LOG_AT_LEAST = 32 << 20  # bytes of journal that are not worth a snapshot
 SNAPSHOT_PACE = 2  # bytes of a snapshot that are written for each byte logged while it runs
 SNAPSHOT_AT_REST = 4 << 20  # and at each upkeep
+UNSYNCED_BYTES = 32 << 20  # of journal that is kept to be written again; beyond, a sync does not wait for a taker
 LOG_START = b"log_start"
 
 DirtyRows = list[tuple[Tracked, "I64", "I64", "I64"]]  # of a crawl: rows, hosts, assigned rows
@@ -56,6 +57,7 @@ class Commit:
     queues: I64
     sheets: DirtySheets
     domains: list[tuple[CrawlHosts, set[int]]]  # forgotten
+    logged: int  # bytes of journal
 
 
 class Writer:
@@ -73,8 +75,9 @@ class Writer:
         self._dirty: dict[Tracked, None] = {}
         self._dirty_sheets: dict[DiskSheet, None] = {}
         self._unsynced: deque[Commit] = deque()
+        self._unsynced_bytes = 0
         self._written = self._synced = 0
-        self._failed = False
+        self._failure = self._mended = object()  # the last failure, and the last one after which all was written again
         self._size = 0  # of all tables, when it was last looked at
         self._snapshot = Snapshot(disk, self._tables)
         self._committer = Committer(self._sync)
@@ -111,24 +114,43 @@ class Writer:
         """Hand all that was done to the operating system, whole."""
         if self.disk.torn:
             raise StoreUnavailable(f"data: {self.disk.folder} could not be read; try again", retry_after_s=1.0)
-        if self._failed:
+        failure = self._failure
+        if failure is not self._mended:
             self._recover()
-        if not self._is_ahead():
-            return
+        size = self._write_dirty() if self._is_ahead() else 0
+        self._mended = failure  # only now: before what was lost is written again, no sync is worth anything
+        if size:
+            self._advance(size)
+
+    def _write_dirty(self) -> int:
+        """Write all that is dirty; returns how many bytes of journal that are."""
         faults.point("before_write")
-        commit, size = self._collect()
+        log_end, commit = self.log_end, self._collect()
         try:
             self.disk.write(commit.pending)
         except CrawlGuideError:
-            self._failed = True
+            self._fail()
             self._restore(commit)
+            self.log_end = log_end  # the next entry takes the place of this one
             raise
         faults.point("after_write")
         self._written = commit.number
         self._unsynced.append(commit)
+        self._unsynced_bytes += commit.logged
         while self._unsynced and self._unsynced[0].number <= self._synced:
-            self._unsynced.popleft()
-        self._advance(size)
+            self._unsynced_bytes -= self._unsynced.popleft().logged
+        if self._unsynced_bytes > UNSYNCED_BYTES:
+            self._committer.sync_soon()
+        return commit.logged
+
+    @property
+    def _failed(self) -> bool:
+        """Something could not be written or synced, and has not been written again since."""
+        return self._failure is not self._mended
+
+    def _fail(self) -> None:
+        """From either thread. Each failure is another one: mending one does not mend those that came meanwhile."""
+        self._failure = object()
 
     def _is_ahead(self) -> bool:
         """Is there anything in memory that is not written?"""
@@ -165,7 +187,7 @@ class Writer:
 
     # writing
 
-    def _collect(self) -> tuple[Commit, int]:
+    def _collect(self) -> Commit:
         """All that is dirty, as the keyspaces and the journal will hold it; nothing is dirty from here on."""
         rows = [(dirty, *dirty.take()) for dirty in self._dirty]
         queues = np.fromiter(self.politeness.touched, np.int64)
@@ -181,7 +203,7 @@ class Writer:
         self._dirty.clear()
         self._dirty_sheets.clear()
         self.politeness.touched.clear()
-        return Commit(self._written + 1, self._take_pending(), rows, queues, sheets, domains), size
+        return Commit(self._written + 1, self._take_pending(), rows, queues, sheets, domains, size)
 
     def _updates(self, rows: DirtyRows, queues: I64, sheets: DirtySheets) -> list[journal.Update]:
         updates: list[journal.Update] = []
@@ -195,7 +217,7 @@ class Writer:
                 updates.append(journal.forgotten_domains(owner, frontier))
         if not rows:
             updates.append(journal.update(keyspaces.FOLDER, "pace", self.politeness.rows, queues))
-        return updates + [journal.update(sheet.owner, sheet.table, sheet.rows, some) for sheet, some in sheets]
+        return updates + [journal.update(sheet.owner, sheet.table, sheet.look(), some) for sheet, some in sheets]
 
     def _take_pending(self) -> Pending:
         """What was put into keyspaces and is not written."""
@@ -213,10 +235,15 @@ class Writer:
         return len(entry)
 
     def _restore(self, commit: Commit) -> None:
-        """As if the write had not been tried. What was put since is newer and stays."""
+        """As if the write had not been tried. What was put since is newer and stays.
+
+        The journal's next entry says all that this commit's entry said, so that one goes, if it got anywhere at all.
+        """
         for keyspace, entries in commit.pending.items():
-            keyspace.pending = {**entries, **keyspace.pending}
+            again = dict.fromkeys(entries) if keyspace is self._log else entries
+            keyspace.pending = {**again, **keyspace.pending}
             self.disk.changed[keyspace] = None
+        self.log_bytes = max(0, self.log_bytes - commit.logged)
         for dirty, rows, hosts, assigned in commit.rows:
             if dirty.owner in self.frontiers:  # else its crawl was deleted
                 dirty.rows(np.concatenate([rows, assigned]))
@@ -232,17 +259,22 @@ class Writer:
         self.disk.reopen()
         self._snapshot.abandon()
         while self._unsynced:
-            self._restore(self._unsynced.pop())
-        self._failed = False
+            commit = self._unsynced.pop()
+            if commit.number > self._synced:
+                self._restore(commit)
+        self._unsynced_bytes = 0
 
     def _sync(self) -> None:
-        """In the commit thread."""
-        number, began = self._written, time.perf_counter()
+        """In the commit thread. Returning means that no write or sync has failed up to now that is not mended."""
+        failure, number, began = self._failure, self._written, time.perf_counter()
         try:
-            self.disk.sync()
+            if failure is self._mended:
+                self.disk.sync()
         except CrawlGuideError:
-            self._failed = True
+            self._fail()
             raise
+        if self._failed or failure is not self._failure:  # what waits may be lost, although the disk says nothing now
+            raise StoreUnavailable(f"data: {self.disk.folder} could not be written; try again", retry_after_s=1.0)
         self._synced = max(self._synced, number)
         self._report_sync(time.perf_counter() - began)
         faults.point("after_sync")
@@ -251,20 +283,27 @@ class Writer:
 
     def _tables(self) -> Iterator[tuple[int, str, Column, int]]:
         """Every table with its crawl, its name and how many of its rows are in use."""
+        yield from self._row_tables()
+        for sheet in self._sheets():
+            yield sheet.owner, sheet.table, sheet.look(), sheet.used
+
+    def _row_tables(self) -> Iterator[tuple[int, str, Column, int]]:
         yield keyspaces.FOLDER, "pace", self.politeness.rows, self.politeness.end
         for owner, frontier in list(self.frontiers.items()):
             yield owner, "rows", frontier.table, frontier.index.rows
             yield owner, "ids", frontier.index.ids, frontier.index.rows
             yield owner, "hosts", frontier.hosts.rows, frontier.hosts.end
             yield owner, "domains", frontier.hosts.domain_pages, len(frontier.hosts.domain_pages)
-        for owner, notebook in list(self.notebooks.items()):
-            for sheet in notebook.sheets():
-                yield owner, sheet.table, sheet.rows, sheet.used
+
+    def _sheets(self) -> Iterator[DiskSheet]:
+        for notebook in list(self.notebooks.values()):
+            yield from notebook.sheets()
 
     def _advance(self, logged: int) -> None:
         """Begin a snapshot when the journal has outgrown the tables; one that runs goes on faster than the journal."""
         if not self._snapshot.is_running and self.log_bytes > max(LOG_AT_LEAST, self._size):
-            self._size = sum(column.dtype.itemsize * length for _, _, column, length in self._tables())
+            self._size = sum(column.dtype.itemsize * length for _, _, column, length in self._row_tables())
+            self._size += sum(sheet.kind.itemsize * sheet.used for sheet in self._sheets())
             if self.log_bytes > self._size:
                 self._snapshot.begin(self.log_end)
                 self.log_bytes = 0
@@ -277,7 +316,7 @@ class Writer:
                 self._begin_journal(start)
         except CrawlGuideError:  # a snapshot can be made again; the commit that brought it on is written
             self._snapshot.abandon()
-            self._failed = True
+            self._fail()
 
     def _begin_journal(self, start: int) -> None:
         """A snapshot is on the disk: what was logged before it is no longer needed."""

@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from crawlguide.store.frontier import Frontier
 
 SWEPT_AT_ONCE = 20_000
+PURGED_AT_ONCE = 1_000
 
 
 class Forgetting(Crawls):
     async def purge(self, crawl: Crawl, state: str | None, host: str | None) -> int:
         """Forget the matching rows, except leased ones, a bounded number at a time."""
         count = 0
-        for start in range(0, self.frontier(crawl).index.rows, views.SCANNED_AT_ONCE):
+        for start in range(0, self.frontier(crawl).index.rows, PURGED_AT_ONCE):
             frontier = self.frontier(crawl)
-            rows = views.matching(frontier, state, host, start, start + views.SCANNED_AT_ONCE)
+            rows = views.matching(frontier, state, host, start, start + PURGED_AT_ONCE)
             rows = rows[frontier.table["state"][rows] != LEASED]
             if len(rows):
                 frontier.forget(rows)

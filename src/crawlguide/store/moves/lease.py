@@ -84,7 +84,7 @@ def grant_slots(rows, tables, at, delay, factor, horizon, strict, limit, outcome
             continue
         host = tables.hosts[tables.rows[row].host]
         queue = tables.politeness[host.pace]
-        own = paced(delay if np.isnan(queue.delay) else queue.delay, factor, queue.median_ms)
+        own = paced(delay, queue.delay, factor, queue.median_ms)
         slot = max(at, queue.next_fetch, queue.blocked, queue.last + own)
         slot = at + np.ceil((slot - at) * 1_000.0 - 1e-3) / 1_000.0  # as the crawler is told it: in milliseconds
         full = (strict and queue.leases > 0) or (queue.limit > 0 and queue.leases >= queue.limit)

@@ -56,7 +56,9 @@ FETCHES = named_tuple(FetchColumns, i32s, bools, bools, f64s, f64s, f64s)
 
 
 class Recording(Crawls):
-    async def record(self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int) -> Recorded:
+    async def record(
+        self, crawl: Crawl, fetches: Fetches, at: float, max_retries: int, trains: bool = True
+    ) -> Recorded:
         self.before_change(at)
         data = self.data(crawl)
         data.reported.expire(at, 2 * len(fetches))
@@ -69,9 +71,10 @@ class Recording(Crawls):
             fetches.bytes,
             fetches.retry_after_s,
         )
-        record = _Record(data.frontier, data.reported, fetches, columns, retryable, at, max_retries)
+        taught = np.ones(len(fetches), np.bool_)
+        record = _Record(data.frontier, data.reported, fetches, columns, retryable, at, max_retries, trains, taught)
         skipped = [record.apply(number) for number in range(len(fetches))]  # in order: two may be of one URL
-        return Recorded(skipped, _linked_from(data.frontier, fetches.target_id))
+        return Recorded(skipped, _linked_from(data.frontier, fetches.target_id), taught)
 
 
 def _linked_from(frontier: Frontier, pages: U64) -> U64:
@@ -96,6 +99,8 @@ class _Record:
     retryable: Mask
     at: float
     max_retries: int
+    trains: bool  # also what was never assigned
+    taught: Mask  # which of them say something about relevance
 
     def apply(self, number: int) -> str | None:
         """Apply one fetch; returns why it was skipped, or None."""
@@ -114,6 +119,9 @@ class _Record:
         """A downstream signal about a page that was fetched before."""
         if row < 0 or np.isnan(self.frontier.table["fetched"][row]):
             return "never_fetched"
+        self.taught[number] = self.trains or not np.isnan(self.frontier.table["relevance"][row])
+        if not self.taught[number]:  # of a page that nobody was sent to, as far as is known
+            return None
         self._set_relevance(row, min(max(float(self.fetches.reward[number]), 0.0), 1.0))
         return None
 
@@ -147,6 +155,7 @@ class _Record:
     def _fetched(self, number: int, row: int) -> None:
         frontier, failed = self.frontier, bool(self.columns.failed[number])
         lease = frontier.leases.by_row.get(row)
+        self.taught[number] = self.trains or (lease is not None and lease.crawler_id == self.fetches.crawler_id)
         frontier.dirty.row(row)
         count_fetch(number, row, bool(lease and lease.strict), self.at, self.columns, frontier.tables)
         frontier.counts["fetches"] += 1
@@ -156,7 +165,8 @@ class _Record:
         frontier.finish(row)
         frontier.table["tries"][row] = 0
         page = self._redirected(number, row)
-        self._set_relevance(page, 0.0 if failed else float(self.fetches.relevance[number]))
+        if self.taught[number]:
+            self._set_relevance(page, 0.0 if failed else float(self.fetches.relevance[number]))
 
     def _retries(self, row: int) -> bool:
         """After a passing failure a row is queued again, later each time, until it has been tried often enough.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 State = Literal["queued", "done", "dropped"]
 NUMBERS = ("priority", "given", "relevance", "discovered", "fetched", "due", "parent_sum", "parent_best")
+LINKS_AT_ONCE = 2_000  # that are looked up in one go, unless a single page has more
 MOST_REASONS = 200  # of the 255 that a row can name
 COUNTS = ("depth", "max_depth", "status", "tries", "parents")
 
@@ -41,6 +42,10 @@ class Transferring(Crawls):
         end = min(cursor + limit, frontier.index.rows)
         table = frontier.table[cursor:end]
         rows = cursor + np.flatnonzero((table["state"] < FREE) & (table["outs"] > 0))
+        links = np.cumsum(frontier.table["outs"][rows])
+        if len(rows) and links[-1] > LINKS_AT_ONCE:  # at least one page, whatever it has
+            rows = rows[: max(1, int(np.searchsorted(links, LINKS_AT_ONCE, "right")))]
+            end = int(rows[-1]) + 1
         pages = [KnownPage(frontier.urls.of(row), _known_links(frontier, row)) for row in rows.tolist()]
         return pages, end if end < frontier.index.rows else None
 
@@ -128,8 +133,6 @@ def _count_page(frontier: Frontier, row: int, record: KnownUrl) -> None:
 def _known_links(frontier: Frontier, row: int) -> list[KnownLink]:
     paths = frontier.links.children(frontier.id_of(row))
     rows = frontier.index.find(paths.child)
-    return [
-        KnownLink(frontier.urls.of(child), anchor, position)
-        for child, anchor, position in zip(rows.tolist(), paths.anchor, paths.position.tolist(), strict=True)
-        if child >= 0
-    ]
+    paths, rows = paths.take(rows >= 0), rows[rows >= 0]
+    columns = (frontier.urls.take(rows).tolist(), paths.anchor.tolist(), paths.position.tolist())
+    return list(map(KnownLink, *columns))

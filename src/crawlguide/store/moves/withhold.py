@@ -48,6 +48,15 @@ class Withholding(Crawls):
             politeness.block(row, block_until)
         if limit is not None:
             politeness.rows["limit"][row] = limit
+        self._look_anew(queue)
+
+    async def hold(self, queue: str, *, until: float = -np.inf, delay_s: float = 0.0) -> None:
+        row = self.politeness.row(queue)
+        self.politeness.touched.add(row)
+        self.politeness.hold(row, until, delay_s)
+        self._look_anew(queue)
+
+    def _look_anew(self, queue: str) -> None:
         for frontier in self.frontiers():
             host = frontier.hosts.find(queue)
             if host is not None:

@@ -11,6 +11,15 @@ from crawlguide.core.columns import texts
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import I64, Rows, Text
+    from crawlguide.core.types import Crawl
+
+
+MOST_ANSWERS, MOST_REPORTED = 100_000, 5_000_000  # of one crawl, however long they were to be kept
+MOST_FILES = 1_000_000  # robots.txt of all crawls, which are kept like answers of a crawl that is nobody's
+
+
+def most_answers(crawl: Crawl) -> int:
+    return MOST_ANSWERS if crawl.tenant else MOST_FILES
 
 
 class Keyspace(Protocol):
@@ -105,9 +114,10 @@ class Expiring(Protocol):
 
 
 class MemoryExpiring:
-    """A dictionary, and a heap of when its entries end."""
+    """A dictionary, and a heap of when its entries end. Of too many the first to end go."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._entries: dict[str, tuple[float, bytes]] = {}
         self._ends: list[tuple[float, str]] = []
 
@@ -120,7 +130,7 @@ class MemoryExpiring:
         heapq.heappush(self._ends, (expires, key))
 
     def expire(self, at: float, most: int = 1_000) -> None:
-        while self._ends and self._ends[0][0] <= at and most > 0:
+        while self._ends and most > 0 and (self._ends[0][0] <= at or len(self._ends) > self._most):
             most -= 1
             end, key = heapq.heappop(self._ends)
             entry = self._entries.get(key)

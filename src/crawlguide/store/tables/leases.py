@@ -33,20 +33,27 @@ class Lease:
         return self.crawler_id, self.request_id
 
 
+MOST_FORGOTTEN = 100  # that the heap of ends may hold besides as many as there are
+
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Lease)
 
 
 class Leases:
-    """Leases by row, by crawler and by their end; each step costs what it touches."""
+    """Leases by row, by crawler and by their end; each step costs what it touches.
+
+    A lease that holds no row any more is forgotten at once, however long it was granted for.
+    """
 
     def __init__(self, keyspace: Keyspace) -> None:
         self.by_row: dict[int, Lease] = {}
         self._keyspace = keyspace
+        self._numbers: dict[Lease, int] = {}  # of those that hold a row: their keys
+        self._rows: Counter[Lease] = Counter()  # that each holds
         self._by_crawler: dict[str, dict[Lease, None]] = {}
-        self._ends: list[tuple[float, int, Lease]] = []
-        self._next = 0
         self._held: Counter[str] = Counter()  # rows, by crawler
+        self._ends: list[tuple[float, int, Lease]] = []  # a heap; some may be forgotten
+        self._next = 0
 
     def __len__(self) -> int:
         return len(self.by_row)
@@ -57,13 +64,18 @@ class Leases:
 
     def load(self, is_leased: Callable[[int], bool]) -> None:
         """Take over leases as they were stored; of two for one row the newer one holds."""
-        for key, value in self._keyspace.items():
+        for key, value in list(self._keyspace.items()):
             lease = _decoder.decode(value)
-            self._hold(int.from_bytes(key, "big"), lease, [row for row in lease.rows if is_leased(row)])
+            rows = [row for row in lease.rows if is_leased(row)]
+            if rows:
+                self._hold(int.from_bytes(key, "big"), lease, rows)
+            else:
+                self._keyspace.delete(key)
 
     def _hold(self, number: int, lease: Lease, rows: Collection[int]) -> None:
         self.end(rows)
         self.by_row.update(dict.fromkeys(rows, lease))
+        self._numbers[lease], self._rows[lease] = number, len(rows)
         self._held[lease.crawler_id] += len(rows)
         self._by_crawler.setdefault(lease.crawler_id, {})[lease] = None
         heapq.heappush(self._ends, (lease.expires, number, lease))
@@ -77,54 +89,47 @@ class Leases:
         return list(ended)
 
     def expired(self, at: float) -> list[int]:
-        """End every lease whose time is over; returns its rows. The first ones that hold nothing are forgotten too."""
+        """End every lease whose time is over; returns its rows."""
         rows: list[int] = []
-        while self._ends and (self._ends[0][0] <= at or not self._rows_of(self._ends[0][2])):
-            rows += self._ended(self._pop())
+        while (end := self.next_end()) is not None and end <= at:
+            rows += self._ended(self._ends[0][2])
         return rows
 
     def release(self, crawler_id: str) -> list[int]:
         """End every lease of a crawler; returns its rows."""
-        return [row for lease in self._by_crawler.pop(crawler_id, {}) for row in self._ended(lease)]
+        return [row for lease in list(self._by_crawler.get(crawler_id, ())) for row in self._ended(lease)]
 
     def count(self, crawler_id: str) -> int:
         """How many rows a crawler holds."""
         return self._held[crawler_id]
 
     def next_end(self) -> float | None:
-        """When the first lease ends that holds a row. Nothing is forgotten, so that people may look."""
-        ahead = [(*self._ends[0], 0)] if self._ends else []
-        while ahead:
-            end, _, lease, place = heapq.heappop(ahead)
-            if self._rows_of(lease):
-                return end
-            for below in range(2 * place + 1, min(2 * place + 3, len(self._ends))):
-                heapq.heappush(ahead, (*self._ends[below], below))
-        return None
-
-    def _rows_of(self, lease: Lease) -> list[int]:
-        """The rows that a lease still holds."""
-        return [row for row in lease.rows if self.by_row.get(row) is lease]
+        """When the first lease ends."""
+        while self._ends and self._ends[0][2] not in self._numbers:
+            heapq.heappop(self._ends)
+        return self._ends[0][0] if self._ends else None
 
     def _ended(self, lease: Lease) -> list[int]:
-        mine = self._rows_of(lease)
+        mine = [row for row in lease.rows if self.by_row.get(row) is lease]
         for row in mine:
             del self.by_row[row]
         self._left(lease, len(mine))
         return mine
 
     def _left(self, lease: Lease, rows: int) -> None:
+        """A lease holds so many rows less, and is forgotten with the last one."""
         self._held[lease.crawler_id] -= rows
         if not self._held[lease.crawler_id]:
             del self._held[lease.crawler_id]
+        self._rows[lease] -= rows
+        if not self._rows[lease]:
+            self._forget(lease)
 
-    def _pop(self) -> Lease:
-        """Take out the lease that ends first."""
-        _, number, lease = heapq.heappop(self._ends)
-        self._keyspace.delete(key_of(number, 8))
-        held = self._by_crawler.get(lease.crawler_id)
-        if held is not None:
-            held.pop(lease, None)
-            if not held:
-                del self._by_crawler[lease.crawler_id]
-        return lease
+    def _forget(self, lease: Lease) -> None:
+        self._keyspace.delete(key_of(self._numbers.pop(lease), 8))
+        del self._rows[lease], self._by_crawler[lease.crawler_id][lease]
+        if not self._by_crawler[lease.crawler_id]:
+            del self._by_crawler[lease.crawler_id]
+        if len(self._ends) > 2 * len(self._numbers) + MOST_FORGOTTEN:
+            self._ends = [end for end in self._ends if end[2] in self._numbers]
+            heapq.heapify(self._ends)

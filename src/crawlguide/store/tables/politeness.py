@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crawlguide.store.tables.sharing import Sharing
 
 IDLE_S = 86_400.0
+DELAY_KEPT_S = 7 * 86_400.0  # a delay that robots.txt asked for: by then the file has to be read again
 SWEPT_AT_ONCE = 20_000
 LONGEST_S = 30.0  # by which slowness alone holds a host back
 
@@ -31,7 +32,7 @@ class PolitenessQueues:
         self.rows = np.zeros(0, POLITENESS)
         self.opens: F64 = np.zeros(0)  # per queue: when it may be fetched again
         self._queues = Names()
-        self._swept = 0
+        self._swept, self._swept_at = 0, -np.inf
         self.touched: set[int] = set()  # changed for other reasons than a crawl's rows
 
     def __len__(self) -> int:
@@ -95,12 +96,19 @@ class PolitenessQueues:
         self.touched.add(row)
 
     def forget_idle(self, at: float) -> None:
-        """Forget those of the next few queues that no crawl uses, nobody waits for and no operator has set."""
+        """Forget those of the next few queues that no crawl uses, nobody waits for and no operator has set.
+
+        Once for one instant: upkeep calls it for each crawl.
+        """
+        if at == self._swept_at:
+            return
+        self._swept_at = at
         start = self._swept if self._swept < self.end else 0
         self._swept = start + SWEPT_AT_ONCE
         rows, opens = self.rows[start : self.end][:SWEPT_AT_ONCE], self.opens[start : self.end][:SWEPT_AT_ONCE]
-        idle = (rows["crawls"] == 0) & (rows["leases"] == 0) & (rows["limit"] == 0) & np.isnan(rows["delay"])
-        for row in (start + np.flatnonzero(idle & (opens < at - IDLE_S))).tolist():
+        unused = (rows["crawls"] == 0) & (rows["leases"] == 0) & (rows["limit"] == 0)
+        kept_s = np.where(rows["delay"] > 0, DELAY_KEPT_S, IDLE_S)
+        for row in (start + np.flatnonzero(unused & (opens < at - kept_s))).tolist():
             if self._queues.names[row]:
                 self._keyspace.delete(key_of(row))
                 self._addresses.forget(self._queues.names[row])
@@ -109,20 +117,36 @@ class PolitenessQueues:
     # what operators and robots.txt set
 
     def block(self, row: int, until: float) -> None:
-        """A queue that hosts share is never let in sooner than another of them wants."""
+        """As the operator says; but a queue that hosts share is never let in sooner than another of them wants."""
         if self._is_shared(row):
             until = max(until, float(self.rows["blocked"][row]))
         self.rows["blocked"][row] = until
-        self.opens[row] = max(until, float(self.rows["next_fetch"][row]))
+        self._reopen(row)
 
     def set_delay(self, row: int, delay_s: float) -> None:
-        """Of hosts that share a queue the longest delay counts."""
+        """The pause that its robots.txt, or the operator, wants; of hosts that share a queue the longest counts.
+
+        What the slot before was promised stays where a pause gets shorter, except for a longer one than crawls
+        usually want: that may have been the mistake which is being corrected.
+        """
         queue = self.rows[row]
         if self._is_shared(row) and queue["delay"] > delay_s:
             return
+        shorter = delay_s < queue["delay"]
         queue["delay"] = delay_s
-        queue["next_fetch"] = queue["last"] + delay_s
-        self.opens[row] = max(float(queue["next_fetch"]), float(queue["blocked"]))
+        owed = queue["last"] + max(delay_s, LONGEST_S if shorter else delay_s)
+        queue["next_fetch"] = min(queue["next_fetch"], owed) if shorter else max(queue["next_fetch"], owed)
+        self._reopen(row)
+
+    def hold(self, row: int, until: float, delay_s: float) -> None:
+        """A wish beside those of others: the longest counts, so none makes another shorter."""
+        self.rows["blocked"][row] = max(until, float(self.rows["blocked"][row]))
+        if delay_s > np.fmax(self.rows["delay"][row], 0.0):
+            self.set_delay(row, delay_s)
+        self._reopen(row)
+
+    def _reopen(self, row: int) -> None:
+        self.opens[row] = max(float(self.rows["blocked"][row]), float(self.rows["next_fetch"][row]))
 
     # hosts whose address is known
 
@@ -150,8 +174,12 @@ class PolitenessQueues:
 
 
 @part
-def paced(delay_s, factor, median_ms):  # type: ignore[no-untyped-def]
-    """The delay, or so many times what a fetch takes; NaN: not known. A delay of 0 means no pacing at all."""
+def paced(delay_s, own_s, factor, median_ms):  # type: ignore[no-untyped-def]
+    """The crawl's delay, the queue's own or so many times what a fetch takes, whichever is longest; NaN: not known.
+
+    Where neither the crawl nor the queue wants a delay there is no pacing at all.
+    """
+    delay_s = max(delay_s, own_s)
     if delay_s <= 0.0 or np.isnan(median_ms):
         return delay_s
     return max(delay_s, min(factor * median_ms / 1_000.0, LONGEST_S))

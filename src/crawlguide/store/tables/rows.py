@@ -48,7 +48,7 @@ POLITENESS = np.dtype(
         ("last", np.float64),  # instant of the newest slot granted
         ("next_fetch", np.float64),
         ("blocked", np.float64),  # Retry-After, back-off or an operator's block ends then
-        ("delay", np.float64),  # its own delay, NaN: the crawl's default
+        ("delay", np.float64),  # its own delay beside those of crawls; NaN: none
         ("backoff", np.float64),  # seconds; doubles on 429 and 503, halves on success
         ("median_ms", np.float64),
         ("median_bytes", np.float64),

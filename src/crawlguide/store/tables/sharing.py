@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crawlguide.store.tables.keyspace import Keyspace
 
 FIELD = "store.politeness_groups"
+MOST_AT_ADDRESS = 10_000  # hosts; of more the one that was found there first is forgotten
 ADDRESS_MARK, GROUP_MARK = "ip ", "group "  # no host has a blank in its name
 
 
@@ -59,12 +60,12 @@ def queue_of(queue: str, groups: Mapping[str, str]) -> str:
 
 
 class Addresses:
-    """The queue of each host whose address is known; bounded by the queues in use."""
+    """The queue of each host whose address is known; bounded by the queues in use, and at each address."""
 
     def __init__(self, keyspace: Keyspace, used: bool) -> None:
         self._keyspace, self._used = keyspace, used
         self._queue_of: dict[str, str] = {}  # by the host's own queue
-        self._hosts_at: dict[str, set[str]] = {}
+        self._hosts_at: dict[str, dict[str, None]] = {}  # in the order in which they were found there
 
     def load(self) -> None:
         if self._used:
@@ -82,20 +83,31 @@ class Addresses:
         queue = queue_at(address) if self._used else None
         if queue is None or self._queue_of.get(host) == queue or _may_be_address(host):
             return False
-        self._hosts_at.get(self._queue_of.get(host, ""), set()).discard(host)
+        self._leave(host)
         self._add(host, queue)
         self._keyspace.put(host.encode(), queue.encode())
+        if len(self._hosts_at[queue]) > MOST_AT_ADDRESS:
+            self._leave(next(iter(self._hosts_at[queue])))
         return True
 
     def forget(self, queue: str) -> None:
         """Nobody knows the queue of an address any more: its hosts are located anew."""
-        for host in self._hosts_at.pop(queue, ()):
-            del self._queue_of[host]
-            self._keyspace.delete(host.encode())
+        for host in list(self._hosts_at.get(queue, ())):
+            self._leave(host)
 
     def _add(self, host: str, queue: str) -> None:
         self._queue_of[host] = queue
-        self._hosts_at.setdefault(queue, set()).add(host)
+        self._hosts_at.setdefault(queue, {})[host] = None
+
+    def _leave(self, host: str) -> None:
+        """Nobody knows where a host is; it has a queue of its own again until it is located anew."""
+        queue = self._queue_of.pop(host, None)
+        if queue is None:
+            return
+        self._keyspace.delete(host.encode())
+        del self._hosts_at[queue][host]
+        if not self._hosts_at[queue]:
+            del self._hosts_at[queue]
 
 
 def queue_at(address: str) -> str | None:

@@ -37,6 +37,7 @@ FEATURES = (
 URLS, ARMS = records(URL), records(ARM)
 SLASH, QUESTION, MOST_FOLDERS = 47, 63, 250
 BEFORE_PATH = 3  # slashes
+MOST_WORDS = 200  # of a goal: each is looked for in each link
 
 
 class Examples(NamedTuple):
@@ -95,7 +96,7 @@ class Scan:
     """Looks for the words of a goal in URLs and anchors, also as parts of longer words."""
 
     def __init__(self, goal: Goal) -> None:
-        words = [word.encode() for word in topic_words(goal)]
+        words = [word.encode() for word in topic_words(goal)[:MOST_WORDS]]
         self._words = np.frombuffer(b"".join(words) or b" ", np.uint8)
         self._ends = np.cumsum([len(word) for word in words], dtype=np.int64)
 

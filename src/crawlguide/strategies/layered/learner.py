@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 BESIDE = 24  # links of the same page that are scored again after a fetch, on either side
 MOST_COMPARED = 100  # links of a page that was drawn
+MOST_SPREAD = 500  # rows of an ask that are chosen one by one; those beyond it stand as they stand
 DRAWN_FIRST = 2.0  # more than any explore value
 NOTHING: U64 = np.zeros(0, np.uint64)
 
@@ -151,7 +152,7 @@ class Layered:
         drawn: ThompsonDraw = ask.draw.state
         scored, tables = self._scored(batch), self.memory.tables()
         rows, (_, explore_value, host_bonus) = scored.rows, scored.scores
-        exploration.spread_over_hosts(rows, explore_value, host_bonus, tables, drawn.wanted, change)
+        exploration.spread_over_hosts(rows, explore_value, host_bonus, tables, min(drawn.wanted, MOST_SPREAD), change)
         if not (drawn.hosts or drawn.pages):
             return change
         known = np.flatnonzero(rows >= 0)

@@ -1,0 +1,93 @@
+"""A layer around the doors for HTTP and WebSockets that asks the entrance: nothing behind it is reached otherwise.
+
+It leaves `credential` and `caller` in the state of the scope.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import RedirectResponse
+
+from crawlguide.core.errors import CrawlGuideError, Unauthenticated
+from crawlguide.gateway.access.entrance import Caller
+from crawlguide.gateway.access.sessions import COOKIE
+from crawlguide.gateway.responses import STATUS, fault_of_ours, problem_response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from crawlguide.gateway.access.entrance import Entrance
+
+FREE = ("/healthz", "/readyz", "/login", "/logout", "/docs", "/openapi.json")  # they show nothing of anybody's
+FREE_FOLDER = "/static/"
+LOGIN, ENTRANCE = "/login", "entrance"
+SAFE = ("GET", "HEAD")
+HEADER = "crawlguide-insecure"
+INSECURE = "anybody who reaches this address may use it: the server was started with --insecure"
+
+
+class AccessCheck:
+    """Passes on whoever the entrance admits."""
+
+    def __init__(
+        self, app: ASGIApp, entrance: Entrance, log_refusal: Callable[[str, int, CrawlGuideError], None]
+    ) -> None:
+        self._app, self._entrance, self._log_refusal = app, entrance, log_refusal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket") or _is_free(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        state, headers = scope.setdefault("state", {}), Headers(scope=scope)
+        caller = self._caller(scope, headers)
+        try:
+            state["credential"], state["caller"] = self._entrance.admit(caller), caller
+        except CrawlGuideError as problem:
+            await self._refuse(scope, receive, send, problem)
+            return
+        except Exception as fault:  # noqa: BLE001 - whatever it is, nobody comes in by it
+            await self._refuse(scope, receive, send, fault_of_ours(fault))
+            return
+        insecure = self._entrance.insecure and not self._entrance.required
+        await self._app(scope, receive, _said_insecure(send) if insecure else send)
+
+    def _caller(self, scope: Scope, headers: Headers) -> Caller:
+        authorization = headers.get("authorization", "")
+        if not authorization and scope.get("method") in SAFE and "cookie" in headers:
+            cookie = cookie_parser(headers["cookie"]).get(COOKIE, "")
+            authorization = self._entrance.sessions.authorization(cookie) or ""
+        client = scope.get("client")
+        return Caller(client[0] if client else "", authorization, scope["state"].get("peer_certificate"))
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send, problem: CrawlGuideError) -> None:
+        self._log_refusal(ENTRANCE, STATUS[problem.code], problem)
+        if isinstance(problem, Unauthenticated) and scope["type"] == "http" and _wants_page(scope):
+            await RedirectResponse(LOGIN, 303)(scope, receive, send)
+            return
+        await problem_response(problem)(scope, receive, send)
+
+
+def _is_free(path: str) -> bool:
+    return path in FREE or path.startswith(FREE_FOLDER)
+
+
+def _wants_page(scope: Scope) -> bool:
+    """A browser in which somebody looks at the status page."""
+    page = scope["path"] == "/" or scope["path"].startswith("/crawls/")
+    return page and scope["method"] in SAFE and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def _said_insecure(send: Send) -> Send:
+    """Every answer says that there is no lock on the door."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message)[HEADER] = INSECURE
+        await send(message)
+
+    return sent

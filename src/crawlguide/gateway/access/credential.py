@@ -1,0 +1,118 @@
+"""A credential: whose it is, and what it may do with which crawls. Its tenant is where a tenant comes from, always."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from crawlguide.core.errors import ConfigError, Forbidden, NotFound
+from crawlguide.guide.local import DEFAULT_TENANT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ASK, TELL, READ, ADMIN, IMPORT, ROBOTS_OVERRIDE = "ask", "tell", "read", "admin", "import", "robots:override"
+SCOPES = (ASK, TELL, READ, ADMIN, IMPORT, ROBOTS_OVERRIDE)
+INCLUDED = {ADMIN: (ASK, TELL, READ, ADMIN, IMPORT)}  # whoever runs a crawl may do all with it but ignore robots.txt
+EVERY_CRAWL = "*"
+TENANT = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+
+
+class Grant(NamedTuple):
+    """One scope for one crawl (`news`), for all whose names begin alike (`news-*`) or for every crawl (`*`)."""
+
+    scope: str
+    crawls: str = EVERY_CRAWL
+
+    def covers(self, crawl: str) -> bool:
+        if self.crawls.endswith("*"):
+            return crawl.startswith(self.crawls[:-1])
+        return crawl == self.crawls
+
+    def __str__(self) -> str:
+        return self.scope if self.crawls == EVERY_CRAWL else f"{self.scope}@{self.crawls}"
+
+
+@dataclass(frozen=True)
+class Credential:
+    """Somebody who came in. `name` is what logs call it: never a secret."""
+
+    name: str
+    tenant: str = DEFAULT_TENANT
+    grants: tuple[Grant, ...] = ()
+    crawler_id: str | None = None  # it speaks for this crawler alone
+    expires: float = float("inf")
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether it may see what belongs to no single tenant: copies of the whole folder, figures of the process."""
+        return self.tenant == DEFAULT_TENANT and self.may(ADMIN)
+
+    def may(self, scope: str, crawl: str | None = None) -> bool:
+        """Whether it has a scope for a crawl; without a name, for every crawl."""
+        return any(
+            scope in INCLUDED.get(grant.scope, (grant.scope,))
+            and (grant.crawls == EVERY_CRAWL if crawl is None else grant.covers(crawl))
+            for grant in self.grants
+        )
+
+    def may_some(self, scope: str) -> bool:
+        """Whether it has a scope for any crawl at all."""
+        return any(scope in INCLUDED.get(grant.scope, (grant.scope,)) for grant in self.grants)
+
+    def check_some(self, scope: str) -> None:
+        """Raise `Forbidden` unless it has a scope for any crawl at all."""
+        if not self.may_some(scope):
+            raise Forbidden(f"{self.name} has not the scope {scope} for any crawl; it has {self._has}")
+
+    @property
+    def _has(self) -> str:
+        return ", ".join(map(str, self.grants)) or "nothing"
+
+    def check(self, scope: str, crawl: str | None = None) -> None:
+        """Raise `Forbidden`, in words that say what is missing and what is there."""
+        if not self.may(scope, crawl):
+            where = "all crawls" if crawl is None else f"crawl {crawl[:200]!r}"
+            raise Forbidden(f"{self.name} has not the scope {scope} for {where}; it has {self._has}")
+
+    def check_crawler(self, crawler_id: str) -> None:
+        if self.crawler_id is not None and crawler_id != self.crawler_id:
+            words = f"crawler_id: {self.name} speaks for {self.crawler_id!r} alone, got {crawler_id[:200]!r}"
+            raise Forbidden(words, field="crawler_id")
+
+
+ANYONE = Credential("anyone", grants=(Grant(ADMIN), Grant(ROBOTS_OVERRIDE)))
+
+
+def without_hint(problem: NotFound, credential: Credential) -> NotFound:
+    """A name that is almost right is told only to whoever may look at all of them."""
+    if credential.may(READ):
+        return problem
+    return NotFound(problem.message.partition("; did you mean")[0], field=problem.field)
+
+
+def grants_of(texts: Iterable[str], crawls: str = EVERY_CRAWL) -> tuple[Grant, ...]:
+    """`ask`, `read@news-*`: grants, each for `crawls` unless it names its own. Raises `ConfigError`."""
+    grants = []
+    for text in texts:
+        if not isinstance(text, str):
+            raise ConfigError(f"scope: expected words, got {str(text)[:80]!r}")
+        scope, at, own = text.partition("@")
+        if scope not in SCOPES:
+            raise ConfigError(f"scope: expected one of {', '.join(SCOPES)}, got {scope[:80]!r}")
+        grants.append(Grant(scope, checked_crawls(own if at else crawls)))
+    return tuple(dict.fromkeys(grants))
+
+
+def checked_crawls(text: str) -> str:
+    if not 1 <= len(text) <= 200 or "*" in text[:-1] or "/" in text:
+        raise ConfigError(f"crawl: expected a name, or the beginning of names and a *, got {text[:80]!r}")
+    return text
+
+
+def checked_tenant(text: object) -> str:
+    if not isinstance(text, str) or not TENANT.fullmatch(text):
+        expected = "1 to 63 of the characters a-z 0-9 . _ - that begin with a letter or digit"
+        raise ConfigError(f"tenant: expected {expected}, got {str(text)[:80]!r}")
+    return text

@@ -1,0 +1,336 @@
+"""One HTTP connection as uvicorn holds it, with the limits that it lacks: of heads, of time, of what is read ahead."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from crawlguide.core.errors import CrawlGuideError, MalformedRequest, TooLarge, UnavailableError
+from crawlguide.gateway import wire
+from crawlguide.gateway.bodies import WITHIN_S as BODY_WITHIN_S
+from crawlguide.gateway.bodies import declared_bytes
+from crawlguide.gateway.browsers import HEALTH
+from crawlguide.gateway.load import RETRY_AFTER_S
+from crawlguide.gateway.responses import JSON, STATUS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from uvicorn._types import ASGI3Application
+    from uvicorn.config import Config
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+    from uvicorn.server import ServerState
+
+    from crawlguide.gateway.load import Load
+
+MOST_HEAD_BYTES = 65_536  # of the request line and all headers; as much again for the frames and trailers of chunks
+MOST_HEADERS, MOST_SOCKET_HEADER_BYTES = 100, 8_000  # less than the `websockets` package takes
+HEAD_WITHIN_S = 10.0
+MOST_DISCARDED_BYTES = 8 * 1024 * 1024  # of a body that nobody wants; then the connection is cut
+LISTENS_ON_S = 2.0
+STALLED_S = 30.0
+HEAD_END = b"\r\n\r\n"
+LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+UNUSUAL = re.compile(rb" HTTP/1\.0\r|\r\n(?:transfer-encoding|upgrade|expect|[ \t])", re.IGNORECASE)
+BUSY = UnavailableError("more requests than can be answered within a second", retry_after_s=RETRY_AFTER_S)
+
+
+def response(problem: CrawlGuideError, *, last: bool) -> bytes:
+    """A whole answer in the one shape of errors; the last one of its connection says so."""
+    body = wire.error(problem)
+    head = [f"content-type: {JSON}", f"content-length: {len(body)}"]
+    if problem.retry_after_s is not None:
+        head.append(f"retry-after: {max(1, round(problem.retry_after_s))}")
+    if last:
+        head.append("connection: close")
+    return STATUS_LINE[STATUS[problem.code]] + "\r\n".join(head).encode() + HEAD_END + body
+
+
+BUSY_RESPONSES = {keep_alive: response(BUSY, last=not keep_alive) for keep_alive in (True, False)}
+
+
+def is_whole(data: bytes) -> bool:
+    """Is this one whole request as crawlers send them? To be refused it need not be parsed, which costs the most."""
+    head, _, body = data.partition(HEAD_END)
+    return data.startswith(b"POST /v1/") and LENGTH.findall(head) == [b"%d" % len(body)] and not UNUSUAL.search(head)
+
+
+class LastWords(asyncio.Protocol):
+    """Says one thing and closes. It listens on for a while: TCP throws away words that follow unread ones."""
+
+    def __init__(self, words: bytes, lost: Callable[[Exception | None], None]) -> None:
+        self._words, self._lost = words, lost
+        self._heard_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+        transport.resume_reading()
+        transport.write(self._words)
+        if transport.can_write_eof():
+            transport.write_eof()
+        self._timer = asyncio.get_running_loop().call_later(LISTENS_ON_S, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        self._heard_bytes += len(data)
+        if self._heard_bytes > MOST_DISCARDED_BYTES:
+            self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        self._lost(exc)
+
+
+class HttpConnection(HttpToolsProtocol):
+    """uvicorn parses, calls the application and writes its answers; here is how much of what is let through when.
+
+    The next request is parsed when the one before is answered. So data are cut where a head ends (an empty line) and
+    where a body does (its declared length); after a chunked body nothing may follow before the answer.
+    """
+
+    def __init__(self, config: Config, state: ServerState, load: Load, left: Callable[[], None]) -> None:
+        super().__init__(config, state, {})
+        self._load, self._left = load, left
+        self._unread = b""  # came while a request is being answered
+        self._tail = b""  # of a head: its empty line may come in two pieces
+        self._in_head = True
+        self._head_bytes = self._body_bytes = self._chunk_bytes = self._discarded_bytes = 0
+        self._declared: int | None = 0
+        self._deadline: asyncio.TimerHandle | None = None
+        self._stall: asyncio.TimerHandle | None = None
+
+    # what the transport calls
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if self.scheme == "https":
+            self.app_state = {**self.app_state, "peer_certificate": transport.get_extra_info("peercert") or None}
+        self._wait_for_a_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+        self._end_deadline()
+        self.resume_writing()
+        self._left()
+
+    def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        if self._load.turns.is_crowded() and self._is_between_requests() and is_whole(data):
+            self._load.refused(BUSY)
+            self.transport.write(BUSY_RESPONSES[True])
+            self._wait_for_a_request()
+            return
+        self._unread += data
+        self._read_on()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_for_a_stall(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    # in
+
+    def _read_on(self) -> None:
+        """Parse what came, up to the next request while one is being answered."""
+        data, at = self._unread, 0
+        while at < len(data) and not (self._in_head and self._is_answering()) and self._is_ours():
+            end = self._cut(data, at)
+            self._parse(data[at:end])
+            at = end
+        self._unread = data[at:]
+        if not self._is_ours():
+            return
+        if self._unread:
+            self.flow.pause_reading()
+        elif self._in_head and self._head_bytes and self._deadline is None:
+            self._expect_more(HEAD_WITHIN_S, "head: expected all headers within 10 s")
+
+    def _is_ours(self) -> bool:
+        return not self.transport.is_closing() and self.transport.get_protocol() is self
+
+    def _is_between_requests(self) -> bool:
+        return self._in_head and not (self._head_bytes or self._unread or self._is_answering())
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _cut(self, data: bytes, at: int) -> int:
+        """Where the head or the body ends in which `data[at:]` begins."""
+        if self._in_head:
+            found = (self._tail + data[at:]).find(HEAD_END)
+            return len(data) if found < 0 else at + found + len(HEAD_END) - len(self._tail)
+        if self._declared is None:
+            return len(data)
+        return min(len(data), at + max(1, self._declared - self._body_bytes))
+
+    def _parse(self, piece: bytes) -> None:
+        try:
+            self._count(piece)
+            body_bytes = self._body_bytes
+            self.parser.feed_data(piece)
+            self._count_chunks(len(piece) - (self._body_bytes - body_bytes))
+        except httptools.HttpParserUpgrade:
+            self._upgrade()
+        except httptools.HttpParserError as wrong:
+            ours = wrong.__context__
+            self._refuse(ours if isinstance(ours, CrawlGuideError) else MalformedRequest(f"not HTTP/1.1: {wrong}"))
+        except CrawlGuideError as problem:
+            self._refuse(problem)
+
+    def _count(self, piece: bytes) -> None:
+        if self._in_head:
+            self._head_bytes += len(piece)
+            self._tail = (self._tail + piece)[1 - len(HEAD_END) :]
+            if self._head_bytes > MOST_HEAD_BYTES:
+                raise TooLarge(f"head: expected at most {MOST_HEAD_BYTES} bytes of request line and headers, got more")
+
+    def _count_chunks(self, size: int) -> None:
+        """Chunks have sizes, extensions and trailers: the longer the body, the more of them, but not much."""
+        if self._in_head or self._declared is not None:
+            return
+        self._chunk_bytes += size
+        if self._chunk_bytes > MOST_HEAD_BYTES + self._body_bytes // 4:
+            raise TooLarge("body: expected larger chunks, and no such extensions and trailers")
+
+    def _upgrade(self) -> None:
+        """To a WebSocket; a wish for anything else is passed over, as RFC 9110 allows."""
+        if not self._should_upgrade():
+            return
+        if any(len(name) + len(value) > MOST_SOCKET_HEADER_BYTES for name, value in self.headers):
+            self._refuse(TooLarge(f"head: expected headers of at most {MOST_SOCKET_HEADER_BYTES} bytes each"))
+            return
+        self._unset_keepalive_if_required()
+        self.handle_websocket_upgrade()
+        socket: Any = self.transport.get_protocol()
+        socket.take_over(self._load, self._left)
+
+    # what the parser calls
+
+    def on_message_begin(self) -> None:
+        if self._is_answering():
+            raise MalformedRequest("a request follows a chunked one before that is answered")
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Trailers are no headers: whoever has looked at those must not find others later."""
+        if not self._in_head:
+            return
+        super().on_header(name, value)
+        if len(self.headers) > MOST_HEADERS:
+            raise TooLarge(f"head: expected at most {MOST_HEADERS} headers, got more")
+
+    def on_headers_complete(self) -> None:
+        self._end_deadline()
+        self._in_head, self._tail = False, b""
+        self._declared = declared_bytes(self.headers)
+        self._body_bytes = self._chunk_bytes = self._discarded_bytes = 0
+        if sum(name == b"host" for name, _ in self.headers) > 1:
+            raise MalformedRequest("host: expected once, got it several times", field="host")
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        super().on_body(body)
+        if self.cycle.response_complete:
+            self._discarded_bytes += len(body)
+            if self._discarded_bytes > MOST_DISCARDED_BYTES:
+                self.transport.abort()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._in_head, self._head_bytes = True, 0
+        if not self._is_answering():
+            self._end_deadline()
+            self._wait_for_a_request()
+
+    # answers
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        """It begins when it is its turn. Whoever asks whether the server lives does not wait."""
+        if self.scope["path"] in HEALTH:
+            self._begin(cycle, app)
+        elif self._load.turns.is_crowded():
+            self._send_away(cycle)
+        else:
+            self._load.turns.wait(partial(self._begin, cycle, app))
+
+    def _begin(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        if not cycle.disconnected:
+            super()._start_asgi_task(cycle, app)
+
+    def _send_away(self, cycle: RequestResponseCycle) -> None:
+        """As cheap as can be: more are sent away than answered when there are far too many."""
+        self._load.refused(BUSY)
+        cycle.response_started = cycle.response_complete = True
+        self.transport.write(BUSY_RESPONSES[cycle.keep_alive])
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing():
+            return
+        if not self._in_head:
+            self._do_without_the_rest()
+        elif self._unread:
+            self.loop.call_soon(self._read_on)
+
+    def _do_without_the_rest(self) -> None:
+        """The answer was given before the body had come. Who waits to be asked for it may send something else now."""
+        if self.expect_100_continue and not self._body_bytes:
+            self.transport.close()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(BODY_WITHIN_S, self.transport.abort)
+
+    def _refuse(self, problem: CrawlGuideError) -> None:
+        """Nobody knows where the next request would begin, so this is the end."""
+        if self._is_answering() and (self._in_head or self.cycle.response_started):
+            self.cycle.keep_alive = False  # the request before this one gets its answer
+            self.flow.pause_reading()
+            return
+        self._end_deadline()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        words = LastWords(response(problem, last=True), self.connection_lost)
+        self.transport.set_protocol(words)
+        words.connection_made(self.transport)
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(MalformedRequest(msg))
+
+    # time
+
+    def _wait_for_a_request(self) -> None:
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def _expect_more(self, within_s: float, words: str) -> None:
+        self._deadline = self.loop.call_later(within_s, self._refuse, MalformedRequest(words))
+
+    def _end_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _watch_for_a_stall(self, waiting_bytes: int) -> None:
+        """Cut who takes nothing of an answer for so long."""
+        self._stall = self.loop.call_later(STALLED_S, self._look_for_a_stall, waiting_bytes)
+
+    def _look_for_a_stall(self, waited_bytes: int) -> None:
+        waiting_bytes = self.transport.get_write_buffer_size()
+        if waiting_bytes < waited_bytes:
+            self._watch_for_a_stall(waiting_bytes)
+        else:
+            self.transport.abort()

@@ -1,0 +1,159 @@
+"""How much is let in at once: connections, bytes of bodies, requests that wait for their turn.
+
+Whatever is over a bound is refused at once, with a hint when to come back. Nothing is remembered of it, so all is as
+before as soon as a flood ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from collections import Counter, deque
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING
+
+from crawlguide.core.errors import UnavailableError
+from crawlguide.core.telemetry import WARNING, happened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawlguide.core.config import ServerOptions
+
+FILES_OF_OUR_OWN = 256  # descriptors that connections may not take: the store and requests of our own need them
+SMALL_BYTES = 65_536
+TURN_S, MOST_AT_ONCE = 0.01, 8
+LONGEST_WAIT_S, FEW_WAITING = 0.5, 64
+RETRY_AFTER_S = 1.0
+SAID_EVERY_S = 60.0
+
+
+class Load:
+    """All bounds of one server, and who is told of a refusal."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        most = min(options.max_connections, most_connections())
+        self.connections = Connections(most, options.max_connections_per_address)
+        self.bodies = Bodies(options.max_bodies_bytes)
+        self.turns = Turns()
+        self.on_refusal: Callable[[UnavailableError], None] = lambda _: None
+        self._said_at = -SAID_EVERY_S
+
+    def refused(self, problem: UnavailableError) -> None:
+        """Count it. The log says it once a minute: a line for each would make a flood worse."""
+        self.on_refusal(problem)
+        now = time.monotonic()
+        if now - self._said_at >= SAID_EVERY_S:
+            self._said_at = now
+            happened("overloaded", "refusing for now: {problem}", WARNING, problem=problem.message)
+
+
+def most_connections() -> int:
+    """Each is a file, and a store that cannot open its own loses reports."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(1, files - max(FILES_OF_OUR_OWN, files // 4))
+
+
+class Connections:
+    """How many are open, in all and of each address."""
+
+    def __init__(self, most: int, most_of_one: int) -> None:
+        self._most, self._most_of_one = most, most_of_one
+        self._open: Counter[str] = Counter()
+        self._all = 0
+
+    def enter(self, address: str) -> None:
+        """Count one more, or raise `UnavailableError`."""
+        if self._all >= self._most:
+            raise UnavailableError(f"more than {self._most} connections at once", retry_after_s=RETRY_AFTER_S)
+        owner = whose(address)
+        if self._open[owner] >= self._most_of_one:
+            words = f"more than {self._most_of_one} connections at once from {owner}"
+            raise UnavailableError(words, retry_after_s=RETRY_AFTER_S)
+        self._open[owner] += 1
+        self._all += 1
+
+    def leave(self, address: str) -> None:
+        owner = whose(address)
+        self._all -= 1
+        self._open[owner] -= 1
+        if not self._open[owner]:
+            del self._open[owner]
+
+    def __len__(self) -> int:
+        return self._all
+
+
+def whose(address: str) -> str:
+    """Whoever has one IPv6 address has the 2**64 of its network."""
+    if ":" not in address:
+        return address
+    whole = ip_address(address.partition("%")[0])
+    if not isinstance(whole, IPv6Address) or whole.ipv4_mapped is not None:
+        return str(getattr(whole, "ipv4_mapped", whole))
+    return str(IPv6Address(int(whole) >> 64 << 64)) + "/64"
+
+
+class Bodies:
+    """One budget for all bytes of requests and messages that have come in and are not answered yet.
+
+    Large ones may use three quarters of it: asks go on while somebody floods the server with reports.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self.held_bytes = 0
+
+    def grow(self, size: int, more: int) -> None:
+        """A body of `size` bytes becomes larger by `more`. Raises `UnavailableError` where there is no room."""
+        most = self._most if size + more <= SMALL_BYTES else self._most * 3 // 4
+        if self.held_bytes + more > most:
+            words = f"more than {most} bytes of requests are being worked on"
+            raise UnavailableError(words, retry_after_s=RETRY_AFTER_S)
+        self.held_bytes += more
+
+    def free(self, size: int) -> None:
+        self.held_bytes -= size
+
+
+class Turns:
+    """Requests start a few in each turn of the event loop, so that between them others are read, or refused at once.
+
+    Who would wait longer than half a second is better told so: it comes back later, or asks elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._started = 0  # in this turn of the loop
+        self._began = 0.0
+        self._each_s = 0.0  # what one costs, as a moving average
+        self._at_once = MOST_AT_ONCE
+
+    def is_crowded(self) -> bool:
+        return len(self._waiting) > max(FEW_WAITING, LONGEST_WAIT_S / max(self._each_s, 1e-6))
+
+    def wait(self, start: Callable[[], None]) -> None:
+        """`start` is called now, or when those before have had their turn."""
+        if self._waiting or self._started >= self._at_once:
+            self._waiting.append(start)
+            return
+        if not self._started:
+            self._next_turn()
+        self._started += 1
+        start()
+
+    def _next_turn(self) -> None:
+        self._began = time.perf_counter()
+        asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        """All that began in the turn before have done their first step by now."""
+        took_s = (time.perf_counter() - self._began) / self._started
+        self._each_s += 0.1 * (took_s - self._each_s)
+        self._at_once = max(1, min(MOST_AT_ONCE, int(TURN_S / max(self._each_s, 1e-6))))
+        self._started = min(self._at_once, len(self._waiting))
+        if self._started:
+            self._next_turn()
+        for _ in range(self._started):
+            self._waiting.popleft()()

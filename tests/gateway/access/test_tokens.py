@@ -1,0 +1,234 @@
+"""JSON Web Tokens: every way in which one is forged, stale or meant for somebody else, through both doors."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from tests.gateway.access.common import Guarded, guarding
+from tests.gateway.http_door.common import ask, done, refused
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from crawlguide.core.config import AccessOptions
+from crawlguide.core.errors import ConfigError, Unauthenticated
+from crawlguide.gateway.access.tokens import Tokens, keys_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ISSUER, AUDIENCE = "https://issuer.example", "crawlguide"
+RSA = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+CURVE = ec.generate_private_key(ec.SECP256R1())
+EDWARDS = ed25519.Ed25519PrivateKey.generate()
+SECRET = b"s" * 40
+STRANGER = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+
+
+def pem(key: Any) -> bytes:
+    return bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+
+
+def jwk(algorithm: str, key: Any, kid: str, **more: str) -> dict[str, Any]:
+    made = jwt.get_algorithm_by_name(algorithm)
+    return {**json.loads(made.to_jwk(key)), "kid": kid, **more}
+
+
+def jwks() -> dict[str, Any]:
+    return {
+        "keys": [
+            jwk("RS256", RSA.public_key(), "rsa"),
+            jwk("ES256", CURVE.public_key(), "curve"),
+            jwk("EdDSA", EDWARDS.public_key(), "edwards"),
+            {"kty": "oct", "k": base64.urlsafe_b64encode(SECRET).rstrip(b"=").decode(), "kid": "secret"},
+        ]
+    }
+
+
+def claims(**more: Any) -> dict[str, Any]:
+    now = int(time.time())
+    usual = {"iss": ISSUER, "aud": AUDIENCE, "exp": now + 86_400, "iat": now, "sub": "fleet", "scope": "ask tell read"}
+    return {name: value for name, value in (usual | more).items() if value is not None}
+
+
+def token(key: Any = RSA, algorithm: str = "RS256", kid: str | None = "rsa", header: Any = None, **more: Any) -> str:
+    headers = ({} if kid is None else {"kid": kid}) | (header or {})
+    return jwt.encode(claims(**more), key, algorithm, headers)
+
+
+def unsigned(header: dict[str, Any]) -> str:
+    def part(content: dict[str, Any]) -> str:
+        return base64.urlsafe_b64encode(json.dumps(content).encode()).rstrip(b"=").decode()
+
+    return f"{part(header)}.{part(claims())}."
+
+
+def signed_with_public_key() -> str:
+    """HS256 over the public key that everybody knows, which a server mistakes for a secret if the token decides."""
+    import hashlib
+    import hmac
+
+    head = base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "kid": "rsa"}).encode()).rstrip(b"=")
+    body = base64.urlsafe_b64encode(json.dumps(claims()).encode()).rstrip(b"=")
+    sign = hmac.new(pem(RSA), head + b"." + body, hashlib.sha256).digest()
+    return b".".join((head, body, base64.urlsafe_b64encode(sign).rstrip(b"="))).decode()
+
+
+GOOD = {
+    "RS256": token(),
+    "PS256": token(algorithm="PS256"),
+    "ES256": token(CURVE, "ES256", "curve"),
+    "EdDSA": token(EDWARDS, "EdDSA", "edwards"),
+    "HS256": token(SECRET, "HS256", "secret"),
+    "several audiences": token(aud=["other", AUDIENCE]),
+    "a clock ten seconds ahead": token(iat=int(time.time()) + 10),
+}
+FORGED = {
+    "no algorithm": unsigned({"alg": "none", "kid": "rsa"}),
+    "None in other letters": unsigned({"alg": "nOnE", "kid": "rsa"}),
+    "a public key taken for a secret": signed_with_public_key(),
+    "a secret with another key's name": token(SECRET, "HS256", "rsa"),
+    "a stranger's key": token(STRANGER),
+    "another key's name": token(CURVE, "ES256", "rsa"),
+    "an algorithm that is too weak or too rare": token(algorithm="RS512"),
+    "expired": token(exp=int(time.time()) - 60),
+    "never expires": token(exp=None),
+    "expires in words": token(exp="tomorrow"),
+    "expires at infinity": token(exp=float("inf")),
+    "not yet": token(nbf=int(time.time()) + 86_400),
+    "from the future": token(iat=int(time.time()) + 86_400),
+    "another audience": token(aud="other"),
+    "no audience": token(aud=None),
+    "another issuer": token(iss="https://evil.example"),
+    "no issuer": token(iss=None),
+    "a path as a key's name": token(kid="../../../../dev/null"),
+    "a query as a key's name": token(kid="rsa' UNION SELECT 'a"),
+    "no key's name": token(kid=None),
+    "a number as a key's name": unsigned({"alg": "RS256", "kid": 7}),
+    "a key of its own": token(STRANGER, kid="x", header={"jwk": jwk("RS256", STRANGER.public_key(), "x")}),
+    "a key from elsewhere": token(STRANGER, kid="x", header={"jku": "https://evil.example/keys"}),
+    "an extension that matters": token(header={"crit": ["exp"]}),
+    "a tenant with a slash": token(tenant="a/b"),
+    "an empty tenant": token(tenant=""),
+    "a scope that is not there": token(scope="fly"),
+    "scopes as a number": token(scope=7),
+    "scopes that are numbers": token(scope=[1]),
+    "two parts": ".".join(token().split(".")[:2]),
+    "a changed claim": "{0}.{2}.{1}".format(*token().split(".")),
+    "text": "not.a.token",
+    "very long": token(sub="x" * 9_000),
+}
+
+
+@pytest.fixture(scope="module")
+def trusting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    folder = tmp_path_factory.mktemp("trusting")
+    (folder / "jwks.json").write_text(json.dumps(jwks()))
+    settings = {"JWT_KEYS": str(folder / "jwks.json"), "JWT_ISSUER": ISSUER, "ADDRESS_REQUESTS_PER_S": "0"}
+    with guarding(folder, **{f"CRAWLGUIDE_ACCESS_{name}": text for name, text in settings.items()}) as found:
+        yield found
+        assert "Traceback" not in found.server.said()
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_token_comes_in(trusting: Guarded, name: str, crawl: str) -> None:
+    with trusting.client(GOOD[name]) as door:
+        done(door.post("/v1/next", json=ask(crawl)))
+
+
+def test_no_forged_token_comes_in_through_any_door(trusting: Guarded) -> None:
+    for name, forged in FORGED.items():
+        time.sleep(0.11)  # whoever is refused too often is told to wait
+        with trusting.client(forged) as door:
+            answer = door.get("/v1/stats")
+        assert answer.status_code == 401, name
+        message = refused(answer, 401, "unauthenticated")["message"]
+        assert "issuer.example" not in message, name
+        headers = {"authorization": f"Bearer {forged}"}
+        url = trusting.server.url.replace("http", "ws") + "/ws"
+        time.sleep(0.11)
+        with pytest.raises(InvalidStatus) as refusal, connect(url, additional_headers=headers, proxy=None):
+            pass
+        assert refusal.value.response.status_code in (401, 413), name  # a head has its limits, too
+
+
+def test_a_token_has_the_tenant_scopes_and_crawler_that_it_says(trusting: Guarded, crawl: str) -> None:
+    mine = token(tenant="acme", scope="ask", crawl=f"{crawl}*", crawler_id="c-1")
+    with trusting.client(mine) as door:
+        done(door.post("/v1/next", json=ask(crawl)))
+        refused(door.post("/v1/next", json=ask("other")), 403, "forbidden")
+        refused(door.get(f"/v1/crawls/{crawl}"), 403, "forbidden")
+        refused(door.post("/v1/next", json=ask(crawl) | {"crawler_id": "c-2"}), 403, "forbidden")
+    with trusting.client(token()) as other:
+        refused(other.get(f"/v1/crawls/{crawl}"), 404, "not_found")
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> Tokens:
+    file = tmp_path / "jwks.json"
+    file.write_text(json.dumps(jwks()))
+    return Tokens(AccessOptions(jwt_keys=str(file), jwt_issuer=ISSUER))
+
+
+@dataclass
+class At:
+    now: float
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_messages_name_the_clock(tokens: Tokens, tmp_path: Path) -> None:
+    clock = At(time.time() + 2 * 86_400)
+    late = Tokens(AccessOptions(jwt_keys=str(tmp_path / "jwks.json"), jwt_issuer=ISSUER), clock)
+    with pytest.raises(Unauthenticated, match=r"expired \d+ s ago; this server's clock shows 20"):
+        late.credential(token())
+    clock.now -= 3 * 86_400
+    with pytest.raises(Unauthenticated, match="so one of the clocks is wrong"):
+        late.credential(token())
+
+
+def test_a_key_that_leaves_the_file_signs_no_longer(tokens: Tokens, tmp_path: Path) -> None:
+    mine = token()
+    assert tokens.credential(mine).tenant == "default"
+    left = {"keys": [key for key in jwks()["keys"] if key["kid"] != "rsa"]}
+    (tmp_path / "jwks.json").write_text(json.dumps(left))
+    tokens._file._looked = float("-inf")
+    with pytest.raises(Unauthenticated, match="names no key"):
+        tokens.credential(mine)
+
+
+def test_public_keys_in_pem_are_keys(tmp_path: Path) -> None:
+    (tmp_path / "keys.pem").write_bytes(pem(CURVE))
+    tokens = Tokens(AccessOptions(jwt_keys=str(tmp_path / "keys.pem"), jwt_issuer=ISSUER))
+    assert tokens.credential(token(CURVE, "ES256", None)).name == "token 'fleet'"
+
+
+WEAK = {
+    "short RSA": {"keys": [jwk("RS256", rsa.generate_private_key(65_537, 1_024).public_key(), "x")]},
+    "short secret": {"keys": [{"kty": "oct", "k": "c2hvcnQ", "kid": "x"}]},
+    "another curve": {"keys": [jwk("ES384", ec.generate_private_key(ec.SECP384R1()).public_key(), "x")]},
+    "nothing": {"keys": []},
+    "no keys at all": [],
+}
+
+
+def test_keys_for_other_purposes_are_left_out(tmp_path: Path) -> None:
+    others = [jwk("RS256", STRANGER.public_key(), "e", use="enc", alg="RSA-OAEP"), {"kty": "AKP", "kid": "p"}]
+    (tmp_path / "jwks.json").write_text(json.dumps({"keys": [*others, *jwks()["keys"]]}))
+    assert [key.name for key in keys_of(tmp_path / "jwks.json")] == ["rsa", "curve", "edwards", "secret"]
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_a_file_of_keys_that_nobody_should_trust_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "jwks.json").write_text(json.dumps(WEAK[name]))
+    with pytest.raises(ConfigError, match=r"jwks\.json: expected"):
+        keys_of(tmp_path / "jwks.json")
