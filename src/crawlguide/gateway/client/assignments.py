@@ -1,0 +1,315 @@
+"""A crawler's dealings with a guide: URLs that it may start now, reports of what became of them.
+
+Asks are made ahead of need and reports go out in groups, by one task in the background: reports first, so that every
+answer knows them. Whoever crawls takes an assignment, fetches it and reports it; at the end all that was not reported
+goes back to the guide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
+
+import msgspec
+from msgspec import UNSET
+
+from crawlguide.core.errors import CrawlGuideError, MalformedRequest, RateLimited, StorageFull, UnavailableError
+from crawlguide.core.messages import (
+    VERSION,
+    AskMessage,
+    BudgetMessage,
+    Context,
+    Fetch,
+    ItemResult,
+    ReportMessage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from crawlguide.core.messages import Advice, Assigned
+    from crawlguide.gateway.client.verbs import AsyncVerbs
+
+    Report = tuple[Fetch, asyncio.Future[ItemResult]]
+
+OVER = ("exhausted", "finished")
+PASSING = (UnavailableError, RateLimited, StorageFull)  # another try may succeed
+LEASE_S = 120.0
+SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.02, 5.0
+SOON_S = 1.0
+MOST_HELD = 4  # times as many as are wanted, where most must wait for their hosts
+MOST_REPORTS, MOST_BYTES = 100, 3 << 20  # of one message, which may have 4 MiB
+CLOSES_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A URL to fetch: no earlier than `not_before`, no later than `expires`, both as `time.monotonic` counts."""
+
+    url: str
+    kind: str  # page, or robots: then the body is reported as `text`
+    score: float
+    p: float
+    reason: str
+    not_before: float
+    expires: float
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class Assignments:
+    """What one crawler has to fetch. Use it as an async context manager.
+
+    `ahead` URLs are held ready beyond those that are being fetched: more of them hide the guide's latency, fewer of
+    them are in a better order. `on_change` is called whenever something became ready or nothing is left, for callers
+    that cannot wait in `next`.
+    """
+
+    def __init__(
+        self,
+        guide: AsyncVerbs,
+        crawl_id: str = "default",
+        crawler_id: str | None = None,
+        *,
+        concurrency: int = 8,
+        ahead: int | None = None,
+        on_change: Callable[[], None] | None = None,
+    ) -> None:
+        self.guide, self.crawl_id = guide, crawl_id
+        self.crawler_id = crawler_id or f"crawler-{uuid4().hex[:12]}"
+        self.concurrency = concurrency
+        self.ahead = concurrency if ahead is None else ahead
+        self.state = "running"  # of the crawl, as of the last answer
+        self.started: dict[str, Assignment] = {}  # handed out, not reported
+        self.refused: list[ItemResult] = []  # reports that the guide did not take, the latest few
+        self._waiting: list[tuple[float, int, Assignment]] = []  # a heap by not_before
+        self._ready: deque[Assignment] = deque()
+        self._reports: deque[Report] = deque()
+        self._sending: list[Report] = []
+        self._taken = 0
+        self._report_id = ""
+        self._asking: AskMessage | None = None
+        self._ask_after = 0.0
+        self._failure: BaseException | None = None
+        self._changed = asyncio.Event()  # for those who wait in `next` or `flush`
+        self._wake = asyncio.Event()  # for the background task
+        self._on_change = on_change or (lambda: None)
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Whatever an earlier run under the same name held goes back first."""
+        with suppress(CrawlGuideError):  # the crawl may not be there yet
+            await self.guide.release(self.crawl_id, self.crawler_id)
+        self._task = asyncio.create_task(self._work())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # what a crawler calls
+
+    async def next(self) -> Assignment | None:
+        """The best URL that may start now; waits for one. None: the crawl has nothing left."""
+        while (found := self.take()) is None and not self.is_over:
+            self._changed.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.wait_s()):
+                    await self._changed.wait()
+        return found
+
+    def take(self) -> Assignment | None:
+        """The best URL that may start now, if there is one. Raises what ended the background task."""
+        if self._failure is not None:
+            raise self._failure
+        self._arrange(time.monotonic())
+        found = self._ready.popleft() if self._ready else None
+        if found is not None:
+            self.started[found.url] = found
+        self._wake.set()
+        return found
+
+    def wait_s(self) -> float:
+        """So long nothing becomes ready by itself."""
+        return max(0.0, self._waiting[0][0] - time.monotonic()) if self._waiting else LONGEST_WAIT_S
+
+    def report(self, fetch: Mapping[str, Any] | Fetch) -> asyncio.Future[ItemResult]:
+        """What became of a URL, sent with the next group. The future holds the guide's word once it is on its disk."""
+        told = fetch if isinstance(fetch, Fetch) else _fetch(fetch)
+        result: asyncio.Future[ItemResult] = asyncio.get_running_loop().create_future()
+        self.started.pop(told.url, None)
+        self._reports.append((told, result))
+        self._wake.set()
+        return result
+
+    @property
+    def unreported(self) -> int:
+        """How many reports the guide has not acknowledged."""
+        return len(self._reports) + len(self._sending)
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing is left: not in the crawl, not here."""
+        held = self._ready or self._waiting or self.started or self.unreported
+        return self._failure is None and self.state in OVER and not held
+
+    async def flush(self) -> None:
+        """Wait until every report is acknowledged."""
+        while self.unreported and self._failure is None:
+            self._changed.clear()
+            await self._changed.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def close(self) -> None:
+        """Report all that is to be reported and give back the rest, as far as the guide can be reached."""
+        if self._task is None:
+            return
+        for url in [*self.started, *(one.url for one in self._held())]:
+            self.report(Fetch(url=url, error="released"))
+        self._ready.clear()
+        self._waiting.clear()
+        self._ask_after = float("inf")
+        with suppress(TimeoutError, CrawlGuideError):
+            async with asyncio.timeout(CLOSES_WITHIN_S):
+                await self.flush()
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        self._task = None
+
+    # the background task
+
+    async def _work(self) -> None:
+        """Report, then ask, for as long as there is anything to do; sleep in between."""
+        try:
+            while True:
+                self._wake.clear()
+                await self._persist(self._send)
+                if self._wanted() and time.monotonic() >= self._ask_after:
+                    await self._persist(self._ask)
+                if not self._reports:
+                    await self._rest()
+        except CrawlGuideError as problem:
+            self._failure = problem
+            self._tell_all()
+
+    async def _persist(self, step: Callable[[], Any]) -> None:
+        """Try again, ever more slowly, while the guide is away or too busy."""
+        wait_s = SHORTEST_WAIT_S
+        while True:
+            try:
+                await step()
+            except PASSING as problem:
+                await asyncio.sleep(min(max(wait_s, problem.retry_after_s or 0.0), LONGEST_WAIT_S))
+                wait_s *= 2
+            else:
+                return
+
+    async def _rest(self) -> None:
+        until = self._ask_after if self._wanted() else float("inf")
+        wait_s = min(max(until - time.monotonic(), 0.0), LONGEST_WAIT_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._wake.wait()
+
+    async def _send(self) -> None:
+        """One group of reports. It is the same message in every try, so it counts once."""
+        if not self._sending:
+            self._sending = self._group()
+            self._report_id = uuid4().hex
+        if not self._sending:
+            return
+        fetches = [fetch for fetch, _ in self._sending]
+        message = ReportMessage(VERSION, self.crawler_id, fetches, self.crawl_id, self._report_id)
+        ack = await self.guide.tell(message)
+        sent, self._sending = self._sending, []
+        for report, result in zip(sent, ack.results, strict=True):
+            self._settle(report, result)
+        self.state = "running"  # something may be new
+        self._ask_after = min(self._ask_after, time.monotonic() + SHORTEST_WAIT_S)
+        self._tell_all()
+
+    def _group(self) -> list[Report]:
+        group: list[Report] = []
+        size = 0
+        while self._reports and len(group) < MOST_REPORTS:
+            size += len(msgspec.json.encode(self._reports[0][0]))
+            if group and size > MOST_BYTES:
+                break
+            group.append(self._reports.popleft())
+        return group
+
+    def _settle(self, report: Report, result: ItemResult) -> None:
+        if result.status == "retry":
+            self._reports.append(report)
+            return
+        if result.status != "ok":
+            self.refused = [*self.refused[-99:], result]
+        if not report[1].done():
+            report[1].set_result(result)
+
+    def _wanted(self) -> int:
+        """How many URLs to ask for: none while half of what is held ahead can start soon."""
+        soon = time.monotonic() + SOON_S
+        ready = len(self._ready) + sum(not_before <= soon for not_before, _, _ in self._waiting)
+        held = len(self._ready) + len(self._waiting)
+        if ready > self.ahead // 2 or held >= MOST_HELD * (self.concurrency + self.ahead):
+            return 0
+        return max(0, self.concurrency + self.ahead - len(self.started) - ready)
+
+    async def _ask(self) -> None:
+        """The same message in every try, so that no lease is granted twice."""
+        self._asking = self._asking or self._question()
+        advice = await self.guide.ask(self._asking)
+        self._asking = None
+        self._take_in(advice, time.monotonic())
+        self._tell_all()
+
+    def _question(self) -> AskMessage:
+        budget = BudgetMessage(self._wanted(), timeout_ms=round(LEASE_S * 1_000))
+        context = Context(metadata={"concurrency": self.concurrency})
+        return AskMessage(VERSION, self.crawler_id, budget, uuid4().hex, self.crawl_id, context)
+
+    def _take_in(self, advice: Advice, now: float) -> None:
+        self.state = advice.metadata.crawl_state
+        for one in advice.assigned_urls:
+            found = _assignment(one, now)
+            self._taken += 1
+            heappush(self._waiting, (found.not_before, self._taken, found))
+        wait_s = min(max(advice.retry_after_ms / 1_000, SHORTEST_WAIT_S), LONGEST_WAIT_S)
+        self._ask_after = now + (SHORTEST_WAIT_S if advice.assigned_urls else wait_s)
+
+    def _arrange(self, now: float) -> None:
+        """Move what may start; forget what others may have been given meanwhile."""
+        while self._waiting and self._waiting[0][0] <= now:
+            self._ready.append(heappop(self._waiting)[2])
+        while self._ready and self._ready[0].expires <= now:
+            self._ready.popleft()
+
+    def _held(self) -> list[Assignment]:
+        return [*self._ready, *(entry[2] for entry in self._waiting)]
+
+    def _tell_all(self) -> None:
+        self._changed.set()
+        self._on_change()
+
+
+def _fetch(report: Mapping[str, Any]) -> Fetch:
+    try:
+        return msgspec.convert(report, Fetch)
+    except msgspec.ValidationError as wrong:
+        raise MalformedRequest(f"report of {str(report.get('url'))[:200]}: {wrong}") from None
+
+
+def _assignment(one: Assigned, now: float) -> Assignment:
+    metadata = {} if one.metadata is UNSET else msgspec.json.decode(one.metadata)
+    not_before = now + one.not_before_ms / 1_000
+    return Assignment(one.url, one.kind, one.score, one.p, one.reason, not_before, now + LEASE_S, metadata)

@@ -1,0 +1,130 @@
+"""A crawler that takes its assignments one by one, from a guide in this process or from a server."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.gateway.conftest import Served
+
+from crawlguide import AsyncClient, AsyncGuide
+from crawlguide.core.errors import MalformedRequest
+from crawlguide.gateway.client.assignments import Assignments
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+OPEN = {"policy": {"robots": "ignore", "default_delay_s": 0, "traps": False}}
+HOME = "https://a.example/"
+
+
+@asynccontextmanager
+async def opened(where: str, served: Served) -> AsyncIterator[Any]:
+    async with AsyncGuide.open() if where == "embedded" else AsyncClient(served.url) as guide:
+        yield guide
+
+
+@pytest.fixture(params=["embedded", "served"])
+async def guide(request: pytest.FixtureRequest, served: Served) -> AsyncIterator[Any]:
+    async with opened(request.param, served) as found:
+        yield found
+
+
+async def begun(guide: Any, crawl: str, *seeds: str, **policy: Any) -> None:
+    await guide.define(crawl, {"policy": OPEN["policy"] | policy})
+    await guide.seed(crawl, seeds or [HOME])
+
+
+async def crawled(assignments: Assignments, links: dict[str, list[str]]) -> list[str]:
+    """Fetch until nothing is left, over a web that is a dictionary."""
+    seen = []
+    while (one := await assignments.next()) is not None:
+        seen.append(one.url)
+        outlinks = [{"url": url} for url in links.get(one.url, [])]
+        assignments.report({"url": one.url, "status": 200, "outlinks": outlinks})
+    return seen
+
+
+async def test_a_crawl_ends_when_all_that_was_discovered_is_fetched(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl)
+    links = {HOME: [f"{HOME}{n}" for n in range(30)], f"{HOME}7": [f"{HOME}deep"]}
+    async with Assignments(guide, crawl, concurrency=3) as assignments:
+        seen = await asyncio.wait_for(crawled(assignments, links), 60)
+    assert sorted(seen) == sorted([HOME, f"{HOME}deep", *links[HOME]])
+
+
+async def test_several_workers_share_one_crawlers_assignments(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl)
+    links = {HOME: [f"{HOME}{n}" for n in range(40)]}
+    async with Assignments(guide, crawl, concurrency=4) as assignments:
+        seen = await asyncio.gather(*(crawled(assignments, links) for _ in range(4)))
+    every = [url for some in seen for url in some]
+    assert len(every) == len(set(every)) == 41
+
+
+async def test_a_report_is_acknowledged(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl)
+    async with Assignments(guide, crawl) as assignments:
+        one = await assignments.next()
+        assert one is not None
+        result = await assignments.report({"url": one.url, "status": 200})
+    assert (result.url, result.status) == (HOME, "ok")
+    assert (await guide.stats(crawl))["crawls"][crawl]["done"] == 1
+
+
+async def test_what_is_not_reported_goes_back(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl, *(f"{HOME}{n}" for n in range(10)))
+    async with Assignments(guide, crawl, concurrency=2) as assignments:
+        await assignments.next()
+        assert (await guide.stats(crawl))["crawls"][crawl]["leased"] >= 1
+    after = (await guide.stats(crawl))["crawls"][crawl]
+    assert (after["leased"], after["queued"]) == (0, 10)
+
+
+async def test_what_a_killed_run_held_goes_back_when_it_starts_again(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl)
+    killed = await Assignments(guide, crawl, "c-1").__aenter__()
+    assert await killed.next() is not None
+    assert killed._task is not None
+    killed._task.cancel()
+    async with Assignments(guide, crawl, "c-1") as assignments:
+        again = await asyncio.wait_for(assignments.next(), 60)
+        assert again is not None
+        assert again.url == HOME
+
+
+async def test_a_url_starts_no_earlier_than_its_host_allows(guide: Any, crawl: str) -> None:
+    host = f"https://{crawl}.example/"
+    await begun(guide, crawl, host, f"{host}b", default_delay_s=0.2)
+    loop = asyncio.get_running_loop()
+    async with Assignments(guide, crawl) as assignments:
+        first = await assignments.next()
+        began = loop.time()
+        second = await asyncio.wait_for(assignments.next(), 60)
+        took = loop.time() - began
+    assert first is not None
+    assert second is not None
+    assert took > 0.1
+
+
+async def test_links_found_after_the_crawl_seemed_exhausted_are_fetched(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl)
+    async with Assignments(guide, crawl, concurrency=2) as assignments:
+        one = await assignments.next()
+        assert one is not None
+        late = asyncio.create_task(assignments.next())
+        await asyncio.sleep(0.1)  # the guide is asked meanwhile, and has nothing
+        assert not late.done()
+        assignments.report({"url": one.url, "status": 200, "outlinks": [{"url": "/late"}]})
+        found = await asyncio.wait_for(late, 60)
+    assert found is not None
+    assert found.url == f"{HOME}late"
+
+
+async def test_a_wrong_report_names_what_is_wrong(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl)
+    async with Assignments(guide, crawl) as assignments:
+        with pytest.raises(MalformedRequest, match="status"):
+            assignments.report({"url": HOME, "status": "fine"})
