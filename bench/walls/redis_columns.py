@@ -53,7 +53,7 @@ def batch(replies: list[list[Any]]) -> Batch:
     offsets = np.cumsum([0, *map(len, names)])[:-1]
     places = [np.frombuffer(r[4], np.int64) + offset for r, offset in zip(replies, offsets, strict=True)]
     host: I64 = np.concatenate([*places, np.zeros(0, np.int64)])
-    medians, opens = [pace["median_ms"], pace["median_bytes"]], np.maximum(pace["next_fetch"], pace["blocked"])
+    medians, opens = [pace["median_ms"], mine["median_bytes"]], np.maximum(pace["next_fetch"], pace["blocked"])
     pages = mine["pages"] + pace["leases"]  # of the host; its domain's lie in the same partition, nobody adds them up
     queue = [*medians, pace["delay"], pace["last"], opens, pace["leases"], pace["limit"]]
     known = np.array([*(mine[name] for name in HOST_FACTS), pages, *queue], np.float64)

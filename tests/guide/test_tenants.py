@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from crawlguide.core.clock import ManualClock
-from crawlguide.core.config import Config, CrawlsOptions
+from crawlguide.core.config import Config, CrawlsOptions, TenantOptions
 from crawlguide.core.definition import Definition, Policy
-from crawlguide.core.errors import MalformedRequest, NotFound
+from crawlguide.core.errors import MalformedRequest, NotFound, TooLarge
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl, Usage
 from crawlguide.gateway.opening import MEMORY, counts, open_guide, title
@@ -186,3 +187,29 @@ async def test_two_tenants_behave_as_if_alone() -> None:
     for worker, told in zip(workers, alone, strict=True):
         for here, there in zip(worker.told, told, strict=True):
             assert here == there
+
+
+async def test_what_a_tenant_makes_up_about_a_host_changes_nothing_for_others(guide: LocalGuide) -> None:
+    mine, theirs = Crawl("mine", "a"), Crawl("theirs", "a")
+    await guide.define(mine, Definition(policy=POLICY))
+    await guide.seed(mine, SeedsMessage([f"https://h.org/{page}" for page in range(5)]))
+    lies = [Fetch(f"https://h.org/lie-{n}", 429, elapsed_ms=60_000, bytes=1e9, retry_after_s=9e4) for n in range(9)]
+    await guide.tell(ReportMessage(VERSION, "c-1", lies, "a"), theirs.tenant, trains=False)
+    sizes = [Fetch(f"https://h.org/size-{n}", 200, bytes=1e9) for n in range(9)]
+    await guide.tell(ReportMessage(VERSION, "c-1", sizes, "a"), theirs.tenant)
+    budget = BudgetMessage(3, max_bytes=50_000_000)
+    answer = await guide.ask(AskMessage(VERSION, "c-1", budget, crawl_id="a"), mine.tenant)
+    assert [one.estimated_bytes for one in answer.assigned_urls] == [65_536] * 3
+    assert max(one.estimated_fetch_ms for one in answer.assigned_urls) < 1_000
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+async def test_a_quota_of_urls_holds_within_a_long_request(at_once: int) -> None:
+    config = Config(tenant=[TenantOptions(name="small", max_urls=100)])
+    guide, crawl = open_guide(MEMORY, config, ManualClock()), Crawl("small", "a")
+    await guide.define(crawl, Definition(policy=POLICY))
+    seeds = [SeedsMessage([f"https://h{n}.org/{page}" for page in range(5_000)]) for n in range(at_once)]
+    refusals = await asyncio.gather(*(guide.seed(crawl, some) for some in seeds), return_exceptions=True)
+    assert {type(refusal) for refusal in refusals} == {TooLarge}
+    assert (await guide.store.usage("small")).urls <= 100 + at_once * local.SEEDS_AT_ONCE
+    await guide.close()

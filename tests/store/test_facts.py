@@ -12,7 +12,7 @@ from crawlguide.store.frontier import Frontier
 from crawlguide.store.moves.rank import Quota
 from crawlguide.store.tables.keyspace import MemoryKeyspace, in_memory
 from crawlguide.store.tables.politeness import PolitenessQueues
-from crawlguide.store.tables.rows import HOST, POLITENESS, ROW
+from crawlguide.store.tables.rows import HOST, POLITENESS
 
 from .builders import ids, links
 
@@ -61,7 +61,8 @@ def test_the_facts_of_a_url_are_those_of_its_row() -> None:
     frontier, batch = known()
     for name in facts(Batch):
         stored = FROM_ROW.get(name, name)
-        source = frontier.table if stored in (ROW.names or ()) else frontier.politeness.rows
+        tables = (frontier.table, frontier.hosts.rows, frontier.politeness.rows)
+        source = next(table for table in tables if stored in (table.dtype.names or ()))
         assert getattr(batch, name).tolist() == [float(source[stored][0])], name
 
 

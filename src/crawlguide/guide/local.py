@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from crawlguide.core.bounded import Bounded
-from crawlguide.core.errors import Conflict, MalformedRequest, UrlError
+from crawlguide.core.errors import Conflict, MalformedRequest, TooLarge, UrlError
 from crawlguide.core.messages import Ack, Advice, StatsMessage, check_version, digest
 from crawlguide.core.telemetry import SILENT, happened
 from crawlguide.core.turns import in_turns
@@ -108,8 +109,9 @@ class LocalGuide:
         if advice is None:
             if history:
                 await self._take_fetches(ask.crawl, ask.crawler_id, portions(history, ask.request_id), ask.at, trains)
-            if ask.seeds and await self.crawls.quotas.has_room(ask.crawl.tenant):
-                await self._take_seeds(ask.crawl, ask.seeds, ask.at)
+            if ask.seeds:
+                with suppress(TooLarge):  # the crawler gets what there is
+                    await self._take_seeds(ask.crawl, ask.seeds, ask.at)
             if history or ask.seeds:  # it may have another definition by now
                 active = await self.crawls.get(ask.crawl, ask.at, create=False)
             advice = await self._answer(active, ask)
@@ -273,7 +275,6 @@ class LocalGuide:
                 except UrlError as wrong:
                     where = f"urls[{len(seeds)}]"
                     raise MalformedRequest(f"{where}: {wrong.message}", field=where) from None
-        await self.crawls.quotas.check_room(crawl.tenant)
         at = self.clock.now()
         async with self.crawls.held(crawl, at, create):
             new = await self._take_seeds(crawl, seeds, at)
@@ -281,14 +282,16 @@ class LocalGuide:
         return new
 
     async def _take_seeds(self, crawl: Crawl, seeds: Sequence[Seed], at: float) -> int:
-        """Add seeds, some at a time; returns how many were new."""
+        """Add seeds, some at a time; returns how many were new. Raises `TooLarge` once the tenant has no room."""
         new = 0
         for first in range(0, len(seeds), SEEDS_AT_ONCE):
             if first:
                 await self._make_way()
+            await self.crawls.quotas.check_room(crawl.tenant)
             active = await self.crawls.get(crawl, at, create=False)
-            new += await self._telling.seed(active, crawl, seeds[first : first + SEEDS_AT_ONCE], at)
-        self.crawls.quotas.grew(crawl.tenant, new)
+            fresh = await self._telling.seed(active, crawl, seeds[first : first + SEEDS_AT_ONCE], at)
+            self.crawls.quotas.grew(crawl.tenant, fresh)
+            new += fresh
         return new
 
     async def _make_way(self) -> None:

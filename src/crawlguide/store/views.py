@@ -176,9 +176,9 @@ def _largest(values: Any, most: int) -> I64:
 def _host_facts(frontier: Frontier, rows: I64) -> Hosts:
     own, hosts = frontier.hosts.rows[rows], Hosts(frontier.hosts.names[rows], np.empty((HOST_FACTS, len(rows))))
     queue = frontier.politeness.rows[own["pace"]]
-    for name in ("pages", "failures", "errors", "judged", "relevance_sum", "domain"):
+    for name in ("pages", "failures", "errors", "judged", "relevance_sum", "domain", "median_bytes"):
         getattr(hosts, name)[:] = own[name]
-    for name in ("median_ms", "median_bytes", "leases", "limit"):
+    for name in ("median_ms", "leases", "limit"):
         getattr(hosts, name)[:] = queue[name]
     hosts.crawl_delay[:], hosts.last_fetch[:] = queue["delay"], queue["last"]
     hosts.domain_pages[:] = frontier.hosts.domain_pages[own["domain"]]
@@ -190,7 +190,7 @@ def _host_facts(frontier: Frontier, rows: I64) -> Hosts:
 
 
 @part
-def note_url(facts, number, row, queue):  # type: ignore[no-untyped-def]
+def note_url(facts, number, row, host, queue):  # type: ignore[no-untyped-def]
     facts[0, number] = row.arm
     facts[1, number] = row.depth
     facts[2, number] = row.sequence
@@ -202,7 +202,7 @@ def note_url(facts, number, row, queue):  # type: ignore[no-untyped-def]
     facts[8, number] = row.given
     facts[9, number] = row.priority
     facts[10, number] = queue.median_ms
-    facts[11, number] = queue.median_bytes
+    facts[11, number] = host.median_bytes
     facts[12, number] = row.priority
     facts[13, number] = row.priority
 
@@ -217,7 +217,7 @@ def note_host(facts, number, host, queue, domain_pages, opens):  # type: ignore[
     facts[5, number] = host.domain
     facts[6, number] = domain_pages
     facts[7, number] = queue.median_ms
-    facts[8, number] = queue.median_bytes
+    facts[8, number] = host.median_bytes
     facts[9, number] = queue.delay
     facts[10, number] = queue.last
     facts[11, number] = opens
@@ -252,7 +252,8 @@ def join(rows, tables, place, host, numbers, facts, host_facts):  # type: ignore
             count += 1
             place[row.host] = count
         host[number] = place[row.host] - 1
-        note_url(facts, number, row, tables.politeness[tables.hosts[row.host].pace])
+        mine = tables.hosts[row.host]
+        note_url(facts, number, row, mine, tables.politeness[mine.pace])
     for number in range(count):
         mine = tables.hosts[numbers[number]]
         place[numbers[number]] = 0

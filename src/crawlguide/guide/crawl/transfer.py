@@ -97,14 +97,16 @@ async def imported(
     taken, new, skipped = 0, 0, []
     for number, line in enumerate(lines, first):
         if number % TAKEN_AT_ONCE == 0:
+            await guide.crawls.quotas.check_room(crawl.tenant)
             await asyncio.sleep(0)
         if not line.strip():
             continue
         try:
             if taken:
                 await guide.crawls.check(crawl)  # whoever deletes it in the middle means it
-            new += await _take(guide, crawl, line, permit)
-            taken += 1
+            fresh = await _take(guide, crawl, line, permit)
+            guide.crawls.quotas.grew(crawl.tenant, fresh)
+            taken, new = taken + 1, new + fresh
         except (msgspec.DecodeError, UnicodeDecodeError, UrlError) as wrong:
             if await guide.store.crawl_get(crawl) is None:  # it may be the definition: defaults do not replace it
                 raise MalformedRequest(f"line {number}: {wrong}; {ADVICE}") from None

@@ -157,7 +157,8 @@ class _Record:
         lease = frontier.leases.by_row.get(row)
         self.taught[number] = self.trains or (lease is not None and lease.crawler_id == self.fetches.crawler_id)
         frontier.dirty.row(row)
-        count_fetch(number, row, bool(lease and lease.strict), self.at, self.columns, frontier.tables)
+        strict, taught = bool(lease and lease.strict), bool(self.taught[number])
+        count_fetch(number, row, strict, taught, self.at, self.columns, frontier.tables)
         frontier.counts["fetches"] += 1
         frontier.counts["failed"] += failed
         if self.retryable[number] and self._retries(row):
@@ -255,10 +256,23 @@ def back_off(queue, status, retry_after_s, at):  # type: ignore[no-untyped-def]
         queue.blocked = max(queue.blocked, at + min(wait, LONGEST_BLOCK_S))
 
 
-@kernel(nothing(one_i64, one_i64, flag, one_f64, FETCHES, TABLES))
-def count_fetch(number, row_number, strict, at, fetches, tables):  # type: ignore[no-untyped-def]
-    """The deployment learns pace, latency and failures, the crawl pages and failures, the row its status.
+@part
+def measure(number, host, queue, failed, fetches):  # type: ignore[no-untyped-def]
+    queue.fetches += 1
+    queue.failures += failed
+    if fetches.elapsed_ms[number] >= 0:
+        queue.median_ms = median_with(queue.recent_ms, queue.timed, fetches.elapsed_ms[number])
+        queue.timed += 1
+    if fetches.bytes[number] >= 0 and not failed:
+        host.median_bytes = median_with(host.recent_bytes, host.weighed, fetches.bytes[number])
+        host.weighed += 1
 
+
+@kernel(nothing(one_i64, one_i64, flag, flag, one_f64, FETCHES, TABLES))
+def count_fetch(number, row_number, strict, taught, at, fetches, tables):  # type: ignore[no-untyped-def]
+    """The deployment learns pace, latency and failures, the crawl pages, failures and sizes, the row its status.
+
+    Where a fetch teaches nothing, its teller may have made it up: pace and sizes stay as they were.
     Under strict politeness the delay counts from the telling: the fetch reached the host no later.
     """
     row = tables.rows[row_number]
@@ -267,16 +281,10 @@ def count_fetch(number, row_number, strict, at, fetches, tables):  # type: ignor
     failed = fetches.failed[number]
     if strict:
         queue.last = max(queue.last, at)
-    queue.fetches += 1
-    queue.failures += failed
-    if fetches.elapsed_ms[number] >= 0:
-        queue.median_ms = median_with(queue.recent_ms, queue.timed, fetches.elapsed_ms[number])
-        queue.timed += 1
-    if fetches.bytes[number] >= 0 and not failed:
-        queue.median_bytes = median_with(queue.recent_bytes, queue.weighed, fetches.bytes[number])
-        queue.weighed += 1
-    back_off(queue, fetches.status[number], fetches.retry_after_s[number], at)
-    tables.opens[host.pace] = max(queue.blocked, queue.next_fetch)
+    if taught:
+        measure(number, host, queue, failed, fetches)
+        back_off(queue, fetches.status[number], fetches.retry_after_s[number], at)
+        tables.opens[host.pace] = max(queue.blocked, queue.next_fetch)
     if failed:
         host.failures += 1
     else:

@@ -103,7 +103,7 @@ class CrawlHosts:
         self._fit(row)
         self._keyspace.put(key_of(row), name.encode())
         self.names[row], self.rows[row] = name, np.zeros((), HOST)
-        self.rows["withheld"][row] = -np.inf
+        self.rows["withheld"][row], self.rows["median_bytes"][row] = -np.inf, np.nan
         self.rows["pace"][row] = self.queue_row[row] = self._politeness.row(name)
         self._politeness.rows["crawls"][self.queue_row[row]] += 1
         found = self._domains.find(_domain_hash(name))

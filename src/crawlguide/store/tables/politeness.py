@@ -77,7 +77,7 @@ class PolitenessQueues:
         self.rows[row] = np.zeros((), POLITENESS)
         for name in ("last", "next_fetch", "blocked"):
             self.rows[name][row] = -np.inf
-        for name in ("delay", "median_ms", "median_bytes"):
+        for name in ("delay", "median_ms"):
             self.rows[name][row] = np.nan
 
     def load(self, rows: np.ndarray[Any, Any]) -> None:

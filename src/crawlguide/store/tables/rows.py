@@ -51,16 +51,13 @@ POLITENESS = np.dtype(
         ("delay", np.float64),  # its own delay beside those of crawls; NaN: none
         ("backoff", np.float64),  # seconds; doubles on 429 and 503, halves on success
         ("median_ms", np.float64),
-        ("median_bytes", np.float64),
         ("fetches", np.int64),
         ("failures", np.int64),
         ("leases", np.int32),
         ("limit", np.int32),  # leases at once, 0: no limit
         ("crawls", np.int32),  # how many crawls know the queue
         ("timed", np.int32),
-        ("weighed", np.int32),
-        ("recent_ms", np.float32, 15),  # rings of the newest values
-        ("recent_bytes", np.float32, 15),
+        ("recent_ms", np.float32, 15),  # a ring of the newest values
     ],
     align=True,
 )
@@ -89,6 +86,9 @@ HOST = np.dtype(
         ("relevance_sum", np.float64),
         ("withheld", np.float64),  # kept out until then
         ("urls", np.int32),  # rows that belong to it
+        ("weighed", np.int32),
+        ("median_bytes", np.float64),  # of the newest good fetches; NaN: none yet
+        ("recent_bytes", np.float32, 15),
     ],
     align=True,
 )
