@@ -205,7 +205,7 @@ async def test_what_a_tenant_makes_up_about_a_host_changes_nothing_for_others(gu
 
 @pytest.mark.parametrize("at_once", [1, 4])
 async def test_a_quota_of_urls_holds_within_a_long_request(at_once: int) -> None:
-    config = Config(tenant=[TenantOptions(name="small", max_urls=100)])
+    config = Config(tenant=(TenantOptions(name="small", max_urls=100),))
     guide, crawl = open_guide(MEMORY, config, ManualClock()), Crawl("small", "a")
     await guide.define(crawl, Definition(policy=POLICY))
     seeds = [SeedsMessage([f"https://h{n}.org/{page}" for page in range(5_000)]) for n in range(at_once)]
