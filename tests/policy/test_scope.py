@@ -10,7 +10,7 @@ from crawlguide import Guide
 from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.policy import diversity, politeness, scope
-from crawlguide.policy.link_rules import extension
+from crawlguide.policy.link_rules import extension, is_kind
 from crawlguide.testing import ManualClock
 from tests.support import NOW, ask, asked, batch, fetched, question, state_of, tell
 
@@ -140,3 +140,19 @@ def test_slowness_alone_holds_nobody_back_for_ever_and_no_pacing_means_none() ->
     found = batch([f"{A}1", f"{A}2"], median_ms=[900_000.0])
     assert politeness.Politeness(1.0, 60.0, False, 1.0).wait(found, question()).tolist() == [0.0, 30.0]
     assert politeness.Politeness(0.0, 60.0, False, 1.0).wait(found, question()).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "types", "is_one"),
+    [
+        ("image/png", ["image/*"], True),
+        ("image/png", ["text/html", "image/png"], True),
+        ("image/png", ["IMAGE/PNG"], True),
+        ("application/atom+xml", ["application/*+xml"], True),
+        ("application/xml", ["application/*+xml"], False),
+        ("text/html", [], False),
+        ("ab", ["ab*b"], False),
+    ],
+)
+def test_a_content_type_is_one_of_a_list(kind: str, types: list[str], is_one: bool) -> None:
+    assert is_kind(kind, types) is is_one

@@ -13,6 +13,7 @@ Count = Annotated[int, Meta(ge=0, le=2**53, description="an integer from 0 (0 me
 Name = Annotated[str, Meta(min_length=1, max_length=253, description="a name of 1 to 253 characters")]
 Words = Annotated[str, Meta(max_length=100_000, description="text of at most 100000 characters")]
 Names = Annotated[tuple[Name, ...], Meta(max_length=100_000, description="a list of names")]
+Kinds = Annotated[tuple[Name, ...], Meta(max_length=1_000, description="a list of at most 1000 names")]
 Factor = Annotated[float, Meta(ge=0, le=100, description="a number from 0 to 100")]
 Address = Annotated[str, Meta(min_length=1, max_length=8_192, description="a URL")]
 Pattern = Annotated[str, Meta(min_length=1, max_length=1_000, description="an RE2 pattern of 1 to 1000 characters")]
@@ -117,9 +118,9 @@ class Policy(Fixed, frozen=True):
     include_patterns: PatternList = ()
     exclude_patterns: PatternList = ()
     seed_hosts_only: bool = False
-    languages: Names = ()
-    deny_extensions: Names = ()
-    deny_content_types: Names = ()
+    languages: Kinds = ()
+    deny_extensions: Kinds = ()
+    deny_content_types: Kinds = ()
     domain_weights: Annotated[dict[Name, Weight], Meta(max_length=100_000)] = {}
     crawlers: Annotated[dict[Name, Crawler], Meta(max_length=10_000)] = {}
     traps: bool = True

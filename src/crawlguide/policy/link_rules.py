@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import mimetypes
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from crawlguide.core.patterns import Patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Sequence
 
     from crawlguide.core.definition import Policy
     from crawlguide.core.messages import Fetch
@@ -41,8 +40,8 @@ class LinkRules:
 def link_rules(policy: Policy) -> LinkRules:
     """Unwanted content types are recognised by their usual extensions."""
     extensions = {one.lower().lstrip(".") for one in policy.deny_extensions}
-    types = [one.lower() for one in policy.deny_content_types]
-    known = {ending[1:] for ending, kind in mimetypes.types_map.items() if types and _among(kind, types)}
+    types = policy.deny_content_types
+    known = {ending[1:] for ending, kind in mimetypes.types_map.items() if is_kind(kind, types)}
     return LinkRules(
         Patterns(policy.include_patterns, "policy.include_patterns"),
         Patterns(policy.exclude_patterns, "policy.exclude_patterns"),
@@ -63,9 +62,15 @@ def follows(policy: Policy, fetch: Fetch) -> bool:
     if spoken and fetch.language and fetch.language.lower().replace("_", "-").partition("-")[0] not in spoken:
         return False
     kind = (fetch.content_type or "").partition(";")[0].strip().lower()
-    return not (kind and _among(kind, [one.lower() for one in policy.deny_content_types]))
+    return not (kind and is_kind(kind, policy.deny_content_types))
 
 
-def _among(kind: str, types: Collection[str]) -> bool:
+def is_kind(kind: str, types: Sequence[str]) -> bool:
     """Whether a content type is one of these: image/png is one of image/*."""
-    return any(fnmatchcase(kind, one) for one in types)
+    return any(_fits(kind, one.lower()) for one in types)
+
+
+def _fits(kind: str, one: str) -> bool:
+    """A star stands for any characters; there may be one."""
+    head, star, tail = one.partition("*")
+    return kind.startswith(head) and kind.endswith(tail) and len(kind) >= len(head + tail) if star else kind == one
