@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as Path
 
+from crawlguide.core.aside import LONG_BYTES
 from crawlguide.core.errors import (
     CrawlGuideError,
     Draining,
@@ -157,6 +159,7 @@ class Door:
             body = await yaml.read(body)
         message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
         call = RouteCall(self.guide, credential, route.scope, request.path_params, request.query_params, message)
+        await _make_way(len(body))
         try:
             result = await route.serve(call)
         except NotFound as problem:
@@ -165,6 +168,7 @@ class Door:
         if route.gives is Lines:
             return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)
+        await _make_way(len(body))
         return await response(request, wire.encode(reply), 201 if created else 200)
 
     def _write_audit(self, request: Request, status: int) -> None:
@@ -236,6 +240,12 @@ class Door:
     async def _failed(self, _: Request, problem: Exception) -> Response:
         """A fault of ours: the caller gets the one error shape, the operator the traceback."""
         return problem_response(fault_of_ours(problem))
+
+
+async def _make_way(size: int) -> None:
+    """To read a long message took a while, and so will its answer: others are served in between."""
+    if size > LONG_BYTES:
+        await asyncio.sleep(0)
 
 
 def _check_query(route: Route, given: Mapping[str, str]) -> None:

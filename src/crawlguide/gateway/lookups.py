@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from crawlguide.core.aside import LONG_BYTES, aside
 from crawlguide.core.clock import iso
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import MalformedRequest, UrlError
@@ -52,9 +53,10 @@ async def crawl(guide: LocalGuide, name: Crawl) -> CrawlMessage:
     return CrawlMessage(name.name, await guide.crawls.state(name, outline, at), outline.shown)
 
 
-async def patched_crawl(guide: LocalGuide, crawl: Crawl, changes: Mapping[str, Any]) -> Definition:
-    """The definition that a crawl would have with these changes."""
-    return patched((await guide.crawls.outline(crawl, guide.clock.now())).record.definition, changes)
+async def patched_definition(definition: Definition, changes: Mapping[str, Any]) -> Definition:
+    """A definition with changes; a long one keeps nobody waiting."""
+    long = len(msgspec.json.encode((definition, changes))) > LONG_BYTES
+    return await aside(patched, definition, changes) if long else patched(definition, changes)
 
 
 def patched(definition: Definition, patch: Mapping[str, Any]) -> Definition:

@@ -166,9 +166,12 @@ async def get_crawl(call: RouteCall) -> CrawlMessage:
 
 
 async def patch_crawl(call: RouteCall) -> CrawlMessage:
-    new = await lookups.patched_crawl(call.guide, call.crawl, call.message)
-    await check_definition(call, new)
-    await call.guide.define(call.crawl, new)
+    async def change(old: Definition) -> Definition:
+        new = await lookups.patched_definition(old, call.message)
+        await check_definition(call, new)
+        return new
+
+    await call.guide.redefine(call.crawl, change)
     return await get_crawl(call)
 
 

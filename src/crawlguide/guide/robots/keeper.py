@@ -374,6 +374,7 @@ class Keeper:
         while self._active.get(crawl) is active:  # neither deleted nor defined anew meanwhile
             records, cursor = await self._store.scan(crawl, "dropped", queue, SCANNED_AT_ONCE, cursor)
             refused = [record.url for record in records if record.reason == "robots"]
+            await active.intake.search_ahead(refused.copy)
             free = [url for url in refused if active.intake.reason(url, queue) is None]
             if free:
                 await self._store.revive(crawl, _ids(free), active.intake.max_depth)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crawlguide.core import faults
@@ -37,8 +37,8 @@ class Attempt:
     """One attempt. A flush that ends after its attempt was abandoned says nothing about the next one."""
 
     start: int  # the journal from here on belongs to this snapshot
-    gone: set[int] = field(default_factory=set)  # crawls that were deleted since
-    chunks: Iterator[tuple[bytes, bytes]] = iter(())
+    chunks: Iterator[tuple[bytes, bytes]]
+    gone: set[int]  # crawls that were deleted since
     budget: int = 0  # bytes that may be written by now; less than 0 after a chunk larger than what was left
     flush: threading.Thread | None = None
     flushed: bool = False
@@ -57,8 +57,8 @@ class Snapshot:
         return self._run is not None
 
     def begin(self, start: int) -> None:
-        self._run = Attempt(start)
-        self._run.chunks = self._all_chunks(self._run.gone)
+        gone = set[int]()
+        self._run = Attempt(start, self._all_chunks(gone), gone)
 
     def abandon(self) -> None:
         """What was written may be gone, or is of no use any more."""
