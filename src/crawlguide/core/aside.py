@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
-LONG_BYTES = 16 * 1024  # of a message or definition; what is made of a longer one is made aside
-
 # Few, because all threads share one interpreter; and not those of asyncio, which the store needs to reach the disk.
 _THREADS = ThreadPoolExecutor(2, thread_name_prefix="aside")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as Path
 
-from crawlguide.core.aside import LONG_BYTES
 from crawlguide.core.errors import (
     CrawlGuideError,
     Draining,
@@ -24,6 +22,7 @@ from crawlguide.core.errors import (
     UnavailableError,
 )
 from crawlguide.core.telemetry import WARNING, happened
+from crawlguide.core.turns import make_way
 from crawlguide.gateway import openapi, wire, yaml
 from crawlguide.gateway.access import audit
 from crawlguide.gateway.access.audit import AuditLog
@@ -159,7 +158,7 @@ class Door:
             body = await yaml.read(body)
         message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
         call = RouteCall(self.guide, credential, route.scope, request.path_params, request.query_params, message)
-        await _make_way(len(body))
+        await make_way(len(body))
         try:
             result = await route.serve(call)
         except NotFound as problem:
@@ -168,7 +167,7 @@ class Door:
         if route.gives is Lines:
             return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)
-        await _make_way(len(body))
+        await make_way(len(body))
         return await response(request, wire.encode(reply), 201 if created else 200)
 
     def _write_audit(self, request: Request, status: int) -> None:
@@ -240,12 +239,6 @@ class Door:
     async def _failed(self, _: Request, problem: Exception) -> Response:
         """A fault of ours: the caller gets the one error shape, the operator the traceback."""
         return problem_response(fault_of_ours(problem))
-
-
-async def _make_way(size: int) -> None:
-    """To read a long message took a while, and so will its answer: others are served in between."""
-    if size > LONG_BYTES:
-        await asyncio.sleep(0)
 
 
 def _check_query(route: Route, given: Mapping[str, str]) -> None:

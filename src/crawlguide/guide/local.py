@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from crawlguide.core.aside import LONG_BYTES, aside
+from crawlguide.core.aside import aside
 from crawlguide.core.bounded import Bounded
 from crawlguide.core.errors import Conflict, MalformedRequest, UrlError
 from crawlguide.core.messages import Ack, Advice, StatsMessage, check_version, digest
 from crawlguide.core.telemetry import SILENT, happened
-from crawlguide.core.turns import in_turns
+from crawlguide.core.turns import LONG_BYTES, in_turns
 from crawlguide.core.types import Crawl
 from crawlguide.guide import monitoring
 from crawlguide.guide.ask import advice as answers
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 DEFAULT_TENANT = "default"
 ANSWER_KEPT_S = 600.0
 REPORT_KEPT_S = 86_400.0
-SEEDS_AT_ONCE = 500
+SEEDS_AT_ONCE = 200
 RENEWED_BY_AN_ASK = 100
 RECENT_CRAWLS = 1_000  # of which newest answers and harvest are shown
 KEPT_UP, AT_ONCE = 500, 20  # crawls at each upkeep; others are served in between

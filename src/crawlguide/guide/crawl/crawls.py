@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from crawlguide.core.aside import LONG_BYTES, aside
+from crawlguide.core.aside import aside
 from crawlguide.core.bounded import Bounded
 from crawlguide.core.definition import Definition, pattern_lists
 from crawlguide.core.errors import NotFound, RateLimited
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.patterns import check_budget
 from crawlguide.core.telemetry import WARNING, happened
+from crawlguide.core.turns import LONG_BYTES
 from crawlguide.core.types import Crawl
 from crawlguide.guide.containment import contained
 from crawlguide.guide.crawl import composition, notebooks, redefinition
