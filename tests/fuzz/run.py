@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 1_500 * 1024 * 1024
 SOCKETS = 0.1  # of all
 LOOKED_EVERY = 500
-SHOWN = 2_000
+SHOWN, MUCH = 2_000, 12_000
 
 
 class AtFaultError(Exception):
@@ -77,7 +77,7 @@ def check(served: Served, sent: bytes) -> None:
             f"it ended with {served.process.returncode} after {sent[:SHOWN]!r}: {served.said()[-SHOWN:]}"
         )
     if "Traceback" in (said := served.said()):
-        raise AtFaultError(said[said.index("Traceback") :][:SHOWN])
+        raise AtFaultError(f"… {said[said.index('Traceback') :][:MUCH][-SHOWN:]}")
     if memory_bytes(served) > MOST_BYTES:
         raise AtFaultError(f"it takes {memory_bytes(served) >> 20} MiB of memory")
 
