@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 ANSWERS_WITHIN_S = 45.0  # a body that does not come is given up before
 HANG_UP = 0.02
+FINAL = re.compile(rb"HTTP/1\.1 ([2-9]\d\d) ")
 TYPES = ("next", "report", "subscribe", "unsubscribe", "release", "stats", "ping", "pong", "")
 BODIES = (
     "application/json", "application/yaml", "text/yaml; charset=utf-8", "text/plain", "application/x-ndjson", "",
@@ -118,14 +120,14 @@ class HttpDoor:
                 answer = b""
                 while piece := line.recv(65_536):
                     answer += piece
-                    if len(answer) > 12 and not answer.startswith(b"HTTP/1.1 1"):
+                    if FINAL.search(answer):
                         break
         except TimeoutError:
             return "no answer", request
         except OSError:
             return "reset", request
-        statuses = [part[:3] for part in answer.split(b"HTTP/1.1 ")[1:]]
-        return statuses[-1].decode(errors="replace") if statuses else "closed", request
+        final = FINAL.search(answer)
+        return final[1].decode() if final else "closed", request
 
 
 class SocketDoor:

@@ -90,7 +90,7 @@ class LastAnswer:
 
     def __init__(self, connection: HttpConnection) -> None:
         self._connection = connection
-        self.write = connection.transport.write
+        self.write, self.is_closing = connection.transport.write, connection.transport.is_closing
 
     def close(self) -> None:
         self._connection.close_when_heard()

@@ -555,3 +555,13 @@ async def test_the_last_request_is_answered_although_its_body_is_not_read(size: 
             answer = await reader.read()  # raises where the connection was reset
         assert answer.endswith(b"deaf")
         assert b"connection: close" in answer
+
+
+@on_uvloop
+async def test_the_body_of_a_last_request_is_asked_for() -> None:
+    async with opened() as door:
+        reader, writer = await door.line()
+        writer.write(POST + b"Connection: close\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+        assert (await heard(reader))[0] == 100
+        writer.write(b"abc")
+        assert await heard(reader) == (200, "3 ")
