@@ -48,7 +48,7 @@ class HttpDoor:
         """One request, whole."""
         chance = self._chance
         path, method, operation = chance.choice(self._operations)
-        content = operation.get("requestBody", {}).get("content", {})
+        content: dict[str, dict[str, Any]] = operation.get("requestBody", {}).get("content", {})
         kind, body = next(iter(content), "application/json"), b""
         if content or chance.random() < 0.05:
             body, kind = self._body(kind, next(iter(content.values()), {}).get("schema", {}))

@@ -20,6 +20,7 @@ import msgspec
 
 from crawlguide.core.aside import aside
 from crawlguide.core.bounded import Bounded
+from crawlguide.core.clock import milliseconds
 from crawlguide.core.definition import Definition, pattern_lists
 from crawlguide.core.errors import NotFound, RateLimited
 from crawlguide.core.messages import CrawlStats
@@ -40,6 +41,7 @@ from crawlguide.guide.crawl.active_crawl import (
 )
 from crawlguide.guide.crawl.quotas import Quotas
 from crawlguide.guide.under_way import UnderWay
+from crawlguide.policy.robots import Robots
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
 RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between others, and how often in a row
 NAMES_COMPARED = 200  # with one that is not there
+RESTED = "rested"  # a state whose version is when the crawl was unloaded
 NOTED = 10_000  # crawls of which something is remembered that can be done without
 ROOM_AGAIN_S = 60.0  # after which somebody may have defined or deleted crawls that were created automatically
 
@@ -79,6 +82,7 @@ class ActiveCrawls:
         self._before = Bounded[Crawl, ActiveCrawl](self._most)  # known before the store had to read all anew
         self._holders: Counter[Crawl] = Counter()  # requests that are under way
         self._generation = 0  # of the store
+        self._opened = defaults.now()
         self._noted = Bounded[Crawl, str](NOTED)
         self._learned = Bounded[Crawl, Mapping[str, float]](NOTED)  # by crawls that were unloaded, in numbers
         self._undefined: dict[str, set[Crawl]] = {}  # by tenant: crawls that were created automatically
@@ -326,10 +330,20 @@ class ActiveCrawls:
         await notebooks.wake(self._store, crawl, built)
         if crawl in self._before:
             inherit(built, self._before.pop(crawl))
+        await self._look_again_at_robots(crawl, built)
         self.known[crawl] = built
         self._learned.pop(crawl, None)
         await self._unload_others(crawl)
         return built
+
+    async def _look_again_at_robots(self, crawl: Crawl, built: ActiveCrawl) -> None:
+        """What a robots.txt forbade before the crawl was unloaded may be permitted now: all dropped is judged anew."""
+        if self._services.robots is None or built.filter(Robots) is None:
+            return
+        rested = await self._store.state_get(crawl, RESTED)
+        since = self._opened if rested is None else rested[1] / 1_000
+        if await self._services.robots.changed_at(crawl.tenant) >= since:
+            built.record.renew = tuple(sorted({*built.record.renew, redefinition.DROPPED}))
 
     async def _unload_others(self, loaded: Crawl) -> None:
         """Of too many crawls those go that were used the longest ago and that nobody holds or renews."""
@@ -339,6 +353,7 @@ class ActiveCrawls:
             active = self.known.pop(crawl)
             self._learned[crawl] = active.strategy.guarded.stats()
             await notebooks.put_to_rest(self._store, crawl, active)
+            await self._store.state_put(crawl, RESTED, b"", milliseconds(self._defaults.now()))
 
     async def _keep_up(self) -> None:
         """What was built on a store that has read all anew since may have learned what nobody knows any more."""
