@@ -21,6 +21,7 @@ FAULTS   ?= $(call amount,,begins_with_the_next_try)
 EXAMPLES ?= $(call amount,300,1)
 TENANTS  ?= $(call amount,200,1)
 SECONDS  ?= $(call amount,60,7)
+SEED     ?= 1
 IDLE     ?= $(call amount,10000,500)
 TRIES    ?= $(call amount,1,2)
 TRIALS   ?= $(call amount,usual killed strict strict-killed,usual)
@@ -29,7 +30,7 @@ QUICK_POLICIES := random,relational,layered
 POLICIES ?= $(call amount,all,$(QUICK_POLICIES))
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
-.PHONY: help setup demo serve kernels test check style types docs bench crash faults machine tenants politeness overload lab walls clean
+.PHONY: help setup demo serve kernels test check style types docs bench crash faults machine tenants politeness overload fuzz lab walls clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -101,6 +102,9 @@ politeness: $(READY)  ## measure the delays of 16 crawlers at 50 hosts: usual, k
 
 overload: $(READY)  ## send five times what the server can answer, and open 10,000 idle connections (SECONDS=, IDLE=)
 	$(BIN)/python -m bench.overload --seconds $(SECONDS) --idle $(IDLE)
+
+fuzz: $(READY)  ## send random requests and messages, right and wrong, and fail if the server is at fault (SECONDS=, SEED=)
+	$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) --seed $(SEED)
 
 lab: $(READY)  ## run every policy on the recorded webs in ../shared, with reports (hours; WEBS=, POLICIES=)
 	for web in $(WEBS); do \

@@ -11,6 +11,10 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
 
 SCRIPT = (str(Path(sys.executable).parent / "crawlguide"),)
 MANY_SNAPSHOTS = (sys.executable, "-m", "tests.crash.launch")
@@ -87,14 +91,15 @@ class Server:
         else:
             process.send_signal(how)
 
-    async def ended_within(self, seconds: float) -> int | None:
-        """Its exit code if it ends by itself in that time."""
-        if self.process is None:
-            return None
-        try:
-            return await asyncio.wait_for(self.process.wait(), seconds)
-        except TimeoutError:
-            return None
+    async def ended_before(self, other: Coroutine[None, None, None]) -> int | None:
+        """Its exit code if it ends by itself before something else is done."""
+        done = asyncio.ensure_future(other)
+        if self.process is not None:
+            ended = asyncio.ensure_future(self.process.wait())
+            await asyncio.wait({ended, done}, return_when=asyncio.FIRST_COMPLETED)
+            ended.cancel()
+        done.cancel()
+        return None if self.process is None else self.process.returncode
 
     def said(self) -> str:
         return self._stderr.read_text(errors="replace")

@@ -33,6 +33,7 @@ QUICK = {  # target: what its short form prints
     "machine": " passed",
     "tenants": " passed",
     "overload": "of the peak",
+    "fuzz": " requests with seed 1: ",
     "lab": "Harvest rate",
     "walls": "rank 2,000 ids, ms",
 }
@@ -73,6 +74,7 @@ BY_A_TARGET = {  # script: the target that runs it
     "scripts/kernels.py": "kernels",
     "tests/crash/kill.py": "crash",
     "tests/crash/ordering.py": "crash",
+    "tests/fuzz/run.py": "fuzz",
     "tests/politeness/trial.py": "politeness",
 }
 BY_A_TEST = {"examples/crawler.py": "tests/docs/test_examples.py"}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 SCRIPT = Path(sys.executable).parent / "crawlguide"
-READY_WITHIN_S = 60.0  # the first start compiles the kernels
+READY_WITHIN_S = 180.0  # the first start compiles the kernels, and the machine may be busy
 ENDS_WITHIN_S = 20.0
 NAMES = count()
 NO_ROBOTS = {"CRAWLGUIDE_GUIDE_FILTERS": ",".join(name for name in GuideOptions().filters if name != "robots")}

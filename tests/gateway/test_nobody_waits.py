@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -40,3 +41,55 @@ def test_while_patterns_are_refused(
     assert answer.status_code == 400, answer.text
     assert answer.json()["error"]["field"].startswith(f"policy.{field}")
     assert wait.longest_s < MOST_S, wait
+
+
+NAMES = [f"d{number}.example-{number % 1_000}.org" for number in range(60_000)]
+DEFINITIONS: dict[str, dict[str, Any]] = {
+    "names of domains": {"policy": {"allow_domains": NAMES}},
+    "weights of domains": {"policy": {"domain_weights": dict.fromkeys(NAMES, 1.5)}},
+    "hosts with a factor": {"rules": {"priority": {"hosts": dict.fromkeys(NAMES, 2)}}},
+    "words": {"goal": {"topic": "word " * 20_000, "keywords": ["keyword" * 30] * 1_000}},
+}
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS.values(), ids=DEFINITIONS)
+def test_while_a_long_definition_is_put_changed_and_used(
+    served: Served, client: httpx.Client, crawl: str, definition: dict[str, Any]
+) -> None:
+    with others_wait(served) as wait:
+        client.put(f"/v1/crawls/{crawl}", json=definition).raise_for_status()
+        client.patch(f"/v1/crawls/{crawl}", json={"limits": {"max_depth": 3}}).raise_for_status()
+        client.post("/v1/next", json=ask(crawl)).raise_for_status()
+    assert wait.longest_s < MOST_S, wait
+
+
+def test_while_long_rules_are_edited(served: Served, client: httpx.Client, crawl: str) -> None:
+    client.put(f"/v1/crawls/{crawl}", json={}).raise_for_status()
+    with others_wait(served) as wait:
+        client.post(f"/v1/crawls/{crawl}/rules", json={"ban": {"hosts": NAMES}}).raise_for_status()
+        client.post(f"/v1/crawls/{crawl}/rules", json={"unban": {"hosts": NAMES[:-1]}}).raise_for_status()
+    assert client.get(f"/v1/crawls/{crawl}/rules").json()["ban"]["hosts"] == NAMES[-1:]
+    assert wait.longest_s < MOST_S, wait
+
+
+def test_while_patterns_that_take_long_are_searched_in_links(served: Served, client: httpx.Client, crawl: str) -> None:
+    """RE2 walks through all steps of these for each character of a URL."""
+    costly = [rf"(a|b)*a(a|b){{{200 + number}}}c" for number in range(10)]
+    links = [{"url": f"https://h{number}.example/" + "ab" * 1_500} for number in range(10)]
+    client.put(f"/v1/crawls/{crawl}", json={"policy": FREE | {"exclude_patterns": costly}}).raise_for_status()
+    fetch = {"url": "https://h.example/", "status": 200, "outlinks": links}
+    with others_wait(served) as wait:
+        client.post("/v1/report", json=tell(crawl, [fetch])).raise_for_status()
+        assert len(client.post("/v1/next", json=ask(crawl, 20)).json()["assigned_urls"]) == len(links)
+    assert wait.longest_s < MOST_S, wait
+
+
+def test_changes_of_one_definition_at_once_all_count(client: httpx.Client, crawl: str) -> None:
+    """Long ones are worked on beside the loop, and others may come meanwhile."""
+    client.put(f"/v1/crawls/{crawl}", json={"policy": {"deny_domains": NAMES[:5_000]}}).raise_for_status()
+    hosts = [f"h{number}.example" for number in range(6)]
+    with ThreadPoolExecutor(len(hosts)) as threads:
+        edits = [{"ban": {"hosts": [host]}} for host in hosts]
+        for answer in threads.map(lambda edit: client.post(f"/v1/crawls/{crawl}/rules", json=edit), edits):
+            answer.raise_for_status()
+    assert sorted(client.get(f"/v1/crawls/{crawl}/rules").json()["ban"]["hosts"]) == hosts

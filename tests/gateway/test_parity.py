@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 METHODS = (
     "ask", "tell", "define", "patch", "delete", "seed", "pause", "resume", "release", "rules", "edit_rules", "stats",
-    "explain", "urls", "export", "close",
+    "crawls", "explain", "urls", "export", "close",
 )  # fmt: skip
 KINDS = (Guide, AsyncGuide, Client, AsyncClient)
 FREE = {"policy": {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}}

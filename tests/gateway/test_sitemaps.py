@@ -401,3 +401,16 @@ async def test_a_sitemap_needs_no_file_of_its_own(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("tempfile.tempdir", None)
     packed = gzip.compress(urlset("<loc>https://a.org/1</loc>"))
     assert [link.url for link in read(MAP, Answer(200, packed)).links] == ["https://a.org/1"]
+
+
+async def test_a_large_sitemap_is_fetched_again_when_no_other_large_one_is_read(
+    guide: LocalGuide, web: Web, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sitemaps, "LARGE_BYTES", 100)
+    web.files[MAP] = Answer(200, urlset("<loc>https://a.org/one</loc>" + " " * 100))
+    await crawled(guide, web)
+    assert await states(guide, "https://a.org/one") == ["unknown"]
+    clock.advance(60.0)
+    await Sitemaps(guide, web).errand()
+    assert web.asked.count(MAP) == 2
+    assert await states(guide, "https://a.org/one", MAP) == ["queued", "done"]

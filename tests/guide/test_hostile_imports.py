@@ -127,3 +127,11 @@ async def test_lines_that_are_nothing_at_all_are_left_out() -> None:
     assert await taken(guide, lines) == 0
     await check_all_doors(guide)
     await guide.close()
+
+
+async def test_of_very_many_lines_of_no_use_the_first_hundred_are_named_and_all_counted() -> None:
+    guide = open_guide(MEMORY, Config(), ManualClock(1_000.0))
+    await guide.define(CRAWL, Definition())
+    done = await imported(guide, CRAWL, [b"{}"] * 5_000)
+    assert (len(done.skipped), done.skipped_lines) == (100, 5_000)
+    await guide.close()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from crawlguide.core.config import Config
+from crawlguide.core.config import Config, CrawlsOptions
 from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
@@ -280,3 +280,27 @@ async def test_memory_for_files_is_bounded_over_all_tenants_and_agents(
         await kept.keep(f"https://{number}.org", CachedRobots(body, NOW, NOW, 0, 1, told_by=f"t{number % 7}"))
     assert sum(kept.of(tenant).weight for tenant in (GUIDE, *(f"t{n}" for n in range(7)))) <= 1_000_000
     assert all(kept.of(f"t{number}").weight for number in range(7))  # nobody is left without
+
+
+async def test_what_a_new_file_permits_waits_again_in_a_crawl_that_was_unloaded(
+    clock: ManualClock, tmp_path: Path
+) -> None:
+    guide = open_guide(tmp_path, Config(crawls=CrawlsOptions(max_loaded=1)), clock)
+    other = Crawl("default", "other")
+    await define(guide, MINE)
+    assert await given(guide) == [FILE]
+    await tell(guide, status=200, text=ALL)
+    assert await given(guide, most=20) == []
+    assert (await guide.store.stats(MINE))["dropped"] == {"robots": 5}
+    await define(guide, other)
+    await given(guide, other)
+    assert MINE not in guide.crawls.known
+    clock.advance(DAY)
+    await tell(guide, other, status=200, text=NOTHING)
+    await guide.upkeep()
+    await guide.close()
+    guide = open_guide(tmp_path, Config(crawls=CrawlsOptions(max_loaded=1)), clock)
+    await given(guide)  # it is in use again
+    await guide.upkeep()
+    assert (await guide.store.stats(MINE))["dropped"] == {}
+    await guide.close()

@@ -13,6 +13,7 @@ from crawlguide.core.errors import CrawlGuideError, NotFound, StorageFull
 from crawlguide.store.embedded import EmbeddedStore, disk, writer
 from crawlguide.store.moves import forget
 from crawlguide.store.moves.rank import Quota
+from crawlguide.store.tables.keyspace import key_of
 
 from . import files
 from .builders import CRAWL, fetches, ids, links
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 QUOTA = Quota(urls=10_000, urls_per_host=10_000, links=10_000)
-OTHER = CRAWL._replace(name="other")
+OTHER, SHORT_LIVED = CRAWL._replace(name="other"), CRAWL._replace(name="short-lived")
 MANY = [f"https://h{number % 7}.org/{number}" for number in range(1_500)]
 A, B, X = "https://a.org/1", "https://b.org/1", "https://x.org/1"
 
@@ -72,7 +73,7 @@ async def test_snapshots_of_tables_of_many_pieces_lose_nothing(tmp_path: Path, m
 async def test_a_snapshot_is_not_ended_by_the_flush_of_one_that_was_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Deleting a crawl gives a snapshot up; the next one may begin while the first is still being flushed."""
+    """The next one may begin while the first is still being flushed."""
     monkeypatch.setattr(writer, "LOG_AT_LEAST", 500)
     monkeypatch.setattr(writer, "SNAPSHOT_PACE", 3)
     store, go, number = await begun(tmp_path, *MANY), threading.Event(), 0
@@ -88,8 +89,7 @@ async def test_a_snapshot_is_not_ended_by_the_flush_of_one_that_was_given_up(
         await told(store, number)
         number += 1
     first = [thread for thread in threading.enumerate() if thread.name == "crawlguide-snapshot"]
-    await store.crawl_delete(OTHER)
-    await store.commit()
+    snapshot.abandon()
     while not snapshot.is_running:
         await told(store, number)
         number += 1
@@ -99,6 +99,44 @@ async def test_a_snapshot_is_not_ended_by_the_flush_of_one_that_was_given_up(
     await told(store, number)
     store = await reopened(store)
     assert (await store.stats(CRAWL))["done"] == number + 1
+    await store.close()
+
+
+async def test_a_snapshot_ends_although_crawls_are_deleted_all_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", 1_000)
+    store, number = await begun(tmp_path, *MANY), 0
+    while store._writer.folder.get(writer.LOG_START) is None:
+        assert number < len(MANY), "no snapshot came to its end"
+        await told(store, number)
+        await store.crawl_put(SHORT_LIVED, b"{}", 5_000.0)
+        await store.discover(SHORT_LIVED, links(*MANY[:5]), None, 5_000.0)
+        await store.commit()
+        await store.crawl_delete(SHORT_LIVED)
+        number += 1
+    await store.close()
+
+
+async def test_a_snapshot_leaves_nothing_of_a_crawl_that_was_deleted_while_it_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "LOG_AT_LEAST", 1_000)
+    store, number = await begun(tmp_path, *MANY), 0
+    await store.discover(OTHER, links(*MANY), None, 5_000.0)
+    await store.commit()
+    owner = store._owners[OTHER]
+    monkeypatch.setattr(writer, "SNAPSHOT_PACE", 0)
+    while not store._writer._snapshot.is_running:
+        await told(store, number)
+        number += 1
+    await store.crawl_delete(OTHER)
+    await store.commit()
+    monkeypatch.setattr(writer, "SNAPSHOT_PACE", 8)
+    while store._writer.folder.get(writer.LOG_START) is None:
+        await told(store, number)
+        number += 1
+    assert not list(store._disk.items("rows", key_of(owner)))
     await store.close()
 
 

@@ -60,3 +60,8 @@ def instant(text: str) -> float:
 @lru_cache(maxsize=1_024)
 def _to_the_second(at: int) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def milliseconds(at: float) -> int:
+    """An instant as a number that a newer one exceeds."""
+    return int(at * 1_000)

@@ -9,6 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
 Item = TypeVar("Item")
+LONG_BYTES = 16 * 1024  # of a message or definition
+
+
+async def make_way(size: int) -> None:
+    """A message or definition of so many bytes was worked on; others are served now if it was long."""
+    if size > LONG_BYTES:
+        await asyncio.sleep(0)
 
 
 async def in_turns(items: Sequence[Item], at_once: int) -> AsyncIterator[Sequence[Item]]:

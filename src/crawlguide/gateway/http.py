@@ -22,6 +22,7 @@ from crawlguide.core.errors import (
     UnavailableError,
 )
 from crawlguide.core.telemetry import WARNING, happened
+from crawlguide.core.turns import make_way
 from crawlguide.gateway import openapi, wire, yaml
 from crawlguide.gateway.access import audit
 from crawlguide.gateway.access.audit import AuditLog
@@ -157,6 +158,7 @@ class Door:
             body = await yaml.read(body)
         message = body.splitlines() if route.takes is Lines else route.takes and wire.decode(body, route.takes)
         call = RouteCall(self.guide, credential, route.scope, request.path_params, request.query_params, message)
+        await make_way(len(body))
         try:
             result = await route.serve(call)
         except NotFound as problem:
@@ -165,6 +167,7 @@ class Door:
         if route.gives is Lines:
             return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)
+        await make_way(len(body))
         return await response(request, wire.encode(reply), 201 if created else 200)
 
     def _write_audit(self, request: Request, status: int) -> None:

@@ -85,6 +85,17 @@ class LastWords(asyncio.Protocol):
         self._lost(exc)
 
 
+class LastAnswer:
+    """Where the answer to the last request of a connection goes. It may be there before all of the body is."""
+
+    def __init__(self, connection: HttpConnection) -> None:
+        self._connection = connection
+        self.write, self.is_closing = connection.transport.write, connection.transport.is_closing
+
+    def close(self) -> None:
+        self._connection.close_when_heard()
+
+
 class HttpConnection(HttpToolsProtocol):
     """uvicorn parses, calls the application and writes its answers; here is how much of what is let through when.
 
@@ -234,9 +245,14 @@ class HttpConnection(HttpToolsProtocol):
         self._in_head, self._tail = False, b""
         self._declared = declared_bytes(self.headers)
         self._body_bytes = self._chunk_bytes = self._discarded_bytes = 0
-        if sum(name == b"host" for name, _ in self.headers) > 1:
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1:
             raise MalformedRequest("host: expected once, got it several times", field="host")
+        if not hosts and self.parser.get_http_version() == "1.1":
+            raise MalformedRequest("host: required by HTTP/1.1, but missing", field="host")
         super().on_headers_complete()
+        if self._declared != 0 and not self.cycle.keep_alive:
+            self.cycle.transport = LastAnswer(self)  # type: ignore[assignment]  # all of it that a cycle calls
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
@@ -274,12 +290,12 @@ class HttpConnection(HttpToolsProtocol):
         cycle.response_started = cycle.response_complete = True
         self.transport.write(BUSY_RESPONSES[cycle.keep_alive])
         if not cycle.keep_alive:
-            self.transport.close()
+            self.close_when_heard()
         self.on_response_complete()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.transport.is_closing():
+        if not self._is_ours():
             return
         if not self._in_head:
             self._do_without_the_rest()
@@ -293,6 +309,13 @@ class HttpConnection(HttpToolsProtocol):
         elif self._deadline is None:
             self._deadline = self.loop.call_later(BODY_WITHIN_S, self.transport.abort)
 
+    def close_when_heard(self) -> None:
+        """All is said. What still comes of a body is thrown away: unread, it would make TCP throw away the answer."""
+        if self._in_head:
+            self.transport.close()
+        else:
+            self._say_last(b"")
+
     def _refuse(self, problem: CrawlGuideError) -> None:
         """Nobody knows where the next request would begin, so this is the end."""
         if self._is_answering() and (self._in_head or self.cycle.response_started):
@@ -303,9 +326,13 @@ class HttpConnection(HttpToolsProtocol):
         if self.cycle is not None:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        words = LastWords(response(problem, last=True), self.connection_lost)
-        self.transport.set_protocol(words)
-        words.connection_made(self.transport)
+        self._say_last(response(problem, last=True))
+
+    def _say_last(self, words: bytes) -> None:
+        self._end_deadline()
+        last = LastWords(words, self.connection_lost)
+        self.transport.set_protocol(last)
+        last.connection_made(self.transport)
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(MalformedRequest(msg))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from crawlguide.core.aside import aside
 from crawlguide.core.clock import iso
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import MalformedRequest, UrlError
 from crawlguide.core.messages import Explanation, UrlShown, UrlsMessage
+from crawlguide.core.turns import LONG_BYTES
 from crawlguide.gateway import wire
 from crawlguide.guide import explain as explaining
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.local import LocalGuide
 
 STATES = ("queued", "leased", "done", "dropped")
-MOST = 10_000
+MOST, SCANNED_AT_ONCE = 10_000, 1_000
 
 
 class CrawlMessage(msgspec.Struct, frozen=True):
@@ -52,9 +55,10 @@ async def crawl(guide: LocalGuide, name: Crawl) -> CrawlMessage:
     return CrawlMessage(name.name, await guide.crawls.state(name, outline, at), outline.shown)
 
 
-async def patched_crawl(guide: LocalGuide, crawl: Crawl, changes: Mapping[str, Any]) -> Definition:
-    """The definition that a crawl would have with these changes."""
-    return patched((await guide.crawls.outline(crawl, guide.clock.now())).record.definition, changes)
+async def patched_definition(definition: Definition, changes: Mapping[str, Any]) -> Definition:
+    """A definition with changes; a long one keeps nobody waiting."""
+    long = len(msgspec.json.encode((definition, changes))) > LONG_BYTES
+    return await aside(patched, definition, changes) if long else patched(definition, changes)
 
 
 def patched(definition: Definition, patch: Mapping[str, Any]) -> Definition:
@@ -90,7 +94,7 @@ def _kind_of(kind: Any, name: str, where: str) -> Any:
 
 async def urls(call: RouteCall) -> UrlsMessage:
     query = call.query
-    wanted = Selection(query.get("state"), query.get("host"), _limit(query), query.get("cursor"))
+    wanted = Selection(query.get("state"), query.get("host"), limit(query), query.get("cursor"))
     return await page(call.guide, _named(call), wanted)
 
 
@@ -98,8 +102,15 @@ async def page(guide: LocalGuide, name: Crawl, wanted: Selection) -> UrlsMessage
     """Some URLs, and where to go on."""
     _check_state(wanted.state)
     await guide.crawls.check(name)
-    records, cursor = await guide.store.scan(name, wanted.state, wanted.host, wanted.limit, wanted.cursor)
-    return UrlsMessage([_shown(record) for record in records], cursor)
+    shown, cursor = list[UrlShown](), wanted.cursor
+    while len(shown) < wanted.limit:
+        most = min(SCANNED_AT_ONCE, wanted.limit - len(shown))
+        records, cursor = await guide.store.scan(name, wanted.state, wanted.host, most, cursor)
+        shown += map(_shown, records)
+        if cursor is None:
+            break
+        await asyncio.sleep(0)  # others are served in between
+    return UrlsMessage(shown, cursor)
 
 
 async def forget_urls(call: RouteCall) -> Forgotten:
@@ -140,7 +151,7 @@ def _check_state(state: str | None) -> None:
         raise MalformedRequest(f"state: expected one of {', '.join(STATES)}, got {state[:40]!r}", field="state")
 
 
-def _limit(query: Mapping[str, str]) -> int:
+def limit(query: Mapping[str, str]) -> int:
     given = query.get("limit", "1000")
     if not given.isdecimal() or len(given) > len(str(MOST)) or not 1 <= int(given) <= MOST:
         raise MalformedRequest(f"limit: expected an integer from 1 to {MOST}, got {given[:40]!r}", field="limit")

@@ -49,7 +49,8 @@ class Place(Protocol):
         from crawlguide.guide.crawl.transfer import Imported  # noqa: PLC0415
 
         done = self.guide._done(calls.import_lines(crawl, lines))
-        return Imported(done.lines, done.discovered, tuple(_renumbered(reason, first) for reason in done.skipped))
+        skipped = tuple(_renumbered(reason, first) for reason in done.skipped)
+        return Imported(done.lines, done.discovered, skipped, max(0, done.skipped_lines - len(skipped)))
 
     def seeded(self, crawl: str, seeds: Sequence[SeedMessage]) -> int:
         return self.guide.seed(crawl, msgspec.to_builtins(seeds))

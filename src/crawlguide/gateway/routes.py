@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import msgspec
 
 from crawlguide.core.clock import iso
 from crawlguide.core.definition import Definition, HandRules, RulesEdit
-from crawlguide.core.errors import Forbidden, MalformedRequest
+from crawlguide.core.errors import Forbidden, MalformedRequest, NotFound
 from crawlguide.core.messages import (
     Ack,
     Advice,
@@ -24,7 +25,7 @@ from crawlguide.core.messages import (
     UrlsMessage,
     crawl_id,
 )
-from crawlguide.core.turns import in_turns
+from crawlguide.core.turns import in_turns, make_way
 from crawlguide.core.types import Crawl
 from crawlguide.gateway import backup, lookups
 from crawlguide.gateway.access.credential import ADMIN, ASK, IMPORT, READ, ROBOTS_OVERRIDE, TELL
@@ -40,7 +41,10 @@ if TYPE_CHECKING:
 
 
 class CrawlsMessage(msgspec.Struct, frozen=True):
+    """`cursor` is where the next page begins; null: there is none."""
+
     crawls: list[CrawlMessage]
+    cursor: str | None = None
 
 
 class SeedsAdded(msgspec.Struct, frozen=True):
@@ -54,9 +58,12 @@ class CrawlState(msgspec.Struct, frozen=True):
 
 
 class ImportedMessage(msgspec.Struct, frozen=True):
+    """`skipped` says why lines were of no use, of the first hundred; `skipped_lines` counts them all."""
+
     lines: int
     discovered: int
     skipped: list[str]
+    skipped_lines: int
 
 
 class BackupMessage(msgspec.Struct, frozen=True):
@@ -166,9 +173,12 @@ async def get_crawl(call: RouteCall) -> CrawlMessage:
 
 
 async def patch_crawl(call: RouteCall) -> CrawlMessage:
-    new = await lookups.patched_crawl(call.guide, call.crawl, call.message)
-    await check_definition(call, new)
-    await call.guide.define(call.crawl, new)
+    async def change(old: Definition) -> Definition:
+        new = await lookups.patched_definition(old, call.message)
+        await check_definition(call, new)
+        return new
+
+    await call.guide.redefine(call.crawl, change)
     return await get_crawl(call)
 
 
@@ -184,10 +194,20 @@ async def check_definition(call: RouteCall, new: Definition) -> None:
 
 
 async def list_crawls(call: RouteCall) -> CrawlsMessage:
-    found = []
-    async for some in in_turns(await call.readable(), LISTED_AT_ONCE):
-        found += [await lookups.crawl(call.guide, crawl) for crawl in some]
-    return CrawlsMessage(found)
+    """By name, up to a limit: of crawls, and of bytes, since a definition may be as long as a message."""
+    limit, after = lookups.limit(call.query), call.query.get("cursor", "")
+    left = [crawl for crawl in await call.readable() if crawl.name > after]
+    found, size = list[CrawlMessage](), 0
+    async for some in in_turns(left[:limit], LISTED_AT_ONCE):
+        for crawl in some:
+            if size > LISTED_BYTES:
+                break
+            with suppress(NotFound):  # it was deleted meanwhile
+                found.append(await lookups.crawl(call.guide, crawl))
+                size += len(msgspec.json.encode(found[-1]))
+                await make_way(size)
+    more = bool(found) and found[-1].crawl_id != left[-1].name
+    return CrawlsMessage(found, found[-1].crawl_id if more else None)
 
 
 async def stats(call: RouteCall) -> StatsMessage:
@@ -223,7 +243,7 @@ async def export(call: RouteCall) -> AsyncIterator[bytes]:
 async def import_lines(call: RouteCall) -> ImportedMessage:
     permit = partial(check_definition, call)
     done = await transfer.imported(call.guide, call.crawl, call.message, permit=permit)
-    return ImportedMessage(done.lines, done.urls, list(done.skipped))
+    return ImportedMessage(done.lines, done.urls, list(done.skipped), done.skipped_lines)
 
 
 async def back_up(call: RouteCall) -> BackupMessage:
@@ -243,7 +263,7 @@ async def set_paused(call: RouteCall, paused: bool) -> CrawlState:
     return CrawlState(call.crawl.name, (await lookups.crawl(call.guide, call.crawl)).state)
 
 
-LISTED_AT_ONCE = 20
+LISTED_AT_ONCE, LISTED_BYTES = 20, 4 * 1024 * 1024
 CRAWL = "/v1/crawls/{crawl_id}"
 SELECTION = ("crawl_id", "state", "host")
 PAGE = (*SELECTION, "limit", "cursor")
@@ -253,7 +273,8 @@ ROUTES = (
           ask),
     Route("POST", "/v1/report", TELL, "Tell: what was fetched, and what was found there.", ReportMessage, Ack,
           tell),
-    Route("GET", "/v1/crawls", READ, "All crawls.", None, CrawlsMessage, list_crawls),
+    Route("GET", "/v1/crawls", READ, "All crawls, page by page.", None, CrawlsMessage, list_crawls,
+          query=("limit", "cursor")),
     Route("PUT", CRAWL, ADMIN, "Create a crawl, or replace its definition.", Definition, CrawlMessage, put_crawl),
     Route("GET", CRAWL, READ, "One crawl's definition and state.", None, CrawlMessage, get_crawl),
     Route("PATCH", CRAWL, ADMIN, "Change parts of a crawl's definition (RFC 7396).", dict, CrawlMessage, patch_crawl),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 MOST_OF_ORIGIN = MOST_SITEMAPS  # that are read for one robots.txt, with all that its indexes name
 MOST_COUNTED = 100_000  # origins of which that is known
 AGAIN_S = 1.0
+LARGE_BYTES = 8 * 1024 * 1024
 RENEWED_S = 86_400.0  # where pages are fetched again, sitemaps are read again after a day, or half of a page's time
 FAULT_RETRY_S, MOST_FAULTS = 60.0, 5  # after a fault of ours: 1, 2, 4 … minutes later
 
@@ -58,6 +59,7 @@ class Sitemaps:
     _read: OrderedDict[tuple[Crawl, str], int] = field(default_factory=OrderedDict)  # by crawl and origin
 
     def __post_init__(self) -> None:
+        self._one_large = asyncio.Semaphore(1)
         self.guide.on_deleted.append(self._forget)
 
     @property
@@ -163,8 +165,20 @@ class Sitemaps:
             self._errands.put_nowait(named._replace(**changes), self.guide.clock.now() + wait_s)
 
     async def _told(self, named: Named) -> str:
+        """A sitemap takes many times its size in memory: a large one is put aside, and fetched when it is its turn."""
         policy = (await self.guide.crawls.get(named.crawl, self.guide.clock.now(), create=False)).definition.policy
-        answer = await self.outgoing.get(named.url, policy.user_agent, sitemap.MAX_BYTES)
+        if named.large:
+            async with self._one_large:
+                return await self._taken(named, policy, sitemap.MAX_BYTES)
+        return await self._taken(named, policy, LARGE_BYTES)
+
+    async def _taken(self, named: Named, policy: Policy, most_bytes: int) -> str:
+        answer = await self.outgoing.get(named.url, policy.user_agent, most_bytes)
+        if answer.cut and not named.large:
+            wait_s = max(AGAIN_S, policy.default_delay_s)
+            self._later(wait_s, named, start=self.guide.clock.now() + wait_s, large=True)
+            self._count(named, -1)
+            return "later"
         found = await asyncio.to_thread(read, named.url, answer)
         status, error = (answer.status, None) if answer.status is not None else (None, "other")
         for start in range(0, max(len(found.links), 1), MAX_OUTLINKS):
@@ -175,7 +189,7 @@ class Sitemaps:
             await self.guide.tell(report, named.crawl.tenant, create=False)
             await self._heard(named.crawl, links, due=policy.recrawl)
         for url in found.nested[:MOST_OF_ORIGIN]:
-            self._errands.put_nowait(named._replace(url=url, nested=True, start=None, faults=0))
+            self._errands.put_nowait(named._replace(url=url, nested=True, start=None, faults=0, large=False))
         if policy.recrawl and not named.nested:
             self._later(sitemap_age_s(policy), named, start=None, faults=0)
         return "failed" if answer.status is None else "done"

@@ -110,9 +110,9 @@ class Tally:
     reasons: list[str] = field(default_factory=list)
 
     def add(self, done: Imported) -> None:
-        self.read += done.lines + len(done.skipped)
+        self.read += done.lines + done.skipped_lines
         self.new += done.urls
-        self.skipped += len(done.skipped)
+        self.skipped += done.skipped_lines
         self.reasons += done.skipped[: REASONS - len(self.reasons)]
 
     def __str__(self) -> str:

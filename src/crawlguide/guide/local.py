@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from crawlguide.core.aside import aside
 from crawlguide.core.bounded import Bounded
 from crawlguide.core.errors import Conflict, MalformedRequest, TooLarge, UrlError
 from crawlguide.core.messages import Ack, Advice, StatsMessage, check_version, digest
 from crawlguide.core.telemetry import SILENT, happened
-from crawlguide.core.turns import in_turns
+from crawlguide.core.turns import LONG_BYTES, in_turns
 from crawlguide.core.types import Crawl
 from crawlguide.guide import monitoring
 from crawlguide.guide.ask import advice as answers
@@ -28,7 +29,7 @@ from crawlguide.guide.containment import contained
 from crawlguide.guide.crawl.active_crawl import CrawlRecord
 from crawlguide.guide.crawl.composition import StrategyDefaults
 from crawlguide.guide.crawl.crawls import ActiveCrawls
-from crawlguide.guide.crawl.hand_rules import edited
+from crawlguide.guide.crawl.hand_rules import edited, has_patterns
 from crawlguide.guide.monitoring import BEST_SHOWN, Answered, Recent
 from crawlguide.guide.robots.keeper import Keeper
 from crawlguide.guide.tell.intake import seed_of
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 DEFAULT_TENANT = "default"
 ANSWER_KEPT_S = 600.0
 REPORT_KEPT_S = 86_400.0
-SEEDS_AT_ONCE = 500
+SEEDS_AT_ONCE = 200
 RENEWED_BY_AN_ASK = 100
 RECENT_CRAWLS = 1_000  # of which newest answers and harvest are shown
 KEPT_UP, AT_ONCE = 500, 20  # crawls at each upkeep; others are served in between
@@ -301,8 +302,20 @@ class LocalGuide:
 
     async def define(self, crawl: Crawl, definition: Definition) -> bool:
         """Create or replace a crawl; True if it is new."""
+        return await self._under_way.alone((crawl, "define", ""), partial(self._define, crawl, definition))
+
+    async def _define(self, crawl: Crawl, definition: Definition) -> bool:
         new = await self.crawls.put(crawl, definition, self.clock.now())
         await self.store.commit()
+        return new
+
+    async def redefine(self, crawl: Crawl, change: Callable[[Definition], Awaitable[Definition]]) -> Definition:
+        """Define a crawl by what `change` makes of its definition. Nobody else changes it meanwhile."""
+        return await self._under_way.alone((crawl, "define", ""), partial(self._redefine, crawl, change))
+
+    async def _redefine(self, crawl: Crawl, change: Callable[[Definition], Awaitable[Definition]]) -> Definition:
+        new = await change((await self.crawls.outline(crawl, self.clock.now())).record.definition)
+        await self._define(crawl, new)
         return new
 
     async def pause(self, crawl: Crawl, *, paused: bool) -> None:
@@ -315,10 +328,13 @@ class LocalGuide:
 
     async def edit_rules(self, crawl: Crawl, edit: RulesEdit) -> HandRules:
         """Ban, lift and weigh; returns all rules that hold from now on."""
-        definition = (await self.crawls.get(crawl, self.clock.now(), create=False)).record.definition
-        new = msgspec.structs.replace(definition, rules=edited(definition.rules, edit))
-        await self.define(crawl, new)
-        return new.rules
+
+        async def change(old: Definition) -> Definition:
+            long = len(msgspec.json.encode((old.rules, edit))) > LONG_BYTES or has_patterns(edit)
+            rules = await aside(edited, old.rules, edit) if long else edited(old.rules, edit)
+            return msgspec.structs.replace(old, rules=rules)
+
+        return (await self.redefine(crawl, change)).rules
 
     async def release(self, crawl: Crawl, crawler_id: str) -> int:
         """Everything that a crawler holds goes back; returns how many URLs that were."""

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from tests.gateway.access.common import Guarded, audited, guarding, run
 from tests.gateway.http_door.common import ask, done, fetched, refused, tell
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from crawlguide.gateway.access import api_keys
@@ -247,6 +247,26 @@ def test_no_secret_is_in_the_log(guarded: Guarded) -> None:
         refused(door.get(f"/{key}"), 404, "not_found")
     assert key.split("_")[2] not in guarded.server.said()
     assert key.split("_")[2] not in (guarded.data / "access" / "audit.jsonl").read_text()
+
+
+def test_a_socket_closes_when_its_key_is_revoked(guarded: Guarded, crawl: str) -> None:
+    key = guarded.key("ask", "tell")
+    with opened(guarded, key) as line, opened(guarded, guarded.key("ask")) as other:
+        body = {"crawler_id": "c-1", "crawl_id": crawl, "budget": {"max_urls": 1}}
+        assert said(line, {"type": "ping", "id": "p"})["type"] == "pong"
+        line.send(json.dumps({"type": "subscribe", "id": "s"} | body))
+        api_keys.revoke(guarded.keys, key.split("_")[1])
+        with pytest.raises(ConnectionClosed) as closed:
+            hear_all(line)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1008
+        assert closed.value.rcvd.reason.startswith("unauthenticated: the API key is not one of this server's")
+        assert said(other, {"type": "ping", "id": "p"})["type"] == "pong"
+
+
+def hear_all(line: ClientConnection) -> None:
+    while True:
+        line.recv(timeout=10)
 
 
 def opened(guarded: Guarded, key: str | None) -> ClientConnection:

@@ -532,3 +532,36 @@ async def test_who_takes_nothing_of_an_answer_is_cut(monkeypatch: pytest.MonkeyP
         writer.write(GET.replace(b"/a", b"/large"))
         await until(lambda: len(door.load.connections) == 1)
         await until(lambda: len(door.load.connections) == 0)
+
+
+@on_uvloop
+async def test_a_request_of_http_1_1_without_a_host_is_refused() -> None:
+    async with opened() as door:
+        assert error(await door.said(b"GET /a HTTP/1.1\r\n\r\n")) == (400, "malformed_request")
+        assert (await door.said(b"GET /a HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("size", [100_000, MOST_DISCARDED_BYTES - 100_000])
+@on_uvloop
+async def test_the_last_request_is_answered_although_its_body_is_not_read(size: int) -> None:
+    async with opened() as door:
+        head = POST.replace(b"/a", b"/deaf") + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % size
+        reader, writer = await door.line()
+        writer.write(head)
+        for _ in range(size // 10_000):
+            writer.write(bytes(10_000))
+            await writer.drain()
+        async with asyncio.timeout(SOON_S):
+            answer = await reader.read()  # raises where the connection was reset
+        assert answer.endswith(b"deaf")
+        assert b"connection: close" in answer
+
+
+@on_uvloop
+async def test_the_body_of_a_last_request_is_asked_for() -> None:
+    async with opened() as door:
+        reader, writer = await door.line()
+        writer.write(POST + b"Connection: close\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+        assert (await heard(reader))[0] == 100
+        writer.write(b"abc")
+        assert await heard(reader) == (200, "3 ")

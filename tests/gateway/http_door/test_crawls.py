@@ -43,6 +43,29 @@ def test_all_crawls_are_listed(client: httpx.Client, seeded: str) -> None:
     assert names.count(seeded) == 1
 
 
+def test_crawls_are_listed_page_by_page(client: httpx.Client, crawl: str) -> None:
+    names = [f"{crawl}-{number}" for number in range(5)]
+    for name in names:
+        done(client.put(f"/v1/crawls/{name}", json={}), 201)
+    listed, cursor = [], crawl
+    while cursor is not None:
+        page = done(client.get("/v1/crawls", params={"limit": 2, "cursor": cursor}))
+        assert len(page["crawls"]) <= 2
+        listed += [one["crawl_id"] for one in page["crawls"]]
+        cursor = page["cursor"]
+    assert listed[: len(names)] == names
+    assert len(listed) == len(set(listed))
+
+
+def test_a_page_of_crawls_with_long_definitions_ends_early(client: httpx.Client, crawl: str) -> None:
+    long = {"goal": {"reference": "x" * 100_000, "anti_reference": "y" * 100_000}}
+    for number in range(30):
+        done(client.put(f"/v1/crawls/{crawl}-{number:02}", json=long), 201)
+    page = done(client.get("/v1/crawls", params={"cursor": crawl}))
+    assert 20 < len(page["crawls"]) < 30
+    assert page["cursor"] == page["crawls"][-1]["crawl_id"]
+
+
 def test_seeds_known_before_are_not_discovered_again(client: httpx.Client, seeded: str) -> None:
     urls = [f"HTTPS://ONE.{seeded}.example:443/0#top", {"url": f"https://one.{seeded}.example/new", "priority": 0.9}]
     assert done(client.post(f"/v1/crawls/{seeded}/seeds", json={"urls": urls}))["discovered"] == 1

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from crawlguide.features.embedding.table import F32
 
 READ = 2_000  # characters of a text
+LONG = 10_000  # characters of a goal whose vector takes so long that the first page had better find it made
 TEXT, NAMES, WORDS = 0.7, 0.3, 3.0  # weights of the formula
 MIDDLE, STEEP = 2.5, 2.0
 ENOUGH = 8  # good pages, before nearness to them counts
@@ -64,6 +65,8 @@ class Judge:
         self._aim: F32 | None = None  # made with the first page: a crawl that is told relevance never needs it
         self._memory: Background | None = None
         self._matcher = Matcher(topic_words(goal))
+        if len(goal.topic) + sum(map(len, goal.keywords)) > LONG:
+            self._aimed()
 
     def remember(self, notebook: Notebook) -> None:
         """Go on from what lies in the notebook, and write into it from now on."""

@@ -70,6 +70,12 @@ class ApiKeys:
         """Whether there is, or was since this server began, a file of keys."""
         return self._file.content() is not None
 
+    @property
+    def version(self) -> int:
+        """Of the file, as it is now."""
+        self._file.content()
+        return self._file.version
+
     def credential(self, text: str) -> Credential:
         """Whose key this is. Raises `Unauthenticated`."""
         found = KEY.fullmatch(text)

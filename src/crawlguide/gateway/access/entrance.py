@@ -83,6 +83,11 @@ class Entrance:
         self._tenant_limit.take(credential.tenant, self._tenant_rate(credential.tenant))
         return credential
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """Another one: somebody who was known may not be known any more."""
+        return self._keys.version, self._tokens.version if self._tokens is not None else 0
+
     def identify(self, caller: Caller) -> Credential:
         """The same for somebody who has been admitted before: nothing is counted."""
         text = caller.authorization

@@ -72,6 +72,12 @@ class Tokens:
         self._remembered: dict[str, Credential] = {}
         self._version = 0
 
+    @property
+    def version(self) -> int:
+        """Of the file of keys, as it is now."""
+        self._file.content()
+        return self._file.version
+
     def credential(self, text: str) -> Credential:
         """Whose token this is. Raises `Unauthenticated`, and says what is wrong with it."""
         keys = self._file.content() or []

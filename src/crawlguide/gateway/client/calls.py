@@ -80,6 +80,11 @@ class Page(msgspec.Struct, frozen=True):
     cursor: str | None
 
 
+class CrawlsPage(msgspec.Struct, frozen=True):
+    crawls: list[dict[str, Any]]
+    cursor: str | None = None
+
+
 class SeedsAnswer(msgspec.Struct, frozen=True):
     discovered: int
 
@@ -88,6 +93,7 @@ class ImportAnswer(msgspec.Struct, frozen=True):
     lines: int
     discovered: int
     skipped: list[str]
+    skipped_lines: int = 0  # of a server that does not count them: as many as it names
 
 
 class BackupAnswer(msgspec.Struct, frozen=True):
@@ -175,6 +181,11 @@ def edit_rules(crawl_id: str, edit: Mapping[str, Any] | RulesEdit) -> Call[dict[
 
 def stats(crawl_id: str | None) -> Call[dict[str, Any]]:
     return Call("GET", "/v1/stats", _message(dict), query=_query(crawl_id=crawl_id))
+
+
+def crawls(cursor: str | None) -> Call[CrawlsPage]:
+    """One page."""
+    return Call("GET", "/v1/crawls", _message(CrawlsPage), query=_query(cursor=cursor))
 
 
 def explain(crawl_id: str, url: str) -> Call[dict[str, Any]]:

@@ -85,6 +85,15 @@ class Verbs(Protocol):
         """Numbers of all crawls, or of one."""
         return self._done(calls.stats(crawl_id))
 
+    def crawls(self) -> Iterator[dict[str, Any]]:
+        """All crawls with their state and definition, by name."""
+        cursor = None
+        while True:
+            page = self._done(calls.crawls(cursor))
+            yield from page.crawls
+            if (cursor := page.cursor) is None:
+                return
+
     def explain(self, crawl_id: str, url: str) -> dict[str, Any]:
         """Why does this URL stand where it stands?"""
         return self._done(calls.explain(crawl_id, url))
@@ -165,6 +174,15 @@ class AsyncVerbs(Protocol):
 
     async def stats(self, crawl_id: str | None = None) -> dict[str, Any]:
         return await self._done(calls.stats(crawl_id))
+
+    async def crawls(self) -> AsyncGenerator[dict[str, Any], None]:
+        cursor = None
+        while True:
+            page = await self._done(calls.crawls(cursor))
+            for crawl in page.crawls:
+                yield crawl
+            if (cursor := page.cursor) is None:
+                return
 
     async def explain(self, crawl_id: str, url: str) -> dict[str, Any]:
         return await self._done(calls.explain(crawl_id, url))

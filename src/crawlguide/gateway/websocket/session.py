@@ -8,14 +8,22 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crawlguide.core.errors import Conflict, CrawlGuideError, Draining, NotFound, RateLimited, UnavailableError
+from crawlguide.core.errors import (
+    Conflict,
+    CrawlGuideError,
+    Draining,
+    NotFound,
+    RateLimited,
+    Unauthenticated,
+    UnavailableError,
+)
 from crawlguide.core.messages import AskMessage, ReportMessage
 from crawlguide.gateway import routes, wire
 from crawlguide.gateway.access.credential import ASK, READ, TELL, without_hint
 from crawlguide.gateway.responses import STATUS, fault_of_ours
 from crawlguide.gateway.routes import RouteCall
 from crawlguide.gateway.websocket import messages
-from crawlguide.gateway.websocket.frames import GOING_AWAY
+from crawlguide.gateway.websocket.frames import GOING_AWAY, REFUSED
 from crawlguide.gateway.websocket.messages import Envelope, Release, StatsWanted, Subscribe
 from crawlguide.gateway.websocket.subscriptions import StatsSubscription, Subscription
 
@@ -52,6 +60,7 @@ class Session:
         self._streams: dict[Id, Stream] = {}
         self._holders: list[Holder] = []
         self._leaving = False
+        self._known_by, self._known_until = (-1, -1), 0.0
 
     def receive(self, body: bytes) -> None:
         """One message. Over the limits the connection is held until one of those before is answered."""
@@ -69,6 +78,16 @@ class Session:
         if self._is_full():
             self.connection.pause_receiving()
         self._door.load.turns.wait(lambda: self._start(self._served(envelope, credential, body)))
+
+    def check_credential(self) -> None:
+        """A key that was revoked, or has expired, ends the socket: whoever subscribed would wait for ever."""
+        entrance = self._door.entrance
+        if self._known_until > time.time() and self._known_by == entrance.version:
+            return
+        try:
+            self._known_by, self._known_until = entrance.version, entrance.identify(self._caller).expires
+        except Unauthenticated as problem:
+            self.connection.close(REFUSED, f"{problem.code}: {problem.message}")
 
     def leave(self) -> None:
         """The server ends: no more is heard, what is being worked on is answered, then the socket closes."""

@@ -6,6 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import Draining, NotFound, UnavailableError
+from crawlguide.core.turns import in_turns
+from crawlguide.gateway.access.watched_file import LOOKS_EVERY_S
 from crawlguide.gateway.http import SOCKETS
 from crawlguide.gateway.responses import STATUS, problem_response
 from crawlguide.gateway.websocket.assigned import AssignedUrls
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from crawlguide.gateway.websocket.connection import Connection
 
 PATH = SOCKETS
+LOOKED_AT_ONCE = 200
 LOOKS_PER_STALL = 10  # whoever does not read is cut a little late; ten thousand sockets take a while to look at
 
 
@@ -62,14 +65,17 @@ class Sockets:
             session.leave()
 
     async def watch(self) -> None:
-        """Cut whoever does not take what was sent. Runs until it is cancelled."""
+        """Cut whoever does not take what was sent, or may not be here any more. Runs until it is cancelled."""
         most_s = self._door.options.socket_stall_s
         while True:
-            await asyncio.sleep(most_s / LOOKS_PER_STALL)
+            await asyncio.sleep(min(most_s / LOOKS_PER_STALL, LOOKS_EVERY_S))
             now = asyncio.get_running_loop().time()
-            for session in tuple(self._open):
-                if session.connection.stalled(now, most_s):
-                    session.connection.transport.abort()
+            async for some in in_turns(tuple(self._open), LOOKED_AT_ONCE):
+                for session in some:
+                    if session.connection.stalled(now, most_s):
+                        session.connection.transport.abort()
+                    else:
+                        session.check_credential()
 
     def count(self) -> int:
         """How many are open."""

@@ -62,7 +62,9 @@ async def gathered_once(store: Store, active: ActiveCrawl, ask: Ask, limit: int,
     """As things stand: nothing is written for it."""
     policy = active.definition.policy
     per_host = min(CANDIDATES_PER_HOST * policy.max_per_host or limit, limit)
-    return await store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, ids)
+    batch = await store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, ids)
+    await active.intake.search_ahead(batch.url.tolist)
+    return batch
 
 
 @kernel(flag(f64s, f64s, one_i64))

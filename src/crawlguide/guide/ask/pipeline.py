@@ -119,6 +119,7 @@ class Pipeline:
             batch = await gathered_once(self.store, active, ask, limit)
         else:
             batch = await self.store.look(ask.crawl, ids)
+            await active.intake.search_ahead(batch.url.tolist)
         opinion = active.strategy.guarded.judge(batch, "look")
         batch, terms = self._ranked(active, ask, batch, valued(active, batch, opinion))
         verdicts, rows = [], np.arange(len(batch))

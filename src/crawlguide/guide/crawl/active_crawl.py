@@ -26,6 +26,7 @@ from crawlguide.policy import banned, crawlers, link_rules, scope
 from crawlguide.policy.domains import Domains
 from crawlguide.policy.robots import Robots
 from crawlguide.policy.robots.cache import DUE_AFTER_S
+from crawlguide.policy.traps import Traps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -157,8 +158,10 @@ def _intake(
     definition: Definition, filters: Sequence[Filter], judge: Judge | None, weights: ManualFactors
 ) -> IntakeRules:
     """What holds for everything that comes in."""
-    bans, wanted, robots = banned.build(definition), definition.policy, _first(Robots, filters)
+    bans, wanted = _first(banned.Banned, filters) or banned.build(definition), definition.policy
+    robots, traps = _first(Robots, filters), _first(Traps, filters)
     inside = _first(scope.Scope, filters) or scope.build(definition)
+    patterns = (inside.link_rules.include, inside.link_rules.exclude, bans.patterns, weights.patterns)
     return IntakeRules(
         judge=lambda fetch: relevance_of(fetch, judge),
         verdict=lambda host: None if inside.covers(host) else inside.name,
@@ -169,6 +172,7 @@ def _intake(
         keeps=None if robots is None else robots.keeps,
         link_judges=tuple(rule for rule in filters if isinstance(rule, JudgesLinks)),
         seeded=inside.seed_hosts.add,
+        patterns=tuple(filter(None, (*patterns, *((traps.patterns,) if traps else ())))),
     )
 
 

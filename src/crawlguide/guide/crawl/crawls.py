@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from crawlguide.core.aside import aside
 from crawlguide.core.bounded import Bounded
+from crawlguide.core.clock import milliseconds
 from crawlguide.core.definition import Definition, pattern_lists
 from crawlguide.core.errors import NotFound, RateLimited
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.patterns import check_budget
 from crawlguide.core.telemetry import WARNING, happened
+from crawlguide.core.turns import LONG_BYTES
 from crawlguide.core.types import Crawl
 from crawlguide.guide.containment import contained
 from crawlguide.guide.crawl import composition, notebooks, redefinition
@@ -37,6 +40,8 @@ from crawlguide.guide.crawl.active_crawl import (
     inherit,
 )
 from crawlguide.guide.crawl.quotas import Quotas
+from crawlguide.guide.under_way import UnderWay
+from crawlguide.policy.robots import Robots
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
 
 RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between others, and how often in a row
 NAMES_COMPARED = 200  # with one that is not there
+RESTED = "rested"  # a state whose version is when the crawl was unloaded
 NOTED = 10_000  # crawls of which something is remembered that can be done without
 ROOM_AGAIN_S = 60.0  # after which somebody may have defined or deleted crawls that were created automatically
 
@@ -76,9 +82,11 @@ class ActiveCrawls:
         self._before = Bounded[Crawl, ActiveCrawl](self._most)  # known before the store had to read all anew
         self._holders: Counter[Crawl] = Counter()  # requests that are under way
         self._generation = 0  # of the store
+        self._opened = defaults.now()
         self._noted = Bounded[Crawl, str](NOTED)
         self._learned = Bounded[Crawl, Mapping[str, float]](NOTED)  # by crawls that were unloaded, in numbers
         self._undefined: dict[str, set[Crawl]] = {}  # by tenant: crawls that were created automatically
+        self._loading = UnderWay()
         self._blank: ActiveCrawl | None = None  # stands for all that nobody defined and that hold nothing
 
     async def get(self, crawl: Crawl, at: float, create: bool = True) -> ActiveCrawl:
@@ -87,8 +95,19 @@ class ActiveCrawls:
         if active is not None:
             self.known[crawl] = active
             return active
-        record = msgspec.json.decode(await self._stored(crawl, at, create), type=CrawlRecord)
-        return await self._start(crawl, record)
+        stored = await self._stored(crawl, at, create)
+        if is_long(record := msgspec.json.decode(stored, type=CrawlRecord)):
+            return await self._loading.alone((crawl, "load", ""), lambda: self._load(crawl, at))
+        return await self._start(crawl, self._built(crawl, record, opening=True))
+
+    async def _load(self, crawl: Crawl, at: float) -> ActiveCrawl:
+        """A crawl that takes long to build; meanwhile it may be loaded by others, defined anew or deleted."""
+        while crawl not in self.known:
+            stored = await self._stored(crawl, at, create=False)
+            built = await aside(self._built, crawl, msgspec.json.decode(stored, type=CrawlRecord), opening=True)
+            if crawl not in self.known and await self._store.crawl_get(crawl) == stored:
+                return await self._start(crawl, built)
+        return self.known[crawl]
 
     @asynccontextmanager
     async def held(self, crawl: Crawl, at: float, create: bool = True) -> AsyncIterator[ActiveCrawl]:
@@ -173,8 +192,7 @@ class ActiveCrawls:
             return await self._put(crawl, definition, at)
 
     async def _put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
-        check_budget(pattern_lists(definition))
-        built = self._built(crawl, CrawlRecord(definition))  # refuses what cannot be built
+        built = await self._checked(crawl, CrawlRecord(definition))
         new = await self._store.crawl_get(crawl) is None
         old = None if new else await self.get(crawl, at)
         await notebooks.check(self._store, crawl, built, old)
@@ -182,7 +200,7 @@ class ActiveCrawls:
         if old is None:
             await self._begin(crawl, CrawlRecord(definition), at)
             if composition.warm_start(definition) is not None:  # now: the other crawl may be gone when it is first used
-                await self._start(crawl, CrawlRecord(definition))
+                await self._start(crawl, built)
             return True
         built.record = CrawlRecord(
             definition, old.record.paused, redefinition.states(old.record, definition, self._kinds)
@@ -205,6 +223,15 @@ class ActiveCrawls:
         happened("crawl_changed", "crawl {crawl} has a new definition", **crawl.logged, strategy=built.strategy.kind)
         _warn(crawl, definition)
         return False
+
+    async def _checked(self, crawl: Crawl, record: CrawlRecord) -> ActiveCrawl:
+        """Refuses what cannot be built. What takes long, as thousands of names, keeps nobody waiting."""
+
+        def built() -> ActiveCrawl:
+            check_budget(pattern_lists(record.definition))
+            return self._built(crawl, record)
+
+        return await aside(built) if is_long(record) else built()
 
     async def pause(self, crawl: Crawl, paused: bool, at: float) -> None:
         active = await self.get(crawl, at, create=False)
@@ -298,16 +325,25 @@ class ActiveCrawls:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return NotFound(f"crawl_id: no crawl named {crawl.name!r}{hint}", field="crawl_id")
 
-    async def _start(self, crawl: Crawl, record: CrawlRecord) -> ActiveCrawl:
-        built = self._built(crawl, record, opening=True)
+    async def _start(self, crawl: Crawl, built: ActiveCrawl) -> ActiveCrawl:
         await notebooks.remember(self._store, crawl, built)
         await notebooks.wake(self._store, crawl, built)
         if crawl in self._before:
             inherit(built, self._before.pop(crawl))
+        await self._look_again_at_robots(crawl, built)
         self.known[crawl] = built
         self._learned.pop(crawl, None)
         await self._unload_others(crawl)
         return built
+
+    async def _look_again_at_robots(self, crawl: Crawl, built: ActiveCrawl) -> None:
+        """What a robots.txt forbade before the crawl was unloaded may be permitted now: all dropped is judged anew."""
+        if self._services.robots is None or built.filter(Robots) is None:
+            return
+        rested = await self._store.state_get(crawl, RESTED)
+        since = self._opened if rested is None else rested[1] / 1_000
+        if await self._services.robots.changed_at(crawl.tenant) >= since:
+            built.record.renew = tuple(sorted({*built.record.renew, redefinition.DROPPED}))
 
     async def _unload_others(self, loaded: Crawl) -> None:
         """Of too many crawls those go that were used the longest ago and that nobody holds or renews."""
@@ -317,6 +353,7 @@ class ActiveCrawls:
             active = self.known.pop(crawl)
             self._learned[crawl] = active.strategy.guarded.stats()
             await notebooks.put_to_rest(self._store, crawl, active)
+            await self._store.state_put(crawl, RESTED, b"", milliseconds(self._defaults.now()))
 
     async def _keep_up(self) -> None:
         """What was built on a store that has read all anew since may have learned what nobody knows any more."""
@@ -364,6 +401,11 @@ class ActiveCrawls:
             if active.record.renew:
                 with contained(f"crawl {crawl.name} of tenant {crawl.tenant}"):
                     await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
+
+
+def is_long(record: CrawlRecord) -> bool:
+    """Whether it takes long to build: there is much of it, or it has patterns, of which a few can be as costly."""
+    return any(pattern_lists(record.definition).values()) or len(msgspec.json.encode(record)) > LONG_BYTES
 
 
 def _warn(crawl: Crawl, definition: Definition) -> None:

@@ -102,6 +102,11 @@ def edited(rules: HandRules, edit: RulesEdit) -> HandRules:
         raise MalformedRequest(f"rules: {wrong}", field="rules") from None
 
 
+def has_patterns(edit: RulesEdit) -> bool:
+    """Of which a few can take long to check."""
+    return bool(edit.ban.patterns or edit.priority.patterns)
+
+
 def _check_patterns(edit: RulesEdit) -> None:
     """Said of the edit itself: a message about the rules as a whole would name another place."""
     for number, text in enumerate(edit.ban.patterns):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawlguide.core import urls
+from crawlguide.core.turns import in_turns
 from crawlguide.guide.ask.valuation import priority_at_rest
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Crawl
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl, CrawlRecord
 
+PRIORITIES_AT_ONCE = 500
 DROPPED, QUEUED = "dropped", "queued"
 WRITTEN_DOWN = ("forbid", "either", "shut")  # refusals that the store remembers
 
@@ -47,6 +49,7 @@ async def step(store: Store, crawl: Crawl, active: ActiveCrawl, kinds: Sequence[
     """Judge up to `most` URLs anew; True if they were the last of their state."""
     state, *rest = active.record.renew
     records, active.renewed_to = await store.scan(crawl, state, None, most, active.renewed_to)
+    await active.intake.search_ahead(lambda: [record.url for record in records])
     if state == DROPPED:  # what a filter refused that does so no longer waits again
         reasons = {rule.name for rule in kinds if rule.refusal in WRITTEN_DOWN}
         await _revive(store, crawl, active, [record.url for record in records if record.reason in reasons])
@@ -62,10 +65,11 @@ async def set_priorities(store: Store, crawl: Crawl, old: ActiveCrawl, new: Acti
     """Priorities of single URLs hold at once."""
     before, now = old.manual_factors.urls, new.manual_factors.urls
     changed = {url: now.get(url, np.nan) for url in before.keys() | now.keys() if before.get(url) != now.get(url)}
-    if changed:
-        ids = _ids(changed)
-        await store.set_priority(crawl, ids, np.array(list(changed.values())))
+    async for some in in_turns(list(changed.items()), PRIORITIES_AT_ONCE):
+        ids = _ids(url for url, _ in some)
+        await store.set_priority(crawl, ids, np.array([priority for _, priority in some]))
         batch = await store.look(crawl, ids)
+        await new.intake.search_ahead(batch.url.tolist)
         await store.rank(crawl, batch.id, priority_at_rest(new, batch))
 
 

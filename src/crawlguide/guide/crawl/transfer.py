@@ -35,7 +35,7 @@ Line = TypeVar("Line")
 AT_ONCE = 1_000
 MOST_LEVELS = 29  # of metadata: three more stand around it in an answer, and no message has more than 32
 SHOWN_AT_ONCE, TAKEN_AT_ONCE, LINKS_AT_ONCE = 200, 50, 1_000  # others are served in between
-MOST_SKIPPED, LONGEST_REASON = 10_000, 500  # lines of no use that one import may have, and what is said of each
+MOST_SKIPPED, NAMED, LONGEST_REASON = 10_000, 100, 500  # lines of no use in one import; of which so much is said
 ADVICE = "nothing was imported; correct that line, or define the crawl first"
 _DEFINITION = re.compile(rb'\s*\{\s*"(crawl|definition)"')
 
@@ -53,7 +53,26 @@ class Imported:
 
     lines: int = 0
     urls: int = 0  # that were new
-    skipped: tuple[str, ...] = ()  # why some lines were of no use
+    skipped: tuple[str, ...] = ()  # why lines were of no use: the first of them
+    more_skipped: int = 0
+
+    @property
+    def skipped_lines(self) -> int:
+        return len(self.skipped) + self.more_skipped
+
+
+class Skips:
+    """Lines of no use: how many, and why the first of them."""
+
+    def __init__(self) -> None:
+        self.count, self.reasons = 0, list[str]()
+
+    def add(self, reason: str) -> None:
+        if self.count == MOST_SKIPPED:
+            raise MalformedRequest(f"{reason}; so are {MOST_SKIPPED} lines before it")
+        self.count += 1
+        if len(self.reasons) < NAMED:
+            self.reasons.append(reason)
 
 
 async def exported(guide: LocalGuide, crawl: Crawl) -> AsyncIterator[bytes]:
@@ -94,7 +113,7 @@ async def imported(
     `permit` raises for a definition that whoever imports may not give.
     """
     await guide.crawls.quotas.check_room(crawl.tenant)
-    taken, new, skipped = 0, 0, []
+    taken, new, skips = 0, 0, Skips()
     for number, line in enumerate(lines, first):
         if number % TAKEN_AT_ONCE == 0:
             await guide.crawls.quotas.check_room(crawl.tenant)
@@ -110,11 +129,9 @@ async def imported(
         except (msgspec.DecodeError, UnicodeDecodeError, UrlError) as wrong:
             if await guide.store.crawl_get(crawl) is None:  # it may be the definition: defaults do not replace it
                 raise MalformedRequest(f"line {number}: {wrong}; {ADVICE}") from None
-            skipped.append(f"line {number}: {str(wrong)[:LONGEST_REASON]}")
-            if len(skipped) > MOST_SKIPPED:
-                raise MalformedRequest(f"{skipped[-1]}; so are {MOST_SKIPPED} lines before it") from None
+            skips.add(f"line {number}: {str(wrong)[:LONGEST_REASON]}")
     await guide.store.commit()
-    return Imported(taken, new, tuple(skipped))
+    return Imported(taken, new, tuple(skips.reasons), skips.count - len(skips.reasons))
 
 
 async def _take(guide: LocalGuide, crawl: Crawl, line: bytes, permit: Permit | None) -> int:

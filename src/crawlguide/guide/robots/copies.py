@@ -7,10 +7,12 @@ to others it may be a lie that forbids, or permits, everything. Of the two the n
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from crawlguide.core.clock import milliseconds
 from crawlguide.core.types import Crawl
 from crawlguide.policy.robots.cache import MOST_BYTES, STALE_FOR_S, CachedRobots, RobotsCache, newer
 
@@ -23,6 +25,7 @@ NOBODY = ""  # the tenant of crawls that nobody sees: files are kept as their an
 HOUSE = Crawl(NOBODY, "robots.txt")
 HOUSE_BEFORE = Crawl(NOBODY, "robots")  # where they had no end; those that may still count are read from there
 BEFORE_COUNTS = "the house before counts"
+CHANGED = "changed"  # its version is when
 DAY_S = 86_400.0
 KEPT_S = 7 * DAY_S  # a file that is in use is fetched again within hours
 MOST_BYTES_A_DAY = 4 * 1024**3  # that are stored for one tenant; what is beyond is in memory alone, and fetched again
@@ -79,6 +82,17 @@ class Copies:
         for tenant, cache in list(self._caches.items()) if copy.told_by == GUIDE else ():
             if tenant != GUIDE and origin in cache:
                 self._remember(tenant, origin, newer(copy, cache.get(origin) or copy))
+
+    async def note_change(self, teller: str) -> None:
+        """A file says something new now: crawls that are unloaded look again at what it forbade when they are used."""
+        at, house = self._clock.now(), house_of(teller)
+        await self._begin(house, at)
+        await self._store.state_put(house, CHANGED, b"", milliseconds(at))
+
+    async def changed_at(self, teller: str) -> float:
+        house = house_of(teller)
+        found = None if await self._store.crawl_get(house) is None else await self._store.state_get(house, CHANGED)
+        return -inf if found is None else found[1] / 1_000
 
     def pause_s(self, queue: str, at: float) -> float:
         """The longest pause that files of a politeness queue ask of anybody here."""

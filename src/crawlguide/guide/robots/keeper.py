@@ -92,6 +92,7 @@ class Named(NamedTuple):
     nested: bool = False  # by a sitemap that a robots.txt names
     start: float | None = None  # it is leased already, for then
     faults: int = 0  # of ours, when it was to be read before
+    large: bool = False  # so it turned out; such ones are read one at a time
 
     @property
     def domain(self) -> str:
@@ -264,8 +265,10 @@ class Keeper:
         await self.copies.keep(origin, msgspec.structs.replace(copy, told_by=tried.teller))
         if copy.failures:
             return 0.0
-        if old.version and old.body != copy.body and len(self._changed) < MOST_CHANGED:
-            self._changed[tried.teller, origin] = None
+        if old.version and old.body != copy.body:
+            await self.copies.note_change(tried.teller)
+            if len(self._changed) < MOST_CHANGED:
+                self._changed[tried.teller, origin] = None
         delays_s = [await self._let_go(crawl, origin) for crawl in crawls]
         await self._pace(origin, tried.at)
         return max(delays_s, default=0.0)
@@ -359,6 +362,10 @@ class Keeper:
 
     # what they forbade before
 
+    async def changed_at(self, tenant: str) -> float:
+        """When a file that counts for a tenant last said something new."""
+        return max([await self.copies.changed_at(teller) for teller in (GUIDE, tenant)])
+
     async def upkeep(self) -> None:
         """Old files are forgotten; what one forbade and a new one permits waits again."""
         await self.copies.upkeep(self._clock.now())
@@ -374,6 +381,7 @@ class Keeper:
         while self._active.get(crawl) is active:  # neither deleted nor defined anew meanwhile
             records, cursor = await self._store.scan(crawl, "dropped", queue, SCANNED_AT_ONCE, cursor)
             refused = [record.url for record in records if record.reason == "robots"]
+            await active.intake.search_ahead(refused.copy)
             free = [url for url in refused if active.intake.reason(url, queue) is None]
             if free:
                 await self._store.revive(crawl, _ids(free), active.intake.max_depth)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from crawlguide.core.messages import Fetch, Outlink, SeedMessage
+    from crawlguide.core.patterns import Patterns
     from crawlguide.core.protocols import JudgesLinks
     from crawlguide.core.tables import F64, U64
     from crawlguide.core.types import Crawl
@@ -43,6 +44,14 @@ class IntakeRules:
     link_judges: Sequence[JudgesLinks] = ()  # filters that judge a URL by itself
     seeded: Callable[[str], None] | None = None  # called with the host of each seed
     revivable: frozenset[str] = frozenset()  # filters whose refusals may cease to hold
+    patterns: Sequence[Patterns] = ()  # all that are searched in URLs, by whomever
+
+    async def search_ahead(self, urls: Callable[[], Sequence[str]]) -> None:
+        """Before URLs are judged or valued: long searches of patterns keep nobody waiting."""
+        if self.patterns:
+            texts = urls()
+            for patterns in self.patterns:
+                await patterns.search_ahead(texts)
 
     def relevance(self, fetch: Fetch, url: str, target: str) -> float:
         """NaN for robots.txt and the like: nobody looks for it."""
@@ -96,7 +105,7 @@ async def reported(messages: Sequence[Fetch], crawl: Crawl, crawler_id: str, at:
     used = [messages[item] for item in items]
     relevance = await _judged(intake, list(zip(used, pages, targets, strict=True)))
     fetches = fetch_columns(items, used, pages, targets, relevance, crawler_id)
-    return Report(crawl, at, fetches, links.columns(), [fetch.url for fetch in messages], skips, truncated)
+    return Report(crawl, at, fetches, await links.columns(), [fetch.url for fetch in messages], skips, truncated)
 
 
 async def _judged(intake: IntakeRules, pages: Sequence[tuple[Fetch, str, str]]) -> F64:
@@ -274,14 +283,19 @@ class LinksInTurns:
     async def add(self, outlinks: Sequence[Outlink], parent: int, base: str) -> None:
         for first in range(0, len(outlinks), LINKS_AT_ONCE):
             if len(self._links.url) >= LINKS_AT_ONCE:
-                self._done.append(self._links.columns())
+                self._done.append(await self._columns())
                 self._links = ReportedLinks(self._intake)
                 await asyncio.sleep(0)
             self._links.add(outlinks[first : first + LINKS_AT_ONCE], parent, base, first)
 
-    def columns(self) -> Links:
-        first, *more = (*self._done, self._links.columns())
+    async def columns(self) -> Links:
+        first, *more = (*self._done, await self._columns())
         return first.extended(more)
+
+    async def _columns(self) -> Links:
+        links = self._links
+        await self._intake.search_ahead(lambda: links.url)
+        return links.columns()
 
 
 def _packed_or_none(metadata: Mapping[str, Any] | None) -> bytes | None:

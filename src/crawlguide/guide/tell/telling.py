@@ -71,6 +71,7 @@ class Telling:
 
     async def seed(self, active: ActiveCrawl, crawl: Crawl, seeds: Sequence[Seed], at: float) -> int:
         """Add seeds; returns how many were new. To learners they are links that stand on no page."""
+        await active.intake.search_ahead(lambda: [seed.url for seed in seeds])
         links = seeded(seeds, active.intake)
         discovery = await self.store.discover(crawl, links, None, at)
         learned = NOTHING
@@ -127,6 +128,7 @@ class Telling:
         """Write the priority at rest of the URLs whose evidence changed."""
         if len(ids):
             batch = await self.store.look(crawl, distinct(ids))
+            await active.intake.search_ahead(batch.url.tolist)
             await self.store.rank(crawl, batch.id, priority_at_rest(active, batch))
 
 

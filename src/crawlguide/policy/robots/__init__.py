@@ -41,6 +41,10 @@ class RobotsFiles(Protocol):
         """The copies that count for crawls of a tenant."""
         ...
 
+    async def changed_at(self, tenant: str) -> float:
+        """When a file that counts for a tenant last said something new."""
+        ...
+
     async def matter(self, rule: Robots) -> bool:
         """Whether files matter at all: some are known, or somebody goes for them."""
         ...

@@ -8,7 +8,7 @@ as long as the journal from the last finished snapshot on is there.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ class Attempt:
 
     start: int  # the journal from here on belongs to this snapshot
     chunks: Iterator[tuple[bytes, bytes]]
+    gone: set[int]  # crawls that were deleted since
     budget: int = 0  # bytes that may be written by now; less than 0 after a chunk larger than what was left
     flush: threading.Thread | None = None
     flushed: bool = False
@@ -56,11 +57,17 @@ class Snapshot:
         return self._run is not None
 
     def begin(self, start: int) -> None:
-        self._run = Attempt(start, self._all_chunks())
+        gone = set[int]()
+        self._run = Attempt(start, self._all_chunks(gone), gone)
 
     def abandon(self) -> None:
         """What was written may be gone, or is of no use any more."""
         self._run = None
+
+    def leave_out(self, owner: int) -> None:
+        """A crawl was deleted: nothing of it is written any more. Where crawls come and go, snapshots still end."""
+        if self._run is not None:
+            self._run.gone.add(owner)
 
     def step(self, budget: int) -> int | None:
         """Write chunks for so many bytes more; once all are on the disk: where the journal begins now."""
@@ -102,7 +109,9 @@ class Snapshot:
             return
         run.flushed = True
 
-    def _all_chunks(self) -> Iterator[tuple[bytes, bytes]]:
+    def _all_chunks(self, gone: Container[int]) -> Iterator[tuple[bytes, bytes]]:
         for owner, table, column, length in self._tables():
             for first in range(0, length, CHUNK):
+                if owner in gone:
+                    break
                 yield chunk_key(owner, table, first // CHUNK), column[first : min(first + CHUNK, length)].tobytes()

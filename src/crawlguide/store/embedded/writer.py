@@ -96,7 +96,7 @@ class Writer:
             del self._dirty[dirty]
         for sheet in self.notebooks.pop(owner).sheets():
             self._dirty_sheets.pop(sheet, None)
-        self._snapshot.abandon()
+        self._snapshot.leave_out(owner)
         for keyspace in [keyspace for keyspace in self.disk.changed if keyspace.is_below(key_of(owner))]:
             keyspace.pending.clear()
 

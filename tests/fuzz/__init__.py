@@ -1,0 +1,1 @@
+"""Random requests, right, almost right and wrong, against a server of its own: `make fuzz`."""
