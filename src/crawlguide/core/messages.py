@@ -198,6 +198,7 @@ class ItemResult(Struct, frozen=True, gc=False, omit_defaults=True):
     url: str
     status: str
     reason: str | None = None
+    relevance: float | None = None  # as it was reported, or as the guide judges the page; none where nobody knows
 
 
 class Ack(Struct, frozen=True):

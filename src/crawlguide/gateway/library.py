@@ -42,6 +42,10 @@ class AsyncGuide(AsyncVerbs):
     async def close(self) -> None:
         await self._guide.close()
 
+    async def upkeep(self) -> None:
+        """What ends by itself: leases, answers, waits. A server does so by itself; a long-lived program now and then."""
+        await self._guide.upkeep()
+
     async def _done(self, call: Call[Result]) -> Result:
         found = await self._served(call)
         message, new = found if isinstance(found, tuple) else (found, False)

@@ -12,7 +12,8 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
@@ -88,6 +89,7 @@ class Assignments:
         self.state = "running"  # of the crawl, as of the last answer
         self.started: dict[str, Assignment] = {}  # handed out, not reported
         self.refused: list[ItemResult] = []  # reports that the guide did not take, the latest few
+        self.trouble = ""  # why the guide cannot be spoken to at present, while it is tried again
         self._waiting: list[tuple[float, int, Assignment]] = []  # a heap by not_before
         self._ready: deque[Assignment] = deque()
         self._reports: deque[Report] = deque()
@@ -154,6 +156,10 @@ class Assignments:
         """How many reports the guide has not acknowledged."""
         return len(self._reports) + len(self._sending)
 
+    def upcoming(self, most: int) -> list[Assignment]:
+        """What is held and not started, the next ones first."""
+        return [*islice(self._ready, most), *(entry[2] for entry in nsmallest(most, self._waiting))][:most]
+
     @property
     def is_over(self) -> bool:
         """Nothing is left: not in the crawl, not here."""
@@ -168,8 +174,8 @@ class Assignments:
         if self._failure is not None:
             raise self._failure
 
-    async def close(self) -> None:
-        """Report all that is to be reported and give back the rest, as far as the guide can be reached."""
+    async def close(self, within_s: float = CLOSES_WITHIN_S) -> None:
+        """Report all that is to be reported and give back the rest, as far as the guide can be reached in that time."""
         if self._task is None:
             return
         for url in [*self.started, *(one.url for one in self._held())]:
@@ -178,7 +184,7 @@ class Assignments:
         self._waiting.clear()
         self._ask_after = float("inf")
         with suppress(TimeoutError, CrawlGuideError):
-            async with asyncio.timeout(CLOSES_WITHIN_S):
+            async with asyncio.timeout(within_s):
                 await self.flush()
         self._task.cancel()
         with suppress(asyncio.CancelledError):
@@ -208,9 +214,11 @@ class Assignments:
             try:
                 await step()
             except PASSING as problem:
+                self.trouble = problem.message
                 await asyncio.sleep(min(max(wait_s, problem.retry_after_s or 0.0), LONGEST_WAIT_S))
                 wait_s *= 2
             else:
+                self.trouble = ""
                 return
 
     async def _rest(self) -> None:
