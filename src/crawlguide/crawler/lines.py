@@ -98,7 +98,7 @@ def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
         elapsed_ms=line.elapsed_ms,
         bytes=line.bytes or None,
         content_type=line.content_type,
-        content_hash=xxhash.xxh3_64_hexdigest(page.text) if page.text else None,
+        content_hash=xxhash.xxh3_64_hexdigest(page.text.encode("utf-8", "replace")) if page.text else None,
         retry_after_s=fetched.retry_after_s,
         title=line.title,
         text=text if read and (text or line.kind == ROBOTS) else None,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from crawlguide.core.errors import ConfigError, CrawlGuideError
+from crawlguide.core.errors import CrawlGuideError
 from crawlguide.crawler import lines
 from crawlguide.crawler.lines import NOTHING, ROBOTS
 from crawlguide.crawler.parse import parse
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from crawlguide.crawler.tally import Tally
     from crawlguide.gateway.client.assignments import Assignment, Assignments
 
-LARGE = 256 * 1024  # bytes: reading more than that is left to a thread
+LARGE, MANY_TAGS = 30_000, 5_000  # bytes, tags: what has more is read aside, as parse says
 ENDS_WITHIN_S = 5.0  # what is under way when the end is near
 
 
@@ -56,6 +55,8 @@ class CrawlLoop:
         self._dispatching: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
         self.ended = ""  # why
+        self.remaining = ""  # how much is still to be found, in words
+        self.left_s: float | None = None  # until a limit is reached, at this pace
         self.on_answered: Callable[[], None] = lambda: None
 
     @property
@@ -132,8 +133,9 @@ class CrawlLoop:
 
 async def _read(fetched: Fetched) -> Page:
     """A page may not keep others waiting."""
-    if fetched.error or not fetched.body:
+    body = fetched.body
+    if fetched.error or not body:
         return NOTHING
-    if len(fetched.body) > LARGE:
+    if len(body) > LARGE or body.count(b"<") > MANY_TAGS or body.startswith(b"%PDF"):
         return await asyncio.to_thread(parse, fetched)
     return parse(fetched)

@@ -12,7 +12,7 @@ import msgspec
 
 from crawlguide.crawler import journal
 from crawlguide.crawler.journal import Entry, Journal, Kept, Lengths, Word
-from crawlguide.crawler.tables import Tables
+from crawlguide.crawler.tables import Tables, page_lines
 from crawlguide.crawler.warc import Warc
 
 if TYPE_CHECKING:
@@ -28,13 +28,18 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Outputs:
-    """The open files of one crawl. Made over what an earlier run has left: that is brought in order first."""
+    """The open files of one crawl. Made over what an earlier run has left: that is brought in order first.
+
+    `heard` is given every line once: those of earlier runs, then each that the guide has answered.
+    """
 
     def __init__(self, folder: CrawlFolder, heard: Callable[[PageLine], None], *, warc: bool, parquet: bool) -> None:
         self._folder, self._heard = folder, heard
         kept = journal.read(folder.journal)
         journal.cut(folder.pages, kept.lengths.pages)
         journal.cut(folder.warc, kept.warc)
+        for line in page_lines(folder.pages):
+            heard(line)
         self._tables = Tables(folder.path, folder.parts) if parquet else None
         self._warc = Warc(folder.warc) if warc else None
         self._pages = folder.pages.open("ab")

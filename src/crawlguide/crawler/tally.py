@@ -19,6 +19,7 @@ MOST_HOSTS = 100_000  # are told apart; the rest is counted as one
 MOST_POINTS = 1_000  # of the curve; then every second one goes
 RECENT = 200  # pages of which the present harvest is known
 PACE_S = 10.0  # over so long pages per second are counted
+BEST = 20  # pages that are named in the end
 OTHERS = "(other hosts)"
 
 
@@ -60,6 +61,7 @@ class Tally:
     hosts: dict[str, HostCount] = field(default_factory=dict)
     curve: Curve = field(default_factory=Curve)
     recent: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
+    best: list[PageLine] = field(default_factory=list)  # the most relevant pages, in no order
     _times: deque[float] = field(default_factory=deque)
 
     def add(self, line: PageLine) -> None:
@@ -81,6 +83,17 @@ class Tally:
         self.expected += line.p or 0.0
         self.recent.append(good)
         self.curve.add(self.requests, self.relevant)
+        if good:
+            self._note_best(line)
+
+    def _note_best(self, line: PageLine) -> None:
+        self.best.append(line)
+        if len(self.best) >= 2 * BEST:
+            self.best = self.best_pages()
+
+    def best_pages(self) -> list[PageLine]:
+        """The most relevant first."""
+        return sorted(self.best, key=lambda line: -(line.relevance or 0.0))[:BEST]
 
     def _count_host(self, line: PageLine, good: bool) -> None:
         name = queue(line.url)

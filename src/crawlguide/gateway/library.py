@@ -43,7 +43,7 @@ class AsyncGuide(AsyncVerbs):
         await self._guide.close()
 
     async def upkeep(self) -> None:
-        """What ends by itself: leases, answers, waits. A server does so by itself; a long-lived program now and then."""
+        """What ends by itself: leases, answers, waits. For programs that run for long; a server does it, too."""
         await self._guide.upkeep()
 
     async def _done(self, call: Call[Result]) -> Result:

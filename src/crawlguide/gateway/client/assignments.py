@@ -178,10 +178,6 @@ class Assignments:
         """Report all that is to be reported and give back the rest, as far as the guide can be reached in that time."""
         if self._task is None:
             return
-        for url in [*self.started, *(one.url for one in self._held())]:
-            self.report(Fetch(url=url, error="released"))
-        self._ready.clear()
-        self._waiting.clear()
         self._ask_after = float("inf")
         with suppress(TimeoutError, CrawlGuideError):
             async with asyncio.timeout(within_s):
@@ -190,6 +186,12 @@ class Assignments:
         with suppress(asyncio.CancelledError):
             await self._task
         self._task = None
+        self._ready.clear()
+        self._waiting.clear()
+        self.started.clear()
+        with suppress(TimeoutError, CrawlGuideError):  # also what an ask was granted that nobody waits for any more
+            async with asyncio.timeout(within_s):
+                await self.guide.release(self.crawl_id, self.crawler_id)
 
     # the background task
 
@@ -301,9 +303,6 @@ class Assignments:
             self._ready.append(heappop(self._waiting)[2])
         while self._ready and self._ready[0].expires <= now:
             self._ready.popleft()
-
-    def _held(self) -> list[Assignment]:
-        return [*self._ready, *(entry[2] for entry in self._waiting)]
 
     def _tell_all(self) -> None:
         self._changed.set()

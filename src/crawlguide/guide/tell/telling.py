@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -174,7 +175,7 @@ def _results(report: Report, recorded: Recorded) -> list[ItemResult]:
     items, relevance = report.fetches.item.tolist(), report.fetches.relevance.tolist()
     skipped = zip(items, recorded.skipped, strict=True)
     skips = {**report.skips, **{item: reason for item, reason in skipped if reason is not None}}
-    known = {item: round(value, 4) for item, value in zip(items, relevance, strict=True) if value == value}  # not NaN
+    known = {item: round(value, 4) for item, value in zip(items, relevance, strict=True) if not isnan(value)}
     return [
         ItemResult(url, "skip" if number in skips else "ok", skips.get(number), known.get(number))
         for number, url in enumerate(report.urls)
