@@ -185,6 +185,7 @@ class AdviceMetadata(Struct, frozen=True):
     dropped: dict[str, int]
     degraded: str | None
     degraded_why: str | UnsetType = UNSET
+    exhausted_why: str | UnsetType = UNSET  # where something waits that is not given out
 
 
 class Advice(Struct, frozen=True):
