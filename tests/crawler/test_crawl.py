@@ -80,7 +80,9 @@ def test_the_archive_is_one_that_warcio_checks(done: tuple[Place, Outcome]) -> N
     checked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert checked.returncode == 0, checked.stdout
     with (out(done) / "pages.warc.gz").open("rb") as file:
-        kinds = [(record.rec_type, record.rec_headers.get_header("WARC-Target-URI")) for record in ArchiveIterator(file)]
+        kinds = [
+            (record.rec_type, record.rec_headers.get_header("WARC-Target-URI")) for record in ArchiveIterator(file)
+        ]
     assert kinds[0][0] == "warcinfo"
     assert [url for kind, url in kinds if kind == "response"] == [line["url"] for line in lines(out(done))]
 
@@ -117,7 +119,7 @@ def test_the_report_is_a_page_of_its_own(done: tuple[Place, Outcome]) -> None:
 
 
 def test_a_folder_that_holds_a_crawl_is_left_alone(done: tuple[Place, Outcome]) -> None:
-    with pytest.raises(ConfigError, match="holds a crawl already .* --resume"):
+    with pytest.raises(ConfigError, match=r"holds a crawl already .* --resume"):
         done[0].crawled(out(done))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,11 +108,20 @@ def test_a_crawl_at_its_limit_goes_on_with_a_higher_one(place: Place, tmp_path: 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> CrawlFolder:
-    return CrawlFolder(tmp_path)
+    (tmp_path / "out").mkdir()
+    return CrawlFolder(tmp_path / "out")
 
 
-def opened(folder: CrawlFolder, heard: Callable[[PageLine], None] = lambda line: None) -> Outputs:
+def opened(folder: CrawlFolder, heard: Callable[[PageLine], object] = str) -> Outputs:
     return Outputs(folder, heard, warc=True, parquet=True)
+
+
+def killed(outputs: Outputs, folder: CrawlFolder) -> CrawlFolder:
+    """The folder as it lies on the disk at this moment."""
+    left = CrawlFolder(folder.path.with_name("left"))
+    shutil.copytree(folder.path, left.path)
+    outputs.close()
+    return left
 
 
 def added(outputs: Outputs, number: int) -> int:
@@ -121,33 +131,37 @@ def added(outputs: Outputs, number: int) -> int:
     return outputs.add(line, Fetched(url, 200, body=b"<p>words", headers=(("content-type", "text/html"),)), report)
 
 
+def told_again(folder: CrawlFolder, heard: Callable[[PageLine], object] = str) -> list[str]:
+    """Open the folder and tell the guide what it may not know; what that was."""
+    outputs = opened(folder, heard)
+    told = outputs.unanswered
+    for entry in told:
+        outputs.answered(entry.number, 0.5)
+    outputs.close()
+    return [entry.report.url[-1] for entry in told]
+
+
 def urls(folder: CrawlFolder) -> list[str]:
     return [line["url"][-1] for line in lines(folder.path)]
 
 
-def test_what_the_guide_has_not_answered_waits_to_be_told_again(folder: CrawlFolder) -> None:
+def test_what_the_guide_has_not_answered_is_told_again(folder: CrawlFolder) -> None:
     outputs = opened(folder)
     for number in range(3):
         added(outputs, number)
     outputs.answered(2, 0.7)
-    del outputs  # as after kill -9: nothing is closed
-    again = opened(folder)
-    assert [entry.report.url[-1] for entry in again.unanswered] == ["0", "1", "2"]  # its answer was not written yet
-    for entry in again.unanswered:
-        again.answered(entry.number, 0.5)
-    again.close()
-    assert urls(folder) == ["0", "1", "2"]
+    left = killed(outputs, folder)
+    assert told_again(left) == ["0", "1", "2"]  # the answer was not written yet
+    assert urls(left) == ["0", "1", "2"]
 
 
 def test_an_answer_is_in_the_journal_with_the_next_request(folder: CrawlFolder) -> None:
     outputs = opened(folder)
     outputs.answered(added(outputs, 0), 0.9)
     added(outputs, 1)
-    del outputs
     heard: list[PageLine] = []
-    again = opened(folder, heard.append)
-    assert [(line.url[-1], line.relevance) for line in heard] == [("0", 0.9)]
-    assert [entry.report.url[-1] for entry in again.unanswered] == ["1"]
+    assert told_again(killed(outputs, folder), heard.append) == ["1"]
+    assert [(line.url[-1], line.relevance) for line in heard] == [("0", 0.9), ("1", 0.5)]
 
 
 @pytest.mark.parametrize("lost", [1, 30, 150])
@@ -156,15 +170,12 @@ def test_a_request_that_was_being_written_is_gone_with_its_record(folder: CrawlF
     outputs.answered(added(outputs, 0), 0.9)
     length = folder.warc.stat().st_size
     added(outputs, 1)
-    del outputs
-    journal.cut(folder.journal, folder.journal.stat().st_size - lost)
-    again = opened(folder)
-    assert folder.warc.stat().st_size == length
-    for entry in again.unanswered:
-        again.answered(entry.number, None)
-    again.close()
-    assert urls(folder) == ["0"]
-    check_archive(folder.path)
+    left = killed(outputs, folder)
+    journal.cut(left.journal, left.journal.stat().st_size - lost)
+    told_again(left)
+    assert left.warc.stat().st_size == length
+    assert urls(left) == ["0"]
+    check_archive(left.path)
 
 
 def test_lines_that_were_not_saved_are_written_anew(folder: CrawlFolder) -> None:
@@ -172,11 +183,18 @@ def test_lines_that_were_not_saved_are_written_anew(folder: CrawlFolder) -> None
     for number in range(4):
         outputs.answered(added(outputs, number), 0.1)
     outputs.flush()
-    del outputs
-    again = opened(folder)
-    for entry in again.unanswered:
-        again.answered(entry.number, 0.1)
-    again.close()
-    assert urls(folder) == ["0", "1", "2", "3"]
-    rows = pyarrow.parquet.read_table(folder.path / "links.parquet").column("source").to_pylist()
+    left = killed(outputs, folder)
+    told_again(left)
+    assert urls(left) == ["0", "1", "2", "3"]
+    rows = pyarrow.parquet.read_table(left.path / "links.parquet").column("source").to_pylist()
     assert [row[-1] for row in rows] == ["0", "1", "2", "3"]
+
+
+def test_a_closed_crawl_that_goes_on_keeps_its_links(folder: CrawlFolder) -> None:
+    for number in range(3):
+        outputs = opened(folder)
+        outputs.answered(added(outputs, number), 0.1)
+        outputs.close()
+    rows = pyarrow.parquet.read_table(folder.path / "links.parquet").column("source").to_pylist()
+    assert [row[-1] for row in rows] == ["0", "1", "2"]
+    assert list(folder.parts.iterdir()) == []

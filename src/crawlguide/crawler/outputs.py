@@ -33,7 +33,7 @@ class Outputs:
     `heard` is given every line once: those of earlier runs, then each that the guide has answered.
     """
 
-    def __init__(self, folder: CrawlFolder, heard: Callable[[PageLine], None], *, warc: bool, parquet: bool) -> None:
+    def __init__(self, folder: CrawlFolder, heard: Callable[[PageLine], object], *, warc: bool, parquet: bool) -> None:
         self._folder, self._heard = folder, heard
         kept = journal.read(folder.journal)
         journal.cut(folder.pages, kept.lengths.pages)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import time
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.gateway.library import AsyncGuide
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from crawlguide.crawler.lines import PageLine
     from crawlguide.crawler.options import CrawlOptions
@@ -42,6 +42,7 @@ UPKEEP_S = 10.0
 TOLD_AT_ONCE = 50
 CLOSES_WITHIN_S = 3.0
 INTERRUPTED = "interrupted"
+ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,14 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         await guide.seed(identity.crawl_id, identity.seeds)
         assignments = Assignments(guide, identity.crawl_id, identity.crawler_id, concurrency=options.concurrency)
         loop = CrawlLoop(assignments, fetchers, outputs, tally, max_pages=options.max_pages)
-        async with assignments:
-            async with _watched(loop, outputs, view, options):
-                why = await loop.run()
-            await assignments.close(CLOSES_WITHIN_S)
-        outputs.close()
-        stats = await _stats(guide, identity.crawl_id)
-        await _export(guide, identity.crawl_id, folder, view)
+        with _interruptible(loop, view):
+            async with assignments:
+                async with _watched(loop, outputs, view, options):
+                    why = await loop.run()
+                await assignments.close(CLOSES_WITHIN_S)
+            outputs.close()
+            stats = await _stats(guide, identity.crawl_id)
+            await _export(guide, identity.crawl_id, folder, view)
     return Outcome(why, folder, identity, tally, stats, time.monotonic() - began, loop.remaining)
 
 
@@ -211,10 +213,7 @@ async def _tell_again(guide: AsyncVerbs, identity: Identity, outputs: Outputs) -
 
 @asynccontextmanager
 async def _watched(loop: CrawlLoop, outputs: Outputs, view: View, options: CrawlOptions) -> AsyncIterator[None]:
-    """Show how it goes, stop when it is time, listen to Ctrl-C."""
-    listening = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        listening.add_signal_handler(number, _interrupted, loop, view)
+    """Show how it goes, and stop it when it is time."""
     ticking = asyncio.create_task(_tick(loop, outputs, view, options))
     view.start()
     try:
@@ -224,13 +223,24 @@ async def _watched(loop: CrawlLoop, outputs: Outputs, view: View, options: Crawl
         with suppress(asyncio.CancelledError):
             await ticking
         view.stop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+
+
+@contextmanager
+def _interruptible(loop: CrawlLoop, view: View) -> Iterator[None]:
+    """Ctrl-C once ends what is begun, twice everything. So does whoever ends a container."""
+    listening, before = asyncio.get_running_loop(), {number: signal.getsignal(number) for number in ENDING}
+    for number in ENDING:
+        listening.add_signal_handler(number, _interrupted, loop, view)
+    try:
+        yield
+    finally:
+        for number in ENDING:
             listening.remove_signal_handler(number)
-            listening.add_signal_handler(number, _at_once)
+            signal.signal(number, before[number])
 
 
 def _interrupted(loop: CrawlLoop, view: View) -> None:
-    if loop.ended == INTERRUPTED:
+    if loop.ended:
         _at_once()
     loop.stop(INTERRUPTED)
     view.say("ending: what is under way is finished and saved; Ctrl-C once more ends at once")
