@@ -256,7 +256,7 @@ async def _tick(loop: CrawlLoop, outputs: Outputs, view: View, options: CrawlOpt
     while True:
         await asyncio.sleep(TICK_S)
         outputs.flush()
-        limits.look(loop)
+        await limits.look(loop)
         view.show(loop)
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from crawlguide.core.outcomes import is_failure, is_success
 from crawlguide.core.urls import queue
+from crawlguide.crawler.estimate import RELEVANT, Estimator
 from crawlguide.crawler.lines import ROBOTS
 
 if TYPE_CHECKING:
     from crawlguide.crawler.lines import PageLine
 
-RELEVANT = 0.5
 MOST_HOSTS = 100_000  # are told apart; the rest is counted as one
 MOST_POINTS = 1_000  # of the curve; then every second one goes
 RECENT = 200  # pages of which the present harvest is known
@@ -56,10 +56,10 @@ class Tally:
     judged: int = 0
     redirects: int = 0
     bytes: int = 0
-    expected: float = 0.0  # relevant ones, by the p of all that was fetched
     problems: Counter[str] = field(default_factory=Counter)
     hosts: dict[str, HostCount] = field(default_factory=dict)
     curve: Curve = field(default_factory=Curve)
+    estimator: Estimator = field(default_factory=Estimator)
     recent: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
     best: list[PageLine] = field(default_factory=list)  # the most relevant pages, in no order
     _times: deque[float] = field(default_factory=deque)
@@ -80,7 +80,7 @@ class Tally:
             self.pages += 1
         self.relevant += good
         self.judged += line.relevance is not None
-        self.expected += line.p or 0.0
+        self.estimator.fetched(line.p or 0.0, line.relevance or 0.0)
         self.recent.append(good)
         self.curve.add(self.requests, self.relevant)
         if good:
