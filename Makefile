@@ -112,6 +112,9 @@ lab: $(READY)  ## run every policy on the recorded webs in ../shared, with repor
 stopping: $(READY)  ## which share of the relevant pages crawls have found that stop at an estimated 80, 90, 95 % (hours; WEBS=)
 	$(BIN)/python -m bench.stopping --webs $(WEBS) $(if $(QUICK),--tasks 1 --budget 300 --batch 10)
 
+crawling: $(READY)  ## measure pages in a CPU second of the built-in crawler beside Scrapy, on a served web (minutes)
+	$(BIN)/python -m bench.crawling $(if $(QUICK),--pages 60 --rounds 1 --without-scrapy)
+
 walls: $(READY)  ## prove what docs/adr claims: the store protocol on a real Redis, and the order of an exact loop
 	@sh scripts/debian-packages.sh redis-server "command -v redis-server"
 	$(BIN)/python -m pytest bench/walls

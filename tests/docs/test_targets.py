@@ -33,6 +33,7 @@ QUICK = {  # target: what its short form prints
     "machine": " passed",
     "tenants": " passed",
     "overload": "of the peak",
+    "crawling": "| crawlguide crawl | 60 |",
     "lab": "Harvest rate",
     "stopping": "| 95% |",
     "walls": "rank 2,000 ids, ms",
@@ -66,6 +67,7 @@ SCRIPTS = {  # script: the options that make it short
     "scripts/trace.py": "",
 }
 BY_A_TARGET = {  # script: the target that runs it
+    "bench/crawling.py": "crawling",
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",
     "bench/stopping.py": "stopping",
