@@ -30,7 +30,8 @@ QUICK_POLICIES := random,relational,layered
 POLICIES ?= $(call amount,all,$(QUICK_POLICIES))
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
-.PHONY: help setup demo serve kernels test check style types docs bench crash faults machine tenants politeness overload fuzz lab walls clean
+.PHONY: help setup demo serve kernels test check style types docs bench crawling crash faults machine tenants politeness overload fuzz lab \
+  stopping walls clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -112,6 +113,12 @@ lab: $(READY)  ## run every policy on the recorded webs in ../shared, with repor
 	  $(BIN)/crawlguide lab run --web $$web --policies $(POLICIES) $(if $(QUICK),--quick --budget 50) \
 	    --json $$out.json --html $$out.html || exit 1; \
 	done
+
+stopping: $(READY)  ## which share of the relevant pages crawls have found that stop at an estimated 80, 90, 95 % (hours; WEBS=)
+	$(BIN)/python -m bench.stopping --webs $(WEBS) $(if $(QUICK),--tasks 1 --budget 300 --batch 10)
+
+crawling: $(READY)  ## measure pages in a CPU second of the built-in crawler beside Scrapy, on a served web (minutes)
+	$(BIN)/python -m bench.crawling $(if $(QUICK),--pages 60 --rounds 1 --without-scrapy)
 
 walls: $(READY)  ## prove what docs/adr claims: the store protocol on a real Redis, and the order of an exact loop
 	@sh scripts/debian-packages.sh redis-server "command -v redis-server"

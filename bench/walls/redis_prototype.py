@@ -226,10 +226,10 @@ class RedisPrototype:
         await self._call(Crawl("", ""), "control", [(self.partition(queue), {"queue": queue} | given)])  # of no crawl
         self._hints.clear()
 
-    async def wait(self, crawl: Crawl, at: float) -> float | None:
+    async def wait(self, crawl: Crawl, at: float, *, changes: bool = False) -> float | None:
         await self._everywhere(crawl, "stats")
         best, soon = np.array(list(self._hints[crawl].values())).min(0).tolist()
-        if best < np.inf:
+        if best < np.inf and not changes:
             return 0.0
         return max(soon - at, 0.0) if soon < np.inf else None
 

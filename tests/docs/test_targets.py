@@ -34,7 +34,9 @@ QUICK = {  # target: what its short form prints
     "tenants": " passed",
     "overload": "of the peak",
     "fuzz": " requests with seed 1: ",
+    "crawling": "| crawlguide crawl | 60 |",
     "lab": "Harvest rate",
+    "stopping": "| 95% |",
     "walls": "rank 2,000 ids, ms",
 }
 ELSEWHERE = {  # target: who runs it
@@ -66,8 +68,10 @@ SCRIPTS = {  # script: the options that make it short
     "scripts/trace.py": "",
 }
 BY_A_TARGET = {  # script: the target that runs it
+    "bench/crawling.py": "crawling",
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",
+    "bench/stopping.py": "stopping",
     "bench/walls/measure_redis.py": "walls",
     "demo/run.py": "demo",
     "scripts/debian-packages.sh": "test",

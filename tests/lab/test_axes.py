@@ -7,7 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as some
 
-from crawlguide.lab.report.charts import spaced_apart, ticks
+from crawlguide.gateway.dashboard.axes import ticks
+from crawlguide.lab.report.charts import spaced_apart
 
 
 @given(some.floats(-1e3, 1e3), some.floats(1e-3, 1e3), some.integers(1, 10))

@@ -30,7 +30,9 @@ OUTPUT_OPTIONS = ("--json", "--html", "--resume")
 WebOption = Annotated[
     str,
     typer.Option(
-        "--web", help="A folder with a recorded web, a file of a crawl, or synthetic[:option=value,…].", metavar="WEB"
+        "--web",
+        help="A folder with a recorded web, a crawl (folder or file), or synthetic[:option=value,…].",
+        metavar="WEB",
     ),
 ]
 TasksOption = Annotated[str, typer.Option(help="all, or names with commas between them.")]
@@ -118,7 +120,11 @@ def serve(
 def build(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder for the web.")],
     sources: Annotated[
-        list[str], typer.Argument(metavar="SOURCE", help="DIR=URL, a WARC file, or a file of `crawlguide export`.")
+        list[str],
+        typer.Argument(
+            metavar="SOURCE",
+            help="DIR=URL, a WARC file, a file of `crawlguide export`, or a folder of `crawlguide crawl`.",
+        ),
     ],
     topic: Annotated[
         list[str] | None, typer.Option("--topic", help="NAME=REGEX: what to look for, in title, URL and text.")

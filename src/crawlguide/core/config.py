@@ -108,8 +108,8 @@ class GuideOptions(Section, frozen=True):
 
     candidates: Annotated[int, Meta(ge=1, le=100_000)] = 200
     filters: tuple[str, ...] = (
-        "seen", "scope", "banned", "crawlers", "traps", "risk", "domains", "politeness", "diversity", "robots", "rules",
-        "budget",
+        "seen", "scope", "banned", "min-p", "crawlers", "traps", "risk", "domains", "politeness", "diversity", "robots",
+        "rules", "budget",
     )  # fmt: skip
     freshness_tau_s: Annotated[float, Meta(gt=0)] = 7 * 86_400.0
     slow_ms: Annotated[float, Meta(gt=0)] = 5_000.0

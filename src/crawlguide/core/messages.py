@@ -185,6 +185,7 @@ class AdviceMetadata(Struct, frozen=True):
     dropped: dict[str, int]
     degraded: str | None
     degraded_why: str | UnsetType = UNSET
+    exhausted_why: str | UnsetType = UNSET  # where something waits that is not given out
 
 
 class Advice(Struct, frozen=True):
@@ -198,6 +199,7 @@ class ItemResult(Struct, frozen=True, gc=False, omit_defaults=True):
     url: str
     status: str
     reason: str | None = None
+    relevance: float | None = None  # as it was reported, or as the guide judges the page; none where nobody knows
 
 
 class Ack(Struct, frozen=True):

@@ -365,8 +365,11 @@ class Store(Protocol):
         """
         ...
 
-    async def wait(self, crawl: Crawl, at: float) -> float | None:
-        """Seconds until something may be given again; None if nothing is queued, leased or scheduled."""
+    async def wait(self, crawl: Crawl, at: float, *, changes: bool = ...) -> float | None:
+        """Seconds until something may be given again; None if nothing is queued, leased or scheduled.
+
+        With `changes`, until something may be given that may not be given now: what waits and is free does not count.
+        """
         ...
 
     async def schedule(self, crawl: Crawl, ids: U64, due: F64) -> None:

@@ -172,8 +172,11 @@ class LocalGuide:
     async def _why_nothing(self, active: ActiveCrawl, ask: Ask, parts: AnswerParts) -> AnswerParts:
         """Nothing to give is not an error: say why, and when to come back."""
         state = await self.crawls.state(ask.crawl, active, ask.at)
+        below = answers.held_below(active, parts) if state == "running" else None
+        wait = await self.store.wait(ask.crawl, ask.at, changes=below is not None)
+        if below is not None and wait is None:  # and nothing is under way that could make it rise
+            state, parts = "exhausted", replace(parts, exhausted_why=below)
         self.crawls.note(ask.crawl, state)
-        wait = await self.store.wait(ask.crawl, ask.at)
         leased = (await self.store.stats(ask.crawl))["leased"]
         longest = SOON_MS if leased or not wait else LATER_MS
         longest = min([longest, *(held.retry_after_ms for held in parts.deferred if held.reason == "robots")])

@@ -65,11 +65,11 @@ class Views(Crawls):
         above = int(np.count_nonzero((table["state"] == QUEUED) & (table["priority"] > priority)))
         return above, end if end < frontier.index.rows else None
 
-    async def wait(self, crawl: Crawl, at: float) -> float | None:
+    async def wait(self, crawl: Crawl, at: float, *, changes: bool = False) -> float | None:
         """Until the first of: a host opens, a row is due, a lease ends."""
         frontier = self.frontier(crawl)
         waiting = frontier.queues.waiting
-        if waiting.any_open():
+        if waiting.any_open() and not changes:
             return 0.0
         ends = (waiting.next_opening(), frontier.queues.next_due(), frontier.leases.next_end())
         instants = [end for end in ends if end is not None and end < np.inf]

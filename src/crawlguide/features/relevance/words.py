@@ -18,6 +18,7 @@ TOO_COMMON = frozenset(
 )
 KEY = 4  # letters that two forms of a word have in common at least
 SHARE = 0.65  # of the longer one
+MOST_KNOWN = 20_000  # words that are looked up once
 LONGEST = 64  # letters; what is longer is a code, of which there is one form
 
 
@@ -33,6 +34,7 @@ class Matcher:
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self._words = len(words)
+        self._known: dict[str, frozenset[int]] = {}  # of words that texts had
         self._by_beginning: dict[str, set[int]] = {}
         for number, word in enumerate(words):
             for beginning in beginnings(word):
@@ -43,8 +45,14 @@ class Matcher:
         return len(self._found(text)) / self._words if self._words else 0.0
 
     def _found(self, text: str) -> set[int]:
-        begun = {beginning for word in set(WORD.findall(text.lower())) for beginning in beginnings(word)}
-        return set().union(*(self._by_beginning[beginning] for beginning in begun & self._by_beginning.keys()))
+        """Most words of a text have been looked up before."""
+        words = set(WORD.findall(text.lower()))
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
+        for word in words.difference(self._known):
+            begun = self._by_beginning.keys() & set(beginnings(word))
+            self._known[word] = frozenset().union(*(self._by_beginning[beginning] for beginning in begun))
+        return set().union(*map(self._known.__getitem__, words))
 
 
 def beginnings(word: str) -> Iterator[str]:

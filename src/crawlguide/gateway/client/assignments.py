@@ -12,7 +12,9 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
+from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
@@ -29,9 +31,10 @@ from crawlguide.core.messages import (
     ItemResult,
     ReportMessage,
 )
+from crawlguide.core.urls import queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from crawlguide.core.messages import Advice, Assigned
@@ -45,8 +48,9 @@ LEASE_S = 120.0
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.02, 5.0
 SOON_S = 1.0
 MOST_HELD = 4  # times as many as are wanted, where most must wait for their hosts
-MOST_REPORTS, MOST_BYTES = 100, 3 << 20  # of one message, which may have 4 MiB
+MOST_REPORTS, MOST_BYTES = 100, 3 << 20  # of one message, which may have 4 MiB; as many seeds
 CLOSES_WITHIN_S = 10.0
+MOST_HOSTS = 10_000  # whose pace is remembered
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,25 @@ class Assignment:
     not_before: float
     expires: float
     metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class Pace:
+    """Keeps the distance of two requests to a host that the guide has planned, also when the first one starts late."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[float, float, float]] = {}  # by host: planned, started, shortest distance so far
+
+    def starts(self, one: Assignment, now: float) -> None:
+        host = queue(one.url)
+        planned, _, gap = self._last.pop(host, (-inf, 0.0, inf))
+        if len(self._last) >= MOST_HOSTS:
+            del self._last[next(iter(self._last))]
+        self._last[host] = (one.not_before, now, min(gap, abs(one.not_before - planned)))
+
+    def earliest(self, one: Assignment) -> float:
+        """start ≥ start of the last one + distance, which is at most the distance at which the two were planned."""
+        planned, started, gap = self._last.get(queue(one.url), (-inf, -inf, inf))
+        return max(one.not_before, started + min(gap, abs(one.not_before - planned)))
 
 
 class Assignments:
@@ -87,11 +110,14 @@ class Assignments:
         self.ahead = concurrency if ahead is None else ahead
         self.state = "running"  # of the crawl, as of the last answer
         self.started: dict[str, Assignment] = {}  # handed out, not reported
-        self.refused: list[ItemResult] = []  # reports that the guide did not take, the latest few
+        self.refused: list[ItemResult] = []  # reports and seeds that the guide did not take, the latest few
+        self.trouble = ""  # why the guide cannot be spoken to at present, while it is tried again
         self._waiting: list[tuple[float, int, Assignment]] = []  # a heap by not_before
         self._ready: deque[Assignment] = deque()
+        self._pace = Pace()
         self._reports: deque[Report] = deque()
         self._sending: list[Report] = []
+        self._seeds: deque[dict[str, Any]] = deque()
         self._taken = 0
         self._report_id = ""
         self._asking: AskMessage | None = None
@@ -101,6 +127,8 @@ class Assignments:
         self._wake = asyncio.Event()  # for the background task
         self._on_change = on_change or (lambda: None)
         self._task: asyncio.Task[None] | None = None
+        self._closing = self._closed = False
+        self._seeded = 0  # times
 
     async def __aenter__(self) -> Self:
         """Whatever an earlier run under the same name held goes back first."""
@@ -127,14 +155,20 @@ class Assignments:
 
     def take(self) -> Assignment | None:
         """The best URL that may start now, if there is one. Raises what ended the background task."""
+        found = self._ready.popleft() if self.has_ready else None
+        if found is not None:
+            self.started[found.url] = found
+            self._pace.starts(found, time.monotonic())
+        self._wake.set()
+        return found
+
+    @property
+    def has_ready(self) -> bool:
+        """Would `take` give something? Raises what ended the background task."""
         if self._failure is not None:
             raise self._failure
         self._arrange(time.monotonic())
-        found = self._ready.popleft() if self._ready else None
-        if found is not None:
-            self.started[found.url] = found
-        self._wake.set()
-        return found
+        return bool(self._ready)
 
     def wait_s(self) -> float:
         """So long nothing becomes ready by itself."""
@@ -149,53 +183,86 @@ class Assignments:
         self._wake.set()
         return result
 
+    async def seed(self, urls: Sequence[str | Mapping[str, Any]]) -> int:
+        """Add seeds while it runs; returns how many were new. What was said of the crawl before no longer holds."""
+        new = await self.guide.seed(self.crawl_id, urls)
+        self._seeded += 1
+        self.state = "running"
+        self._ask_after = 0.0
+        self._wake.set()
+        return new
+
+    def seed_soon(self, url: str, **more: Any) -> None:
+        """A seed for callers that cannot wait, sent before the next ask; `more`: priority, max_depth, metadata."""
+        self._seeds.append({"url": url} | more)
+        self.state = "running"  # it may be new
+        self._wake.set()
+
     @property
     def unreported(self) -> int:
         """How many reports the guide has not acknowledged."""
         return len(self._reports) + len(self._sending)
 
+    def unacknowledged(self) -> list[Fetch]:
+        """The reports themselves, for those who keep what could not be said until they come again."""
+        return [fetch for fetch, _ in [*self._sending, *self._reports]]
+
+    def upcoming(self, most: int) -> list[Assignment]:
+        """What is held and not started, the next ones first."""
+        return [*islice(self._ready, most), *(entry[2] for entry in nsmallest(most, self._waiting))][:most]
+
     @property
     def is_over(self) -> bool:
         """Nothing is left: not in the crawl, not here."""
-        held = self._ready or self._waiting or self.started or self.unreported
+        held = self._ready or self._waiting or self.started or self.unreported or self._seeds
         return self._failure is None and self.state in OVER and not held
 
     async def flush(self) -> None:
-        """Wait until every report is acknowledged."""
-        while self.unreported and self._failure is None:
+        """Wait until every seed and every report is acknowledged."""
+        while (self.unreported or self._seeds) and self._failure is None:
             self._changed.clear()
             await self._changed.wait()
         if self._failure is not None:
             raise self._failure
 
-    async def close(self) -> None:
-        """Report all that is to be reported and give back the rest, as far as the guide can be reached."""
-        if self._task is None:
+    async def close(self, within_s: float = CLOSES_WITHIN_S) -> None:
+        """Report all that is to be reported and give back the rest, as far as the guide can be reached in that time.
+
+        Whoever is cancelled while waiting here may call it again: it goes on where it was.
+        """
+        if self._task is None or self._closed:
             return
-        for url in [*self.started, *(one.url for one in self._held())]:
-            self.report(Fetch(url=url, error="released"))
+        self._closing = True
+        self._wake.set()
+        with suppress(TimeoutError, CrawlGuideError):
+            async with asyncio.timeout(within_s):
+                await self._wind_up(self._task)
+        self._task.cancel()
+        self._closed = True
+
+    async def _wind_up(self, task: asyncio.Task[None]) -> None:
+        """What is being said is said to the end: an answer that nobody hears would leave its leases behind."""
+        await asyncio.wait([task])
+        while self.unreported or self._seeds:
+            await self._persist(self._sow)
+            await self._persist(self._send)
+        await self.guide.release(self.crawl_id, self.crawler_id)
         self._ready.clear()
         self._waiting.clear()
-        self._ask_after = float("inf")
-        with suppress(TimeoutError, CrawlGuideError):
-            async with asyncio.timeout(CLOSES_WITHIN_S):
-                await self.flush()
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
-        self._task = None
+        self.started.clear()
 
     # the background task
 
     async def _work(self) -> None:
-        """Report, then ask, for as long as there is anything to do; sleep in between."""
+        """Seed, report, then ask, for as long as there is anything to do; sleep in between."""
         try:
-            while True:
+            while not self._closing:
                 self._wake.clear()
+                await self._persist(self._sow)
                 await self._persist(self._send)
-                if self._wanted() and time.monotonic() >= self._ask_after:
+                if not self._closing and self._wanted() and time.monotonic() >= self._ask_after:
                     await self._persist(self._ask)
-                if not self._reports:
+                if not (self._reports or self._seeds or self._closing):
                     await self._rest()
         except CrawlGuideError as problem:
             self._failure = problem
@@ -208,9 +275,11 @@ class Assignments:
             try:
                 await step()
             except PASSING as problem:
+                self.trouble = problem.message
                 await asyncio.sleep(min(max(wait_s, problem.retry_after_s or 0.0), LONGEST_WAIT_S))
                 wait_s *= 2
             else:
+                self.trouble = ""
                 return
 
     async def _rest(self) -> None:
@@ -219,6 +288,29 @@ class Assignments:
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await self._wake.wait()
+
+    async def _sow(self) -> None:
+        """One group of seeds. A bad one refuses its whole group, so then they go one by one."""
+        group = list(islice(self._seeds, MOST_REPORTS))
+        if not group:
+            return
+        try:
+            await self.seed(group)
+        except MalformedRequest:
+            for one in group:
+                await self._sow_one(one)
+        for _ in group:
+            self._seeds.popleft()
+        self._tell_all()
+
+    async def _sow_one(self, seed: dict[str, Any]) -> None:
+        try:
+            await self.seed([seed])
+        except MalformedRequest as wrong:
+            self._refuse(ItemResult(seed["url"], "skip", wrong.message))
+
+    def _refuse(self, result: ItemResult) -> None:
+        self.refused = [*self.refused[-99:], result]
 
     async def _send(self) -> None:
         """One group of reports. It is the same message in every try, so it counts once."""
@@ -252,7 +344,7 @@ class Assignments:
             self._reports.append(report)
             return
         if result.status != "ok":
-            self.refused = [*self.refused[-99:], result]
+            self._refuse(result)
         if not report[1].done():
             report[1].set_result(result)
 
@@ -267,10 +359,12 @@ class Assignments:
 
     async def _ask(self) -> None:
         """The same message in every try, so that no lease is granted twice."""
-        self._asking = self._asking or self._question()
+        self._asking, seeded = self._asking or self._question(), self._seeded
         advice = await self.guide.ask(self._asking)
         self._asking = None
         self._take_in(advice, time.monotonic())
+        if seeded != self._seeded:  # the answer may be older than the seeds
+            self.state, self._ask_after = "running", 0.0
         self._tell_all()
 
     def _question(self) -> AskMessage:
@@ -282,20 +376,26 @@ class Assignments:
         self.state = advice.metadata.crawl_state
         for one in advice.assigned_urls:
             found = _assignment(one, now)
-            self._taken += 1
-            heappush(self._waiting, (found.not_before, self._taken, found))
+            self._push(found.not_before, found)
         wait_s = min(max(advice.retry_after_ms / 1_000, SHORTEST_WAIT_S), LONGEST_WAIT_S)
         self._ask_after = now + (SHORTEST_WAIT_S if advice.assigned_urls else wait_s)
 
     def _arrange(self, now: float) -> None:
-        """Move what may start; forget what others may have been given meanwhile."""
+        """Move what may start; forget what others may have been given meanwhile; hold back what follows a late one."""
         while self._waiting and self._waiting[0][0] <= now:
             self._ready.append(heappop(self._waiting)[2])
-        while self._ready and self._ready[0].expires <= now:
+        while self._ready:
+            first = self._ready[0]
+            earliest = self._pace.earliest(first)
+            if first.expires > now >= earliest:
+                return
             self._ready.popleft()
+            if first.expires > earliest:
+                self._push(earliest, first)
 
-    def _held(self) -> list[Assignment]:
-        return [*self._ready, *(entry[2] for entry in self._waiting)]
+    def _push(self, at: float, one: Assignment) -> None:
+        self._taken += 1
+        heappush(self._waiting, (at, self._taken, one))
 
     def _tell_all(self) -> None:
         self._changed.set()

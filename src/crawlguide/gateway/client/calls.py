@@ -140,6 +140,10 @@ def define(crawl_id: str, definition: Mapping[str, Any] | Definition) -> Call[bo
     return _of_crawl("PUT", crawl_id, "", read, definition)
 
 
+def crawl(crawl_id: str) -> Call[dict[str, Any]]:
+    return _of_crawl("GET", crawl_id, "", _message(dict))
+
+
 def patch(crawl_id: str, changes: Mapping[str, Any]) -> Call[dict[str, Any]]:
     return _of_crawl("PATCH", crawl_id, "", _message(dict), changes)
 

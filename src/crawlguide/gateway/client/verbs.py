@@ -49,6 +49,10 @@ class Verbs(Protocol):
         """Create a crawl or replace its definition; True if it is new."""
         return self._done(calls.define(crawl_id, definition))
 
+    def crawl(self, crawl_id: str) -> dict[str, Any]:
+        """A crawl's definition and the state it is in."""
+        return self._done(calls.crawl(crawl_id))
+
     def patch(self, crawl_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Change parts of a definition; null brings one back to its default. Returns the crawl as it is now."""
         return self._done(calls.patch(crawl_id, changes))
@@ -147,6 +151,9 @@ class AsyncVerbs(Protocol):
 
     async def define(self, crawl_id: str, definition: Mapping[str, Any] | Definition) -> bool:
         return await self._done(calls.define(crawl_id, definition))
+
+    async def crawl(self, crawl_id: str) -> dict[str, Any]:
+        return await self._done(calls.crawl(crawl_id))
 
     async def patch(self, crawl_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         return await self._done(calls.patch(crawl_id, changes))

@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from crawlguide import scoring
 from crawlguide.core.clock import iso
 from crawlguide.core.messages import Advice, AdviceMetadata, Assigned, Deferred, Terms
+from crawlguide.policy.min_p import MinP
 from crawlguide.policy.robots.cache import is_file
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class AnswerParts:
     state: str = "running"
     retry_after_ms: int = 0
     degraded: Degraded = (None, UNSET)  # which part stood in for another, and why
+    exhausted_why: str | UnsetType = UNSET
 
 
 def assigned(active: ActiveCrawl, walked: Walked, expires: float) -> list[Assigned]:
@@ -74,6 +76,15 @@ def degraded(active: ActiveCrawl, ask: Ask, walked: Walked) -> Degraded:
     return "+".join(filter(None, words)) or None, predictors[1] if predictors else UNSET
 
 
+def held_below(active: ActiveCrawl, parts: AnswerParts) -> str | None:
+    """Why nothing was given, where it is for `policy.min_p` alone; None: something else has a part in it."""
+    bound = active.filter(MinP)
+    refusing = {rule.name for rule in active.filters if rule.name in parts.dropped and rule.refusal != "forbid"}
+    if bound is None or parts.deferred or refusing != {bound.name}:
+        return None
+    return f"none of the best {parts.dropped[bound.name]} URLs that wait reaches policy.min_p, which is {bound.min_p:g}"
+
+
 def advice(active: ActiveCrawl, ask: Ask, parts: AnswerParts, queries: int) -> Advice:
     """The whole answer."""
     about = AdviceMetadata(
@@ -86,5 +97,6 @@ def advice(active: ActiveCrawl, ask: Ask, parts: AnswerParts, queries: int) -> A
         dropped=parts.dropped,
         degraded=parts.degraded[0],
         degraded_why=parts.degraded[1],
+        exhausted_why=parts.exhausted_why,
     )
     return Advice(parts.urls, parts.deferred, parts.retry_after_ms, about)

@@ -34,8 +34,8 @@ def looked_up(host: str, port: int) -> list[str]:
 class Resolver:
     """Looks names up, each once for all who want it at the same time."""
 
-    def __init__(self, look_up: LookUp = looked_up) -> None:
-        self._look_up = look_up
+    def __init__(self, look_up: LookUp = looked_up, most_of_domain: int = MOST_OF_DOMAIN) -> None:
+        self._look_up, self._most_of_domain = look_up, most_of_domain
         self._running: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
         self._of_domain: Counter[str] = Counter()
 
@@ -48,7 +48,7 @@ class Resolver:
         domain = urls.domain_of(host)
         if len(self._running) >= MOST_AT_ONCE:
             raise OSError("too many names are being looked up")
-        if self._of_domain[domain] >= MOST_OF_DOMAIN:
+        if self._of_domain[domain] >= self._most_of_domain:
             raise OSError(f"the name servers of {domain[:100]} do not answer")
         loop = asyncio.get_running_loop()
         answer = self._running[host, port] = loop.create_future()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -173,9 +174,11 @@ def _fresh(links: Links, discovery: Discovery) -> Mask:
 
 def _results(report: Report, recorded: Recorded) -> list[ItemResult]:
     """The fate of every item, in the order in which they came."""
-    skipped = zip(report.fetches.item.tolist(), recorded.skipped, strict=True)
+    items, relevance = report.fetches.item.tolist(), report.fetches.relevance.tolist()
+    skipped = zip(items, recorded.skipped, strict=True)
     skips = {**report.skips, **{item: reason for item, reason in skipped if reason is not None}}
+    known = {item: round(value, 4) for item, value in zip(items, relevance, strict=True) if not isnan(value)}
     return [
-        ItemResult(url, "skip", skips[number]) if number in skips else ItemResult(url, "ok")
+        ItemResult(url, "skip" if number in skips else "ok", skips.get(number), known.get(number))
         for number, url in enumerate(report.urls)
     ]

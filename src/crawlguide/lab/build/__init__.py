@@ -21,12 +21,14 @@ OFTEN = 3  # a word in passing does not make a page
 
 
 def build(out: Path, sources: Sequence[str], rules: Sequence[str] = ()) -> Written:
-    """Write a web to the folder `out`. A source is `DIR=URL`, a WARC file, or a file of `crawlguide export`.
+    """Write a web to the folder `out`. A source is `DIR=URL`, a WARC file, a file of `crawlguide export`, or the folder
+    of `crawlguide crawl`, which holds one of each.
 
     Each rule, `NAME=REGEX`, makes a task; so does the relevance that was told in a crawl. An export goes last: it has
     no texts, so whoever else saw a page says more about it; but it knows where the crawl began.
     """
     writing.check(out)
+    sources = [file for source in sources for file in from_sources.files_of(source)]
     topics = [topic_rule(rule) for rule in rules]
     folders = [from_sources.folder_named(source) for source in sources if _is_folder(source)]
     files = [Path(source) for source in sources if not _is_folder(source)]

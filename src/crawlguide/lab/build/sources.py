@@ -16,6 +16,7 @@ import msgspec
 from crawlguide.core.errors import ConfigError, UrlError
 from crawlguide.core.types import KnownPage, KnownUrl
 from crawlguide.core.urls import canonical, queue
+from crawlguide.crawler.folder import CrawlFolder
 from crawlguide.guide.crawl.transfer import DefinitionLine
 from crawlguide.lab.build.html import SourceLink, SourcePage, read_html
 
@@ -49,6 +50,17 @@ class Collection:
 
     def judge(self, name: str, urls: Iterable[str]) -> None:
         self.relevant.setdefault(name, set()).update(urls)
+
+
+def files_of(source: str) -> list[str]:
+    """The files of a crawl's folder that a web is made of; any other source is itself."""
+    crawl = CrawlFolder(Path(source))
+    if not crawl.identity.is_file():
+        return [source]
+    files = [str(file) for file in (crawl.warc, crawl.export) if file.is_file()]
+    if not files:
+        raise ConfigError(f"{source}: there is nothing of this crawl yet; it is written when it ends")
+    return files
 
 
 def read_file(file: Path) -> Collection:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crawlguide.gateway.dashboard.axes import Frame, Tick, ticks
 from crawlguide.gateway.dashboard.formatting import number, visible
 from crawlguide.lab import metrics
 from crawlguide.lab.compare import subject
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from crawlguide.lab.summary import Summary
 
 COLOURS = 6  # of Okabe and Ito's palette, which is safe for colour blindness; the style sheet has them
-STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # of ticks
 POINTS = 100  # of a curve
 CURVE_FROM = 0.01  # of the budget: the share of hits among three requests is not yet a rate
 SMALL_LABELS = 4
@@ -291,54 +291,6 @@ def _calibration_plot(series: Series, one: Calibration, frame: Frame, marks: lis
     diagonal = f"M{frame.left} {frame.bottom}L{frame.right} {frame.top}"
     labels = [Tick(value, f"{value:g}") for value in marks]
     return CalibrationPlot(series, one, frame, dots, frame.path(one.predicted, one.observed), diagonal, labels)
-
-
-class Tick(NamedTuple):
-    at: float  # where in the drawing
-    text: str
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The part of a drawing inside its axes, and what its edges stand for."""
-
-    left: float
-    top: float
-    width: float
-    height: float
-    x_range: tuple[float, float]
-    y_range: tuple[float, float] = (0.0, 1.0)
-
-    @property
-    def right(self) -> float:
-        return self.left + self.width
-
-    @property
-    def bottom(self) -> float:
-        return self.top + self.height
-
-    def x(self, value: float) -> float:
-        low, high = self.x_range
-        return round(self.left + self.width * (value - low) / (high - low), 1)
-
-    def y(self, value: float) -> float:
-        low, high = self.y_range
-        return round(self.bottom - self.height * (value - low) / (high - low), 1)
-
-    def path(self, xs: F64, ys: F64) -> str:
-        """A line through all points that are known."""
-        known = ~np.isnan(ys)
-        points = (f"{self.x(x)} {self.y(y)}" for x, y in zip(xs[known].tolist(), ys[known].tolist(), strict=True))
-        return "M" + "L".join(points) if known.any() else ""
-
-
-def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round values that enclose low … high, about so many of them: 0 … 0.47 -> 0, 0.1, … 0.5."""
-    span = max(high - low, 1e-9)
-    size = 10.0 ** np.floor(np.log10(span / about))
-    step = next(factor * size for factor in STEPS if factor * size >= span / about * 0.999)
-    first, last = np.floor(low / step + 1e-9), np.ceil(high / step - 1e-9)
-    return [round(float(step * place), 10) for place in np.arange(first, last + 1)]
 
 
 def spaced_apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:

@@ -1,0 +1,97 @@
+"""The folder of a crawl: where its files lie, and which crawl it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import msgspec
+
+from crawlguide.core.errors import ConfigError
+
+IDENTITY = "crawl.json"
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose folder it is. The crawler keeps its name, so that what a killed run held goes back to the guide."""
+
+    crawl_id: str
+    crawler_id: str
+    definition: dict[str, Any]
+    seeds: list[str]
+    guide: str | None = None  # None: the one in the folder
+
+
+@dataclass(frozen=True)
+class CrawlFolder:
+    path: Path
+
+    @property
+    def identity(self) -> Path:
+        return self.path / IDENTITY
+
+    @property
+    def guide(self) -> Path:
+        """The data folder of an embedded guide."""
+        return self.path / "guide"
+
+    @property
+    def pages(self) -> Path:
+        return self.path / "pages.jsonl"
+
+    @property
+    def warc(self) -> Path:
+        return self.path / "pages.warc.gz"
+
+    @property
+    def export(self) -> Path:
+        return self.path / "crawl.ndjson"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.ndjson"
+
+    @property
+    def parts(self) -> Path:
+        """Links that are not in `links.parquet` yet."""
+        return self.path / "links.parts"
+
+    def read(self) -> Identity | None:
+        """Which crawl lies here; None: none."""
+        if not self.identity.exists():
+            return None
+        try:
+            return msgspec.json.decode(self.identity.read_bytes(), type=Identity)
+        except (msgspec.DecodeError, UnicodeDecodeError, OSError) as wrong:
+            raise ConfigError(f"--out: {self.identity} cannot be read: {wrong}") from None
+
+    def begin(self, identity: Identity) -> None:
+        """Make it the folder of a crawl."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        new = self.identity.with_suffix(".new")
+        new.write_bytes(msgspec.json.format(msgspec.json.encode(identity)) + b"\n")
+        new.replace(self.identity)
+
+
+def crawler_name() -> str:
+    return f"crawl-{token_hex(6)}"
+
+
+def checked(path: Path, *, resume: bool) -> CrawlFolder:
+    """A folder for a new crawl, or the one whose crawl goes on."""
+    folder = CrawlFolder(path)
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"--out: expected a folder, got the file {path}")
+    found = folder.read()
+    if found is None and resume:
+        raise ConfigError(f"--resume: there is no crawl in {path}; leave out --resume to begin one")
+    if found is not None and not resume:
+        topic = found.definition.get("goal", {}).get("topic") or found.crawl_id
+        raise ConfigError(f"--out: {path} holds a crawl already ({topic}); go on with --resume, or name another folder")
+    return folder

@@ -1,0 +1,235 @@
+"""HTML as a crawler reads it: title, headings, main text, links with anchors, and what the page says about itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crawlguide.core import urls
+from crawlguide.core.errors import ConfigError, UrlError
+from crawlguide.crawler.page import MAX_HEADINGS, MAX_LINKS, MAX_TEXT, Link, Page, one_line
+
+try:
+    from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+except ImportError:
+    raise ConfigError("reading HTML needs selectolax: pip install 'crawlguide[crawl]'") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from selectolax.lexbor import LexborNode
+
+    Attributes = dict[str, str | None]
+
+TOLD = (
+    "a[href],area[href],frame[src],base[href],link[href],meta[content],title,h1,h2,h3,h4,h5,h6,"
+    "time[datetime],script[type='application/ld+json' i]"
+)
+WITHOUT_TEXT = ["script", "style", "template", "noscript", "svg", "math", "iframe", "object", "select", "button"]
+AROUND = ["nav", "footer", "aside", "dialog", "menu"]  # not what the page is about
+MAIN = "main,[role=main],article"
+LITTLE_TEXT = 200  # characters: a main part with less is hardly the main one
+FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json")
+PUBLISHED = (
+    "article:published_time",
+    "datepublished",
+    "og:published_time",
+    "dc.date",
+    "dc.date.issued",
+    "date",
+    "pubdate",
+)
+MODIFIED = ("article:modified_time", "datemodified", "og:updated_time", "last-modified", "dc.date.modified")
+_DATE = re.compile(r"\s*(\d{4}-\d\d-\d\d[\dT:.,+Z -]{0,30})")
+_LD_PUBLISHED = re.compile(r'"datePublished"\s{0,20}:\s{0,20}"(\d{4}-\d\d-\d\d[^"]{0,30})"')
+_LD_MODIFIED = re.compile(r'"dateModified"\s{0,20}:\s{0,20}"(\d{4}-\d\d-\d\d[^"]{0,30})"')
+_REFRESH = re.compile(r"\s{0,20}[\d.]{0,20}\s{0,20}[;,]?\s{0,20}url\s{0,20}=\s{0,20}['\"]?([^'\"]+)", re.IGNORECASE)
+_LANGUAGE = re.compile(r"\s*([A-Za-z]{2,3})(?:[-_]|\s*(?:,|$))")
+
+
+def read_html(text: str, url: str, agent: str = "crawlguide", also: tuple[str, ...] = ()) -> Page:
+    """`url` is where it was found; `agent` is our name in lower case, for what pages say to us alone.
+
+    Links that begin with one of `also`, such as "file:", are kept as they are.
+    """
+    tree = LexborHTMLParser(text, options=LexborDocumentOptions.WO_EVENTS)
+    heard = Heard(url, agent, also)
+    for node in tree.css(TOLD):
+        HEAR[node.tag or ""](heard, node)
+    root = tree.root
+    language = language_of((root.attributes.get("lang") or root.attributes.get("xml:lang") or "") if root else "")
+    return Page(
+        title=heard.title,
+        headings=tuple(heard.headings),
+        text=_main_text(tree),
+        links=tuple(heard.links),
+        canonical=heard.canonical,
+        robots_meta=tuple(dict.fromkeys(heard.robots_meta)),
+        language=language or heard.language,
+        feeds=tuple(dict.fromkeys(heard.feeds)),
+        published=heard.published or heard.first_time,
+        modified=heard.modified,
+    )
+
+
+@dataclass
+class Heard:
+    """What the elements of a page say, in their order."""
+
+    url: str
+    agent: str
+    also: tuple[str, ...] = ()
+    base: str = ""
+    title: str = ""
+    headings: list[str] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    canonical: str | None = None
+    robots_meta: list[str] = field(default_factory=list)
+    language: str = ""
+    feeds: list[str] = field(default_factory=list)
+    published: str | None = None
+    modified: str | None = None
+    first_time: str | None = None
+
+    def resolved(self, target: str) -> str | None:
+        """A target in its one form; None for what no crawler could follow."""
+        if self.also and target.startswith(self.also):
+            return target
+        try:
+            return urls.resolved(target, self.base or self.url, "")[0]
+        except UrlError:
+            return None
+
+    def link(self, target: str, anchor: str, rel: str) -> None:
+        if len(self.links) < MAX_LINKS and (url := self.resolved(target)) is not None:
+            self.links.append(Link(url, anchor, rel, len(self.links)))
+
+
+def _hear_link(heard: Heard, node: LexborNode) -> None:
+    attributes = node.attributes
+    target = attributes.get("href") or ""
+    if not target.startswith("#"):  # a place on this page
+        heard.link(target, _anchor(node, attributes), one_line(attributes.get("rel") or "").lower())
+
+
+def _hear_frame(heard: Heard, node: LexborNode) -> None:
+    attributes = node.attributes
+    heard.link(attributes.get("src") or "", one_line(attributes.get("title") or ""), "")
+
+
+def _hear_base(heard: Heard, node: LexborNode) -> None:
+    """The first one counts, also if it is unusable."""
+    if not heard.base:
+        heard.base = heard.resolved(node.attributes.get("href") or "") or heard.url
+
+
+def _hear_relation(heard: Heard, node: LexborNode) -> None:
+    attributes = node.attributes
+    relations = (attributes.get("rel") or "").lower().split()
+    if "canonical" in relations and heard.canonical is None:
+        heard.canonical = heard.resolved(attributes.get("href") or "")
+    elif "alternate" in relations and (attributes.get("type") or "").strip().lower() in FEED_TYPES:
+        feed = heard.resolved(attributes.get("href") or "")
+        if feed is not None and len(heard.feeds) < MAX_HEADINGS:
+            heard.feeds.append(feed)
+
+
+def _hear_meta(heard: Heard, node: LexborNode) -> None:
+    attributes = node.attributes
+    content = attributes.get("content") or ""
+    name = (attributes.get("name") or attributes.get("property") or attributes.get("itemprop") or "").strip().lower()
+    if name in ("robots", heard.agent):
+        heard.robots_meta += directives(content)
+    elif name in PUBLISHED:
+        heard.published = heard.published or _date(content)
+    elif name in MODIFIED:
+        heard.modified = heard.modified or _date(content)
+    elif not name:
+        _hear_equivalent(heard, (attributes.get("http-equiv") or "").strip().lower(), content)
+
+
+def _hear_equivalent(heard: Heard, header: str, content: str) -> None:
+    if header == "refresh" and (found := _REFRESH.match(content)):
+        heard.link(found[1].strip(), "", "refresh")
+    elif header == "content-language":
+        heard.language = heard.language or language_of(content)
+
+
+def _hear_title(heard: Heard, node: LexborNode) -> None:
+    heard.title = heard.title or one_line(node.text())
+
+
+def _hear_heading(heard: Heard, node: LexborNode) -> None:
+    if len(heard.headings) < MAX_HEADINGS and (text := one_line(node.text(separator=" "))):
+        heard.headings.append(text)
+
+
+def _hear_time(heard: Heard, node: LexborNode) -> None:
+    attributes = node.attributes
+    date, said = _date(attributes.get("datetime") or ""), (attributes.get("itemprop") or "").lower()
+    if said == "datemodified":
+        heard.modified = heard.modified or date
+    else:
+        heard.first_time = heard.first_time or date
+
+
+def _hear_data(heard: Heard, node: LexborNode) -> None:
+    """JSON-LD. Only its dates are wanted, so nothing is gained by parsing it, nor lost where it is broken."""
+    text = node.text()
+    if heard.published is None and (found := _LD_PUBLISHED.search(text)):
+        heard.published = found[1]
+    if heard.modified is None and (found := _LD_MODIFIED.search(text)):
+        heard.modified = found[1]
+
+
+HEAR: dict[str, Callable[[Heard, LexborNode], None]] = {
+    "a": _hear_link,
+    "area": _hear_link,
+    "frame": _hear_frame,
+    "base": _hear_base,
+    "link": _hear_relation,
+    "meta": _hear_meta,
+    "title": _hear_title,
+    "time": _hear_time,
+    "script": _hear_data,
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _hear_heading),
+}
+
+
+def directives(content: str) -> list[str]:
+    """ "NoIndex, nofollow" -> ["noindex", "nofollow"]."""
+    return [word for word in (part.strip().lower() for part in content[:500].split(",")) if word]
+
+
+def language_of(text: str) -> str:
+    """ "en-GB" -> "en"; "" for what is no language."""
+    found = _LANGUAGE.match(text)
+    return found[1].lower() if found else ""
+
+
+def _anchor(node: LexborNode, attributes: Attributes) -> str:
+    """Its words, or what a picture in their place stands for, or its title."""
+    if text := one_line(node.text()):
+        return text
+    image = node if node.tag == "area" else node.css_first("img[alt]")
+    alternative = image.attributes.get("alt") if image is not None else ""
+    return one_line(alternative or "") or one_line(attributes.get("title") or "")
+
+
+def _main_text(tree: LexborHTMLParser) -> str:
+    """What the page is about, without what stands around it on every page. The tree is spent afterwards."""
+    tree.strip_tags(WITHOUT_TEXT, recursive=True)
+    tree.strip_tags(AROUND, recursive=True)
+    parts = tree.css(MAIN)
+    if len(parts) > 1 and parts[0].tag == "article":  # a list of articles: none of them is the page
+        parts = []
+    text = one_line(parts[0].text(separator=" "), MAX_TEXT) if parts else ""
+    if len(text) < LITTLE_TEXT and tree.body is not None:
+        text = one_line(tree.body.text(separator=" "), MAX_TEXT)
+    return text
+
+
+def _date(text: str) -> str | None:
+    found = _DATE.match(text)
+    return found[1].strip() if found else None

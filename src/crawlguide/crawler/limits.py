@@ -1,0 +1,71 @@
+"""When a crawl ends before everything is fetched: its time is over, or what is left is not worth it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from math import isinf
+from typing import TYPE_CHECKING
+
+from crawlguide.core.errors import CrawlGuideError
+from crawlguide.crawler.estimate import FEWEST_HITS
+
+if TYPE_CHECKING:
+    from crawlguide.crawler.estimate import Estimate
+    from crawlguide.crawler.loop import CrawlLoop
+    from crawlguide.crawler.options import CrawlOptions
+
+COUNTED_EVERY_S = 3.0  # for those who watch; where it may end the crawl, whenever somebody looks
+FEWEST_REQUESTS = 100  # before the harvest, or what remains, may end a crawl
+
+
+class Limits:
+    """Looked at now and then. How many URLs wait is known from the guide."""
+
+    def __init__(self, options: CrawlOptions) -> None:
+        self._options, self._began = options, time.monotonic()
+        self._every_s = COUNTED_EVERY_S if options.until is None and options.min_harvest is None else 0.0
+        self._counted = float("-inf")
+
+    async def look(self, loop: CrawlLoop) -> None:
+        """Stop the crawl if it is time; else say how much is left."""
+        passed_s = time.monotonic() - self._began
+        if self._options.max_time_s and passed_s >= self._options.max_time_s:
+            loop.stop("max-time")
+        loop.left_s = min(self._left(loop, passed_s), default=None)
+        if time.monotonic() - self._counted >= self._every_s:
+            with suppress(CrawlGuideError, TimeoutError):
+                await self._count(loop)
+            self._counted = time.monotonic()
+
+    async def _count(self, loop: CrawlLoop) -> None:
+        assignments = loop.assignments
+        numbers = (await assignments.guide.stats(assignments.crawl_id))["crawls"][assignments.crawl_id]
+        said = loop.tally.estimator.estimate(numbers["queued"] + numbers["leased"])
+        loop.remaining = words(said) if loop.tally.judged else ""
+        if loop.tally.requests >= FEWEST_REQUESTS:
+            self._judge(loop, said)
+
+    def _judge(self, loop: CrawlLoop, said: Estimate) -> None:
+        until, least = self._options.until, self._options.min_harvest
+        if until is not None and said.found >= FEWEST_HITS and said.share >= until:
+            loop.stop("until")
+        if least is not None and 1 / said.next_price < least:
+            loop.stop("min-harvest")
+
+    def _left(self, loop: CrawlLoop, passed_s: float) -> list[float]:
+        options, pace = self._options, loop.tally.pace()
+        left = [options.max_time_s - passed_s] if options.max_time_s else []
+        if options.max_pages and pace:
+            left.append((options.max_pages - loop.tally.requests) / pace)
+        return [max(0.0, seconds) for seconds in left]
+
+
+def words(said: Estimate) -> str:
+    """About 120 (40 to 300) more relevant pages, 83 % found; the next one costs 4 requests."""
+    if said.found < FEWEST_HITS:
+        return "too little was found to tell what remains"
+    about = f"about {said.remaining:,.0f} ({said.low:,.0f} to {said.high:,.0f}) relevant pages remain"
+    found = f"{said.share:.0%} are found"
+    price = "" if isinf(said.next_price) else f", the next one costs {said.next_price:,.1f} requests"
+    return f"{about}, {found}{price}"

@@ -1,0 +1,123 @@
+"""A line a request: what `pages.jsonl` says of each, and what is told to the guide of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import xxhash
+from msgspec import Struct
+
+from crawlguide.core.messages import MAX_OUTLINKS, Fetch, Outlink
+from crawlguide.core.types import READ_TEXT, READ_TITLE
+from crawlguide.crawler.parse import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.crawler.fetched import Fetched, Redirect
+    from crawlguide.crawler.parse import Link
+    from crawlguide.gateway.client.assignments import Assignment
+
+ROBOTS = "robots"
+MOST_LINK_BYTES = 2 << 20  # of one page: a message may have 4 MiB
+NOTHING = Page()
+
+
+class PageLine(Struct, kw_only=True):
+    """What became of one request; a column of `pages.parquet` for each field."""
+
+    url: str
+    kind: str = "page"  # page, or robots
+    fetched: str = ""  # when, ISO 8601
+    status: int | None = None  # None: nobody answered
+    error: str | None = None  # timeout dns connect tls too_large blocked other
+    problem: str | None = None  # the same for people
+    redirected_to: str | None = None  # the target has a line of its own, once it is fetched
+    relevance: float | None = None  # 0 to 1, as the guide judges the page
+    p: float | None = None  # the probability of being relevant by which it was chosen
+    score: float | None = None
+    reason: str | None = None
+    title: str | None = None
+    language: str | None = None
+    content_type: str | None = None
+    canonical: str | None = None
+    published: str | None = None
+    modified: str | None = None
+    links: int = 0
+    bytes: int = 0
+    elapsed_ms: float = 0.0
+    warc_offset: int | None = None  # of its record in pages.warc.gz
+    warc_length: int | None = None
+
+
+def now() -> str:
+    """With microseconds: by its URL and this instant the guide knows a fetch again."""
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+def redirect_of(fetched: Fetched) -> Redirect | None:
+    """The answer that led elsewhere. It is told and not followed: the guide decides about the target."""
+    return fetched.redirects[0] if fetched.redirects else None
+
+
+def line_of(one: Assignment, fetched: Fetched, page: Page, at: str) -> PageLine:
+    hop = redirect_of(fetched)
+    return PageLine(
+        url=one.url,
+        kind=one.kind,
+        fetched=at,
+        status=hop.status if hop else fetched.status,
+        error=None if hop else fetched.error,
+        problem=None if hop else fetched.problem or None,
+        redirected_to=hop.target or None if hop else None,
+        p=round(one.p, 4),
+        score=round(one.score, 4),
+        reason=one.reason,
+        title=page.title[:READ_TITLE] or None,
+        language=page.language or None,
+        content_type=fetched.content_type or None,
+        canonical=page.canonical,
+        published=page.published,
+        modified=page.modified,
+        links=len(page.links),
+        bytes=fetched.received_bytes,
+        elapsed_ms=round(fetched.elapsed_ms, 1),
+    )
+
+
+def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
+    """What the guide is told. A redirect is a page with one link: going there is another fetch."""
+    text = robots_text(fetched) if line.kind == ROBOTS else page.text[:READ_TEXT]
+    read = line.status is not None and line.error is None
+    return Fetch(
+        url=line.url,
+        status=line.status if line.error is None else None,
+        error=line.error,
+        fetch_time=line.fetched,
+        elapsed_ms=line.elapsed_ms,
+        bytes=line.bytes or None,
+        content_type=line.content_type,
+        content_hash=xxhash.xxh3_64_hexdigest(page.text.encode("utf-8", "replace")) if page.text else None,
+        retry_after_s=fetched.retry_after_s,
+        title=line.title,
+        text=text if read and (text or line.kind == ROBOTS) else None,
+        language=line.language,
+        robots_meta=list(page.robots_meta) or None,
+        outlinks=[Outlink(line.redirected_to)] if line.redirected_to else outlinks(page.links),
+    )
+
+
+def robots_text(fetched: Fetched) -> str:
+    return fetched.body.decode("utf-8", "replace")[:READ_TEXT]
+
+
+def outlinks(links: Sequence[Link]) -> list[Outlink] | None:
+    """As many as go into a message."""
+    told, size = [], 0
+    for link in links[:MAX_OUTLINKS]:
+        size += len(link.url) + 4 * len(link.anchor)
+        if size > MOST_LINK_BYTES:
+            break
+        told.append(Outlink(link.url, link.anchor, link.rel, link.position))
+    return told or None

@@ -1,0 +1,141 @@
+"""The crawl itself: take an assignment, fetch it, read it, keep it, tell the guide."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from crawlguide.core.errors import CrawlGuideError
+from crawlguide.crawler import lines
+from crawlguide.crawler.lines import NOTHING, ROBOTS
+from crawlguide.crawler.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawlguide.core.messages import ItemResult
+    from crawlguide.crawler.fetch import Fetcher
+    from crawlguide.crawler.fetched import Fetched
+    from crawlguide.crawler.outputs import Outputs
+    from crawlguide.crawler.parse import Page
+    from crawlguide.crawler.tally import Tally
+    from crawlguide.gateway.client.assignments import Assignment, Assignments
+
+LARGE, MANY_TAGS = 30_000, 5_000  # bytes, tags: what has more is read aside, as parse says
+ENDS_WITHIN_S = 5.0  # what is under way when the end is near
+
+
+@dataclass(frozen=True)
+class Fetchers:
+    """Who fetches what. A page's redirect is told to the guide, which knows scope, robots.txt, pace, and what is known;
+    that of a robots.txt is followed, as RFC 9309 wants it."""
+
+    pages: Fetcher
+    files: Fetcher
+
+    def of(self, one: Assignment) -> Fetcher:
+        return self.files if one.kind == ROBOTS else self.pages
+
+
+class CrawlLoop:
+    """Fetches as many at once as its assignments are for; `stop` ends it from outside."""
+
+    def __init__(
+        self, assignments: Assignments, fetchers: Fetchers, outputs: Outputs, tally: Tally, *, max_pages: int = 0
+    ) -> None:
+        self.assignments, self.tally = assignments, tally
+        self._fetchers, self._outputs = fetchers, outputs
+        self._max_pages = max_pages
+        self._slots = asyncio.Semaphore(assignments.concurrency)
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._requested = tally.requests
+        self._dispatching: asyncio.Task[None] | None = None
+        self._failure: BaseException | None = None
+        self.ended = ""  # why
+        self.remaining = ""  # how much is still to be found, in words
+        self.left_s: float | None = None  # until a limit is reached, at this pace
+        self.on_answered: Callable[[], None] = lambda: None
+
+    @property
+    def under_way(self) -> int:
+        return len(self._under_way)
+
+    async def run(self) -> str:
+        """Crawl until nothing is left, a limit is reached or somebody stops it; returns why it ended."""
+        self._dispatching = asyncio.create_task(self._dispatch())
+        with suppress(asyncio.CancelledError):
+            await self._dispatching
+        await self._finish()
+        if self._failure is not None:
+            raise self._failure
+        return self.ended
+
+    def stop(self, why: str) -> None:
+        """Start nothing more."""
+        self.ended = self.ended or why
+        if self._dispatching is not None:
+            self._dispatching.cancel()
+
+    async def _dispatch(self) -> None:
+        while not self.ended:
+            await self._slots.acquire()
+            if self._max_pages and self._requested >= self._max_pages:
+                self.ended = "max-pages"
+                return
+            one = await self.assignments.next()
+            if one is None:
+                self.ended = self.assignments.state
+                return
+            self._requested += one.kind != ROBOTS
+            task = asyncio.create_task(self._visit(one))
+            self._under_way.add(task)
+            task.add_done_callback(self._visited)
+
+    async def _finish(self) -> None:
+        """What is under way comes to its end, or goes back."""
+        if self._under_way and self._failure is None:
+            await asyncio.wait(self._under_way, timeout=ENDS_WITHIN_S)
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    async def _visit(self, one: Assignment) -> None:
+        fetched = await self._fetchers.of(one).fetch(one.url)
+        page = NOTHING if one.kind == ROBOTS or fetched.redirects else await _read(fetched)
+        line = lines.line_of(one, fetched, page, lines.now())
+        report = lines.report_of(line, fetched, page)
+        number = self._outputs.add(line, fetched, report)
+        self.assignments.report(report).add_done_callback(partial(self._answered, number))
+        self.tally.tick()
+
+    def _visited(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        self._slots.release()
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            self._fail(problem)
+
+    def _answered(self, number: int, answer: asyncio.Future[ItemResult]) -> None:
+        if answer.cancelled() or answer.exception() is not None:
+            return
+        try:
+            self._outputs.answered(number, answer.result().relevance)
+        except (OSError, CrawlGuideError) as problem:
+            self._fail(problem)
+        self.on_answered()
+
+    def _fail(self, problem: BaseException) -> None:
+        self._failure = self._failure or problem
+        self.stop("failed")
+
+
+async def _read(fetched: Fetched) -> Page:
+    """A page may not keep others waiting."""
+    body = fetched.body
+    if fetched.error or not body:
+        return NOTHING
+    if len(body) > LARGE or body.count(b"<") > MANY_TAGS or body.startswith(b"%PDF"):
+        return await asyncio.to_thread(parse, fetched)
+    return parse(fetched)

@@ -1,0 +1,115 @@
+"""What a person says about a crawl, and the definition that comes of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from crawlguide.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEFAULT_NAME = "crawl"
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrawlOptions:
+    """All that `crawlguide crawl` is told. None or empty: not said."""
+
+    seeds: tuple[str, ...] = ()
+    topic: str | None = None
+    keywords: tuple[str, ...] = ()
+    reference: str | None = None  # a file or a URL
+    strategy: str | None = None
+    max_pages: int = 0
+    max_depth: int | None = None
+    max_time_s: float = 0.0
+    concurrency: int = 16
+    out: Path
+    resume: bool = False
+    guide: str | None = None
+    crawl: str | None = None
+    proxy: str | None = None
+    allow_networks: tuple[str, ...] = ()
+    user_agent: str | None = None
+    contact: str = ""
+    delay_s: float | None = None
+    same_site: bool = False
+    allow_domains: tuple[str, ...] = ()
+    deny_domains: tuple[str, ...] = ()
+    until: float | None = None  # a share of the relevant pages
+    min_harvest: float | None = None
+    min_p: float | None = None
+    warc: bool = True
+    parquet: bool = True
+
+    @property
+    def agent(self) -> str:
+        return self.user_agent or "crawlguide"
+
+    @property
+    def says_definition(self) -> bool:
+        return bool(definition(self, ""))
+
+    @property
+    def name(self) -> str:
+        """Of the crawl: as it is called, or else after its topic."""
+        words = "-".join(re.findall(r"\w+", (self.topic or "").lower()))[:60].strip("-")
+        return self.crawl or words or DEFAULT_NAME
+
+
+def definition(options: CrawlOptions, reference: str) -> dict[str, Any]:
+    """What was said, without what is left to the guide."""
+    goal = {"topic": options.topic, "keywords": list(options.keywords), "reference": reference}
+    policy = {
+        "user_agent": token(options.user_agent) if options.user_agent else None,
+        "default_delay_s": options.delay_s,
+        "seed_hosts_only": options.same_site,
+        "allow_domains": list(options.allow_domains),
+        "deny_domains": list(options.deny_domains),
+        "min_p": options.min_p,
+    }
+    said = {
+        "goal": _said(goal),
+        "strategy": _said({"kind": options.strategy}),
+        "policy": _said(policy),
+        "limits": _said({"max_depth": options.max_depth}),
+    }
+    return _said(said)
+
+
+def with_robots(said: dict[str, Any]) -> dict[str, Any]:
+    """robots.txt files are fetched by this crawler: it may be the only one with a way out, as behind a proxy."""
+    return said | {"policy": {"robots": "crawler"} | said.get("policy", {})}
+
+
+def token(agent: str) -> str:
+    """The name that robots.txt files know: "MyBot/1.0 (+https://…)" is MyBot."""
+    found = re.match(r"[A-Za-z_-]+", agent.strip())
+    if found is None:
+        raise ConfigError(f"--user-agent: expected a name that begins with a letter, got {agent[:100]!r}")
+    return found[0]
+
+
+def seconds(text: str) -> float:
+    """90, 90s, 30m, 2h, 1d."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in UNITS:
+        raise ConfigError(f"--max-time: expected a time such as 90s, 30m, 2h or 1d, got {text[:40]!r}")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def share(text: str) -> float:
+    """95 %, 95% or 0.95."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    value = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    if not 0 < value < 1:
+        raise ConfigError(f'--until: expected a share such as "95 %" or 0.95, got {text[:40]!r}')
+    return value
+
+
+def _said(parts: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parts.items() if value or (value == 0 and value is not False)}

@@ -1,0 +1,118 @@
+"""What a crawl leaves in its folder: pages, links, the answers themselves; in step with what the guide knows.
+
+A request goes into the WARC and the journal before the guide is told of it, and into `pages.jsonl` when the guide has
+it. So whatever moment the end comes at, all that the guide knows is in the outputs or can be written into them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from crawlguide.crawler import journal
+from crawlguide.crawler.journal import Entry, Journal, Kept, Lengths, Word
+from crawlguide.crawler.tables import Tables, page_lines
+from crawlguide.crawler.warc import Warc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawlguide.core.messages import Fetch
+    from crawlguide.crawler.fetched import Fetched
+    from crawlguide.crawler.folder import CrawlFolder
+    from crawlguide.crawler.lines import PageLine
+
+MOST_ENTRIES, MOST_BYTES = 1_000, 32 << 20  # of a journal; then what was answered leaves it
+_encode = msgspec.json.Encoder().encode
+
+
+class Outputs:
+    """The open files of one crawl. Made over what an earlier run has left: that is brought in order first.
+
+    `heard` is given every line once: those of earlier runs, then each that the guide has answered.
+    """
+
+    def __init__(self, folder: CrawlFolder, heard: Callable[[PageLine], object], *, warc: bool, parquet: bool) -> None:
+        self._folder, self._heard = folder, heard
+        kept = journal.read(folder.journal)
+        journal.cut(folder.pages, kept.lengths.pages)
+        journal.cut(folder.warc, kept.warc)
+        for line in page_lines(folder.pages):
+            heard(line)
+        self._tables = Tables(folder.path, folder.parts) if parquet else None
+        self._warc = Warc(folder.warc) if warc else None
+        self._pages = folder.pages.open("ab")
+        self._parts, self._number = kept.lengths.link_parts, max([kept.lengths.numbers, *kept.entries])
+        self._waiting: dict[int, Entry] = {}
+        self._told: list[Fetch] = []  # whose links are not in a part
+        self._journal = self._taken_over(kept)
+
+    def _taken_over(self, kept: Kept) -> Journal:
+        """What was answered goes into the outputs now, what was not is to be told again."""
+        self._waiting = dict(kept.entries)
+        for word in kept.words:
+            self._settle(word)
+        return self._begun()
+
+    @property
+    def unanswered(self) -> list[Entry]:
+        """What the guide has not answered, in the order in which it was fetched."""
+        return list(self._waiting.values())
+
+    def add(self, line: PageLine, fetched: Fetched, report: Fetch) -> int:
+        """A request, before the guide is told of it; returns its number."""
+        if self._warc is not None and (place := self._warc.add(fetched, line.fetched)):
+            line.warc_offset, line.warc_length = place
+        self._number += 1
+        entry = Entry(self._number, line, report, self._warc.length if self._warc else 0)
+        self._journal.request(entry)
+        self._waiting[entry.number] = entry
+        return entry.number
+
+    def answered(self, number: int, relevance: float | None) -> None:
+        """The guide has it."""
+        word = Word(number, relevance)
+        self._journal.word(word)
+        self._settle(word)
+        if len(self._told) >= MOST_ENTRIES or self._journal.size > MOST_BYTES:
+            self.save()
+
+    def _settle(self, word: Word) -> None:
+        entry = self._waiting.pop(word.number, None)
+        if entry is None:
+            return
+        entry.line.relevance = word.relevance
+        self._pages.write(_encode(entry.line) + b"\n")
+        self._told.append(entry.report)
+        self._heard(entry.line)
+
+    def flush(self) -> None:
+        """For those who read `pages.jsonl` while it grows."""
+        self._pages.flush()
+
+    def save(self) -> None:
+        """Begin another journal, without what is in the outputs for good."""
+        self._journal.close()
+        self._journal = self._begun()
+
+    def _begun(self) -> Journal:
+        if self._told and self._tables is not None:
+            self._parts += 1
+            self._tables.write_part(self._parts, self._told)
+        self._told = []
+        self._pages.flush()
+        warc = self._warc.length if self._warc else 0
+        lengths = Lengths(self._pages.tell(), warc, self._parts, self._number)
+        return Journal(self._folder.journal, lengths, self._waiting.values())
+
+    def close(self) -> None:
+        """Save, and make the tables."""
+        self.save()
+        self._journal.close()
+        self._pages.close()
+        if self._warc is not None:
+            self._warc.close()
+        if self._tables is not None:
+            self._tables.join_links(self._parts)
+            self._tables.write_pages(self._folder.pages)

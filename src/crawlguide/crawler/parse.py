@@ -1,0 +1,65 @@
+"""Reading what was fetched: HTML, XHTML, feeds, sitemaps, plain text, PDF; of anything else its type alone counts.
+
+Small pages are read here. What could take long, a large page or a PDF, is read by a process of its own
+(`crawler/reading.py`) with a bound on time and memory: parsers of strangers' documents have bad cases that nobody has
+listed, and no thread can be stopped in the middle of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from crawlguide.crawler import reading
+from crawlguide.crawler.html import directives, language_of
+from crawlguide.crawler.page import Link, Page
+from crawlguide.crawler.readers import HTML, PDF, Document, kind_of, read
+
+if TYPE_CHECKING:
+    from crawlguide.crawler.fetched import Fetched
+
+__all__ = ["Link", "Page", "parse"]
+
+# What is read here. Within these bounds the worst that was found takes about a second; most pages are within them.
+MOST_BYTES = 1024 * 1024
+MOST_TAGS, MOST_OPENING_TAGS = 5_000, 1_500
+MOST_SQUARES = 10**9  # attributes are compared with each other: squares of the bytes between two ">", added up
+
+
+def parse(fetched: Fetched, agent: str = "crawlguide") -> Page:
+    """Never raises: of what cannot be read `problem` says why. `agent`: our name, for what pages say to us alone.
+
+    A large document may block for as long as `reading.LIMIT_S`: call it from a thread where that matters.
+    """
+    document = Document(kind_of(fetched), fetched.body, fetched.final_url, fetched.charset, agent.lower())
+    page = read(document) if _is_quick(document) else reading.aside(document)
+    robots = dict.fromkeys([*_said(fetched, agent.lower()), *page.robots_meta])
+    language = page.language or language_of(fetched.header("content-language"))
+    return replace(page, robots_meta=tuple(robots), language=language)
+
+
+def _is_quick(document: Document) -> bool:
+    """Can nothing in it take long? Counted in the bytes, before anybody has parsed them."""
+    if document.kind != HTML:
+        return document.kind != PDF
+    body, size = document.body, len(document.body)
+    tags = body.count(b"<")
+    if size > MOST_BYTES or tags > MOST_TAGS or tags - body.count(b"</") > MOST_OPENING_TAGS:
+        return False
+    return size**2 <= MOST_SQUARES or _squares(body) <= MOST_SQUARES
+
+
+def _squares(body: bytes) -> int:
+    return sum(len(piece) ** 2 for piece in body.split(b">"))
+
+
+def _said(fetched: Fetched, agent: str) -> list[str]:
+    """X-Robots-Tag: for all, or after our name and a colon."""
+    found = []
+    for value in fetched.header_values("x-robots-tag"):
+        name, colon, rest = value.partition(":")
+        if not colon or name.strip().lower() == "unavailable_after" or "," in name:
+            found += directives(value)
+        elif name.strip().lower() == agent:
+            found += directives(rest)
+    return found

@@ -1,0 +1,283 @@
+"""One crawl from its first to its last moment: guide, folder, fetchers, loop, and what it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from crawlguide.core.config import Config
+from crawlguide.core.definition import Definition
+from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound
+from crawlguide.core.messages import VERSION, ReportMessage
+from crawlguide.crawler import folder as folders
+from crawlguide.crawler import options as said
+from crawlguide.crawler import seeds as seeding
+from crawlguide.crawler.fetch import Fetcher, FetchOptions
+from crawlguide.crawler.folder import CrawlFolder, Identity
+from crawlguide.crawler.limits import Limits
+from crawlguide.crawler.loop import CrawlLoop, Fetchers
+from crawlguide.crawler.outputs import Outputs
+from crawlguide.crawler.tally import Tally
+from crawlguide.gateway.client import AsyncClient
+from crawlguide.gateway.client.assignments import Assignments
+from crawlguide.gateway.library import AsyncGuide
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from crawlguide.crawler.lines import PageLine
+    from crawlguide.crawler.options import CrawlOptions
+    from crawlguide.crawler.view import View
+    from crawlguide.gateway.client.verbs import AsyncVerbs
+
+TICK_S = 0.5
+UPKEEP_S = 10.0
+TOLD_AT_ONCE = 50
+CLOSES_WITHIN_S = 3.0
+INTERRUPTED = "interrupted"
+ENDING = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a crawl ended, and what the guide knows at its end."""
+
+    why: str
+    folder: CrawlFolder
+    identity: Identity
+    tally: Tally
+    stats: dict[str, Any]
+    seconds: float
+    remaining: str = ""  # how much is still to be found, in words
+
+    @property
+    def best(self) -> list[PageLine]:
+        return self.tally.best_pages()
+
+
+async def crawl(options: CrawlOptions, view: View) -> Outcome:
+    """Crawl, or go on with a crawl, as far as the options say."""
+    began = time.monotonic()
+    folder = folders.checked(options.out, resume=options.resume)
+    async with AsyncExitStack() as stack:
+        fetchers = await _fetchers(options, stack)
+        identity = await _identity(options, folder, fetchers.files, view)
+        view.say(f"crawl {identity.crawl_id!r} in {folder.path}")
+        guide = await stack.enter_async_context(_guide(identity, folder))
+        await _define(guide, identity, options, view)
+        folder.begin(identity)
+        tally = Tally()
+        outputs = Outputs(folder, tally.add, warc=options.warc, parquet=options.parquet)
+        await _tell_again(guide, identity, outputs)
+        await guide.seed(identity.crawl_id, identity.seeds)
+        assignments = Assignments(guide, identity.crawl_id, identity.crawler_id, concurrency=options.concurrency)
+        loop = CrawlLoop(assignments, fetchers, outputs, tally, max_pages=options.max_pages)
+        with _interruptible(loop, view):
+            async with assignments:
+                async with _watched(loop, outputs, view, options):
+                    why = await loop.run()
+                await assignments.close(CLOSES_WITHIN_S)
+            outputs.close()
+            stats = await _stats(guide, identity.crawl_id)
+            await _export(guide, identity.crawl_id, folder, view)
+    return Outcome(why, folder, identity, tally, stats, time.monotonic() - began, loop.remaining)
+
+
+# Before the crawl.
+
+
+async def _fetchers(options: CrawlOptions, stack: AsyncExitStack) -> Fetchers:
+    every = FetchOptions(
+        user_agent=options.agent,
+        contact=options.contact,
+        proxy=options.proxy,
+        concurrency=options.concurrency,
+        allow_networks=options.allow_networks,
+    )
+    pages = await stack.enter_async_context(Fetcher(replace(every, max_redirects=0)))
+    files = await stack.enter_async_context(Fetcher(every))
+    return Fetchers(pages, files)
+
+
+async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher, view: View) -> Identity:
+    """Of the crawl that lies in the folder, with more seeds where some are named; or of a new one."""
+    known = folder.read()
+    if known is None and not options.seeds:
+        raise ConfigError("SEED: expected a URL or a host to begin with, got none")
+    reference = await seeding.reference(options.reference, files) if options.reference else ""
+    told = said.definition(options, reference)
+    if known is not None:
+        _check_same(known, options, told)
+    topic = known.definition if known else told
+    found = await seeding.found(options.seeds, topic.get("goal", {}), files, options.agent, view.say)
+    if known is not None:
+        return msgspec.structs.replace(known, seeds=[*dict.fromkeys([*known.seeds, *found])])
+    return Identity(
+        crawl_id=options.name,
+        crawler_id=folders.crawler_name(),
+        definition=said.with_robots(told),
+        seeds=found,
+        guide=options.guide,
+    )
+
+
+def _check_same(known: Identity, options: CrawlOptions, told: dict[str, Any]) -> None:
+    """What goes on is the crawl that was begun."""
+    for part, fields in told.items():
+        for name, value in fields.items():
+            if known.definition.get(part, {}).get(name) != value:
+                had = known.definition.get(part, {}).get(name)
+                raise ConfigError(
+                    f"--resume: {part}.{name}: this crawl was begun with {str(had)[:80]!r}, got {str(value)[:80]!r};"
+                    " leave it out, or begin another crawl in another --out"
+                )
+    if options.guide not in (None, known.guide):
+        raise ConfigError(f"--resume: --guide: this crawl was begun with {known.guide or 'a guide of its own'}")
+    if options.crawl not in (None, known.crawl_id):
+        raise ConfigError(f"--resume: --crawl: the crawl in this folder is {known.crawl_id!r}, got {options.crawl!r}")
+
+
+@asynccontextmanager
+async def _guide(identity: Identity, folder: CrawlFolder) -> AsyncIterator[AsyncVerbs]:
+    """The one that is served, or one in this process."""
+    if identity.guide is not None:
+        async with AsyncClient(identity.guide) as client:
+            yield client
+        return
+    async with AsyncGuide.open(folder.guide, config=Config()) as guide:
+        upkeep = asyncio.create_task(_upkeep(guide))
+        try:
+            yield guide
+        finally:
+            upkeep.cancel()
+            with suppress(asyncio.CancelledError):
+                await upkeep
+
+
+async def _upkeep(guide: AsyncGuide) -> None:
+    while True:
+        await asyncio.sleep(UPKEEP_S)
+        with suppress(CrawlGuideError):
+            await guide.upkeep()
+
+
+async def _define(guide: AsyncVerbs, identity: Identity, options: CrawlOptions, view: View) -> None:
+    """A crawl that others have begun is joined, if it is the same one."""
+    wanted = msgspec.convert(identity.definition, Definition)
+    try:
+        there = await guide.crawl(identity.crawl_id)
+    except NotFound:
+        await guide.define(identity.crawl_id, wanted)
+        return
+    if options.resume or identity.guide is None:
+        return
+    differing = _differing(msgspec.to_builtins(wanted), there["definition"], identity.definition)
+    if differing:
+        raise ConfigError(
+            f"--guide: a crawl {identity.crawl_id!r} is there already, and differs in {', '.join(differing)};"
+            " join it by leaving those options out, or give this one another name with --crawl"
+        )
+    view.say(f"joining the crawl {identity.crawl_id!r}, which is there already")
+
+
+def _differing(wanted: dict[str, Any], there: dict[str, Any], told: dict[str, Any]) -> list[str]:
+    """Fields of which something was said that is not so there."""
+    return [
+        f"{part}.{name}"
+        for part, fields in told.items()
+        for name in fields
+        if wanted[part].get(name) != there.get(part, {}).get(name)
+    ]
+
+
+async def _tell_again(guide: AsyncVerbs, identity: Identity, outputs: Outputs) -> None:
+    """What a killed run has fetched and may not have told. What was told is known again by its time."""
+    entries = outputs.unanswered
+    for start in range(0, len(entries), TOLD_AT_ONCE):
+        some = entries[start : start + TOLD_AT_ONCE]
+        message = ReportMessage(VERSION, identity.crawler_id, [entry.report for entry in some], identity.crawl_id)
+        ack = await guide.tell(message)
+        for entry, result in zip(some, ack.results, strict=True):
+            outputs.answered(entry.number, result.relevance)
+
+
+# While it runs.
+
+
+@asynccontextmanager
+async def _watched(loop: CrawlLoop, outputs: Outputs, view: View, options: CrawlOptions) -> AsyncIterator[None]:
+    """Show how it goes, and stop it when it is time."""
+    ticking = asyncio.create_task(_tick(loop, outputs, view, options))
+    view.start()
+    try:
+        yield
+    finally:
+        ticking.cancel()
+        with suppress(asyncio.CancelledError):
+            await ticking
+        view.stop()
+
+
+@contextmanager
+def _interruptible(loop: CrawlLoop, view: View) -> Iterator[None]:
+    """Ctrl-C once ends what is begun, twice everything. So does whoever ends a container."""
+    listening, before = asyncio.get_running_loop(), {number: signal.getsignal(number) for number in ENDING}
+    for number in ENDING:
+        listening.add_signal_handler(number, _interrupted, loop, view)
+    try:
+        yield
+    finally:
+        for number in ENDING:
+            listening.remove_signal_handler(number)
+            signal.signal(number, before[number])
+
+
+def _interrupted(loop: CrawlLoop, view: View) -> None:
+    if loop.ended:
+        _at_once()
+    loop.stop(INTERRUPTED)
+    view.say("ending: what is under way is finished and saved; Ctrl-C once more ends at once")
+
+
+def _at_once() -> None:
+    """Nothing that the guide knows is lost: what it was told lies in the journal."""
+    os._exit(130)
+
+
+async def _tick(loop: CrawlLoop, outputs: Outputs, view: View, options: CrawlOptions) -> None:
+    limits = Limits(options)
+    while True:
+        await asyncio.sleep(TICK_S)
+        outputs.flush()
+        await limits.look(loop)
+        view.show(loop)
+
+
+# After it.
+
+
+async def _stats(guide: AsyncVerbs, crawl_id: str) -> dict[str, Any]:
+    with suppress(CrawlGuideError):
+        found: dict[str, Any] = (await guide.stats(crawl_id))["crawls"][crawl_id]
+        return found
+    return {}
+
+
+async def _export(guide: AsyncVerbs, crawl_id: str, folder: CrawlFolder, view: View) -> None:
+    """The crawl as a file that the lab replays, and that a guide takes over."""
+    new = folder.export.with_suffix(".new")
+    try:
+        with new.open("wb") as file:
+            async for line in guide.export(crawl_id):
+                file.write(line + b"\n")
+        new.replace(folder.export)
+    except CrawlGuideError as problem:
+        new.unlink(missing_ok=True)
+        view.say(f"{folder.export.name} was not written: {problem.message}")

@@ -1,0 +1,204 @@
+"""Where to begin, made of what a person types: URLs are taken as they are; of a host its home page, sitemaps and feeds
+are looked at, and the pages they name are ranked by the words of the topic."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from crawlguide.core.definition import Goal
+from crawlguide.core.errors import ConfigError, CrawlGuideError, DataError, UrlError
+from crawlguide.core.outcomes import is_success
+from crawlguide.core.urls import canonical
+from crawlguide.crawler.fetched import Fetched
+from crawlguide.crawler.parse import parse
+from crawlguide.features.embedding import words_of
+from crawlguide.features.relevance.words import Matcher, topic_words
+from crawlguide.gateway.readers import sitemap
+from crawlguide.gateway.readers._bytes import Held
+from crawlguide.policy.robots import allowed, parser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from crawlguide.crawler.fetch import Fetcher
+
+MOST_SITEMAPS, MOST_FEEDS = 5, 2  # files of a site that are looked at
+MOST_ENTRIES = 50_000  # pages that are looked at
+MOST_OF_SITE = 30  # that become seeds, besides the home page
+LONGEST_PAUSE_S = 10.0
+REFERENCE_CHARACTERS = 20_000
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+@dataclass
+class Named:
+    """Pages that a site itself names, with the words it says about them."""
+
+    words: dict[str, str] = field(default_factory=dict)
+
+    def add(self, url: str, words: str = "") -> None:
+        if len(self.words) < MOST_ENTRIES or url in self.words:
+            self.words[url] = f"{self.words.get(url, '')} {words}".strip()
+
+    def best(self, goal: Goal, most: int) -> list[str]:
+        """Those that have words of the goal, most of them first; without a goal, the first."""
+        if not goal:
+            return list(self.words)[:most]
+        matcher = Matcher(topic_words(goal))
+        shares = {url: matcher.share(f"{words_of(url)} {words}") for url, words in self.words.items()}
+        return sorted((url for url in shares if shares[url] > 0), key=lambda url: -shares[url])[:most]
+
+
+async def found(
+    given: Sequence[str], goal: Mapping[str, Any], fetcher: Fetcher, agent: str, say: Callable[[str], None]
+) -> list[str]:
+    """The seeds. Raises `ConfigError` for what is none, `CrawlGuideError` where no host answers."""
+    urls = [text if SCHEME.match(text) else "" if _is_host(text) else f"https://{text}" for text in given]
+    plain = [_checked(url) for url in urls if url]
+    sites = [Site(_host(text), fetcher, agent, say) for text, url in zip(given, urls, strict=True) if not url]
+    aim = msgspec.convert(dict(goal), Goal)
+    of_sites = await asyncio.gather(*(site.seeds(aim) for site in sites))
+    if sites and not plain and not any(of_sites):
+        raise CrawlGuideError(f"no seed can be reached: {'; '.join(site.problem for site in sites)}")
+    return [*dict.fromkeys([*plain, *(url for some in of_sites for url in some)])]
+
+
+@dataclass
+class Site:
+    """One host, asked politely: one request after the other."""
+
+    host: str
+    fetcher: Fetcher
+    agent: str
+    say: Callable[[str], None]
+    pause_s: float = 1.0
+    problem: str = ""
+    rules: bytes = b""
+
+    async def seeds(self, goal: Goal) -> list[str]:
+        """Its home page, and the pages that fit the goal best."""
+        robots = await self._reached()
+        if robots is None:
+            return []
+        home, named = canonical("/", robots.final_url), Named()
+        if robots.status is not None and robots.status >= 500:
+            return [home]  # nobody may look around there now; the guide waits until its rules are known
+        group, sitemaps = parser.parse(self._take_rules(robots), self.agent)
+        self.pause_s = min(max(self.pause_s, group.pause_s or 0.0), LONGEST_PAUSE_S)
+        feeds = await self._home(home, named)
+        await self._read_sitemaps(_resolved(sitemaps, home) or [canonical("/sitemap.xml", home)], named)
+        await self._read_feeds(feeds[:MOST_FEEDS], named)
+        named.words.pop(home, None)
+        best = named.best(goal, MOST_OF_SITE)
+        self.say(f"{self.host}: {len(named.words):,} pages named by sitemaps and feeds, {len(best)} of them are seeds")
+        return [home, *best]
+
+    def _take_rules(self, robots: Fetched) -> bytes:
+        self.rules = robots.body if robots.status is not None and is_success(robots.status) else b""
+        return self.rules
+
+    async def _reached(self) -> Fetched | None:
+        """Its robots.txt, by the scheme by which it answers; None: by none."""
+        for scheme in ("https", "http"):
+            answer = await self.fetcher.fetch(_checked(f"{scheme}://{self.host}/robots.txt"))
+            if answer.status is not None:
+                return answer
+            self.problem = f"{self.host}: {answer.problem or answer.error}"
+        self.say(self.problem)
+        return None
+
+    async def _get(self, url: str) -> Fetched:
+        """Politely, and if its rules permit it."""
+        if not allowed(self.rules, self.agent, url):
+            return Fetched(url, error="blocked", problem="its robots.txt forbids it")
+        await asyncio.sleep(self.pause_s)
+        return await self.fetcher.fetch(url)
+
+    async def _home(self, home: str, named: Named) -> list[str]:
+        """Its links count as named, in their own words; returns its feeds."""
+        page = parse(await self._get(home))
+        for link in page.links:
+            if link.url.startswith(home):
+                named.add(link.url, link.anchor)
+        return _resolved(page.feeds, home)
+
+    async def _read_sitemaps(self, urls: Iterable[str], named: Named) -> None:
+        waiting = list(dict.fromkeys(urls))
+        for _ in range(MOST_SITEMAPS):
+            if not waiting:
+                return
+            answer = await self._get(waiting.pop(0))
+            if not answer.error and answer.status == 200:
+                nested = await asyncio.to_thread(_sitemap_pages, answer, named)
+                waiting += [url for url in nested if url not in waiting]
+
+    async def _read_feeds(self, urls: Iterable[str], named: Named) -> None:
+        for url in urls:
+            answer = await self._get(url)
+            if not answer.error and answer.status == 200:
+                for link in parse(answer).links:
+                    named.add(link.url, link.anchor)
+
+
+async def reference(text: str, fetcher: Fetcher) -> str:
+    """A sample page: the text of a file or of a URL."""
+    if SCHEME.match(text):
+        answer = await fetcher.fetch(_checked(text))
+        if answer.error or not is_success(answer.status or 0):
+            raise CrawlGuideError(f"--reference: {text}: {answer.problem or answer.status}")
+    else:
+        try:
+            body = await asyncio.to_thread(Path(text).read_bytes)
+        except OSError as problem:
+            raise ConfigError(f"--reference: {text} cannot be read: {problem.strerror}") from None
+        kind = "text/html" if text.lower().endswith((".html", ".htm")) else "text/plain"
+        answer = Fetched("file:///reference", 200, headers=(("content-type", kind),), body=body)
+    page = parse(answer)
+    words = f"{page.title}\n{page.text}".strip()
+    return words[:REFERENCE_CHARACTERS]
+
+
+def _sitemap_pages(answer: Fetched, named: Named) -> list[str]:
+    """Its pages are named; returns the sitemaps that it names."""
+    nested: list[str] = []
+    try:
+        for entry in sitemap.entries(Held("it", answer.body)):
+            for url in _resolved([entry.text("loc")], answer.final_url):
+                if entry.nested:
+                    nested.append(url)
+                else:
+                    named.add(url)
+    except DataError:  # what came before the fault counts
+        pass
+    return nested
+
+
+def _resolved(texts: Iterable[str], base: str) -> list[str]:
+    urls = []
+    for text in texts:
+        try:
+            urls.append(canonical(text.strip(), base))
+        except UrlError:
+            continue
+    return urls
+
+
+def _is_host(text: str) -> bool:
+    return "/" not in text.removesuffix("/")
+
+
+def _host(text: str) -> str:
+    return text.removesuffix("/")
+
+
+def _checked(url: str) -> str:
+    try:
+        return canonical(url)
+    except UrlError as wrong:
+        raise ConfigError(f"SEED: {wrong.message}") from None

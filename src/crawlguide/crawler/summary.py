@@ -1,0 +1,119 @@
+"""What a crawl came to: a summary with a plot for the terminal, and `report.html`, one page that needs nothing else."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from crawlguide.crawler.plot import chart, plot
+from crawlguide.gateway.dashboard.formatting import number, outside, percent, reason, span, visible
+from crawlguide.gateway.transfers import written
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from crawlguide.crawler.run import Outcome
+
+HOSTS = 10
+CELLS = 60  # width of the plot
+SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+ENDS = {
+    "exhausted": "nothing is left to fetch",
+    "finished": "the crawl has reached a limit of its definition",
+    "max-pages": "as many pages were requested as --max-pages says",
+    "max-time": "the time of --max-time is over",
+    "until": "so much of what is relevant was found as --until says",
+    "min-harvest": "the harvest fell below --min-harvest",
+    "interrupted": "Ctrl-C",
+}
+SHOWN = {
+    "number": number, "percent": percent, "outside": outside, "visible": visible, "reason": reason, "span": span,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Facts and advice, each a line."""
+
+    outcome: Outcome
+
+    @property
+    def ended(self) -> str:
+        return ENDS.get(self.outcome.why, self.outcome.why)
+
+    def facts(self) -> list[tuple[str, str]]:
+        tally, stats = self.outcome.tally, self.outcome.stats
+        came = f"{tally.pages:,} pages, {tally.redirects:,} redirects, {sum(tally.problems.values()):,} failures"
+        found = [
+            ("ended", self.ended),
+            ("requests", f"{tally.requests:,} ({came}), {tally.robots:,} of robots.txt"),
+            ("relevant", f"{tally.relevant:,}, {percent(tally.harvest)} of the requests"),
+            ("hosts", f"{len(tally.hosts):,}"),
+            ("received", size(tally.bytes)),
+            (
+                "time",
+                f"{span(self.outcome.seconds)}, {tally.requests / max(self.outcome.seconds, 1e-9):.1f} requests/s",
+            ),
+            ("failures", _counted(tally.problems.most_common(HOSTS))),
+            ("dropped", _counted(sorted(stats.get("dropped", {}).items(), key=lambda pair: -pair[1]))),
+            ("waiting", f"{stats['queued']:,} URLs" if stats.get("queued") else ""),
+            ("remaining", self.outcome.remaining),
+        ]
+        return [(name, text) for name, text in found if text]
+
+    def advice(self) -> list[str]:
+        """What to try next."""
+        tally, stats, why = self.outcome.tally, self.outcome.stats, self.outcome.why
+        said = []
+        if stats.get("queued") and why != "exhausted":
+            said.append(f"crawlguide crawl --resume --out {self.outcome.folder.path} --max-pages {2 * tally.requests}")
+        if self.outcome.identity.definition.get("goal") and tally.pages >= 50 and tally.harvest < 0.1:
+            said.append("few pages fit: say more with --keywords or --reference, or begin nearer to the topic")
+        if stats.get("dropped", {}).get("robots", 0) > tally.pages:
+            said.append("robots.txt forbids most of what was found: begin with other sites")
+        if tally.relevant:
+            said.append(f"crawlguide lab run --web {self.outcome.folder.path} --policies layered,breadth-first")
+        return said
+
+    def plot(self) -> list[str]:
+        return plot(self.outcome.tally.curve.points, CELLS) if self.outcome.tally.relevant else []
+
+
+def size(count: float) -> str:
+    return next((f"{count / unit:.1f} {name}" for unit, name in SIZES if count >= unit), f"{count:.0f} bytes")
+
+
+def write_html(summary: Summary, path: Path) -> None:
+    """The file gets its name when it is whole."""
+    templates = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters.update(SHOWN)
+    css = templates.get_template("style.css").render()
+    outcome = summary.outcome
+    text = templates.get_template("report.html").render(
+        css=css,
+        css_hash=b64encode(sha256(css.encode()).digest()).decode(),
+        summary=summary,
+        goal=outcome.identity.definition.get("goal", {}),
+        identity=outcome.identity,
+        tally=outcome.tally,
+        chart=chart(outcome.tally.curve.points),
+        hosts=outcome.tally.best_hosts(HOSTS),
+        best=outcome.best,
+    )
+    with written(path) as file:
+        file.write(text.encode())
+
+
+def _counted(pairs: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in pairs)

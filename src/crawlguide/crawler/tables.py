@@ -1,0 +1,122 @@
+"""`pages.parquet` and `links.parquet`, written portion by portion: however long a crawl is, little is in memory."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from crawlguide.core.errors import ConfigError
+from crawlguide.crawler.lines import PageLine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from crawlguide.core.messages import Fetch
+
+ROWS = 20_000  # of a portion
+THROUGH = b"crawlguide.parts"  # how many parts of the links a file holds
+KINDS = {
+    "status": "int16", "links": "int32", "bytes": "int64", "warc_offset": "int64", "warc_length": "int64",
+    "relevance": "float32", "p": "float32", "score": "float32", "elapsed_ms": "float32",
+}  # fmt: skip
+LINK_KINDS = {"source": "string", "target": "string", "anchor": "string", "rel": "string", "position": "int32"}
+
+
+class Tables:
+    """Both files of a folder. Links lie in numbered parts, until they are put together."""
+
+    def __init__(self, folder: Path, parts: Path) -> None:
+        self._folder, self._parts = folder, parts
+        try:
+            self._arrow: Any = import_module("pyarrow")
+            self._parquet: Any = import_module("pyarrow.parquet")
+        except ImportError:
+            raise ConfigError("crawl needs pyarrow: pip install 'crawlguide[crawl]', or say --no-parquet") from None
+
+    def write_part(self, number: int, reports: Sequence[Fetch]) -> None:
+        """The links of some pages. A part that is there already is of the same pages, and is written anew."""
+        self._parts.mkdir(exist_ok=True)
+        new = self._part(number).with_suffix(".new")
+        self._parquet.write_table(self._links(reports), new, compression="zstd")
+        new.replace(self._part(number))
+
+    def join_links(self, through: int) -> None:
+        """All parts into one file, after those that it holds already."""
+        final, new = self._folder / "links.parquet", self._folder / "links.parquet.new"
+        held = self._held(final)
+        if held >= through and final.exists():
+            return self._drop_parts(held)
+        files = [final] if final.exists() else []
+        files += [self._part(number) for number in range(held + 1, through + 1) if self._part(number).exists()]
+        schema = self._schema(LINK_KINDS).with_metadata({THROUGH: str(through).encode()})
+        with self._parquet.ParquetWriter(new, schema, compression="zstd") as writer:
+            for batch in self._batches(files):
+                writer.write_batch(batch.cast(schema) if batch.schema != schema else batch)
+        new.replace(final)
+        return self._drop_parts(through)
+
+    def write_pages(self, lines: Path) -> None:
+        """All of `pages.jsonl` as columns."""
+        final, new = self._folder / "pages.parquet", self._folder / "pages.parquet.new"
+        schema = self._schema({name: KINDS.get(name, "string") for name in PageLine.__struct_fields__})
+        with self._parquet.ParquetWriter(new, schema, compression="zstd") as writer:
+            for some in _portions(lines):
+                columns = {name: [getattr(line, name) for line in some] for name in PageLine.__struct_fields__}
+                writer.write_table(self._arrow.table(columns, schema=schema))
+        new.replace(final)
+
+    def _part(self, number: int) -> Path:
+        return self._parts / f"{number:06}.parquet"
+
+    def _held(self, final: Path) -> int:
+        """How many parts the file holds."""
+        if not final.exists():
+            return 0
+        metadata = self._parquet.read_schema(final).metadata or {}
+        return int(metadata.get(THROUGH, b"0"))
+
+    def _batches(self, files: Iterable[Path]) -> Iterator[Any]:
+        for file in files:
+            with self._parquet.ParquetFile(file) as opened:
+                yield from opened.iter_batches(ROWS)
+
+    def _drop_parts(self, through: int) -> None:
+        for part in self._parts.glob("*.parquet"):
+            if int(part.stem) <= through:
+                part.unlink()
+
+    def _links(self, reports: Sequence[Fetch]) -> Any:
+        pairs = [(report.redirected_to or report.url, link) for report in reports for link in report.outlinks or ()]
+        columns = {
+            "source": [source for source, _ in pairs],
+            "target": [link.url for _, link in pairs],
+            "anchor": [link.anchor for _, link in pairs],
+            "rel": [link.rel for _, link in pairs],
+            "position": [link.position for _, link in pairs],
+        }
+        return self._arrow.table(columns, schema=self._schema(LINK_KINDS))
+
+    def _schema(self, kinds: dict[str, str]) -> Any:
+        return self._arrow.schema([(name, getattr(self._arrow, kind)()) for name, kind in kinds.items()])
+
+
+def _portions(path: Path) -> Iterator[list[PageLine]]:
+    some: list[PageLine] = []
+    for line in page_lines(path):
+        some.append(line)
+        if len(some) == ROWS:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def page_lines(path: Path) -> Iterator[PageLine]:
+    """The lines of `pages.jsonl`, one after the other."""
+    decode = msgspec.json.Decoder(PageLine).decode
+    if path.exists():
+        with path.open("rb") as file:
+            yield from map(decode, file)

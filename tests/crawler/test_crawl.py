@@ -1,0 +1,133 @@
+"""A crawl from its seeds to its files, on a web that is served on loopback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet
+import pytest
+
+from crawlguide import lab
+from crawlguide.core.errors import ConfigError
+from crawlguide.lab.run import Settings, run
+from tests.crawler.crawling import Place, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from crawlguide.crawler.run import Outcome
+    from crawlguide.lab.synthetic import SyntheticWeb
+
+
+@pytest.fixture(scope="module")
+def done(web: SyntheticWeb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Outcome]]:
+    """A crawl that has ended."""
+    with lab.served(web, slowest_s=0) as served:
+        place = Place(served, web.tasks()[0])
+        yield place, place.crawled(tmp_path_factory.mktemp("done") / "out", max_pages=120)
+
+
+def out(done: tuple[Place, Outcome]) -> Path:
+    return done[1].folder.path
+
+
+def test_every_request_is_a_line(done: tuple[Place, Outcome]) -> None:
+    asked = Counter(request.url for request in done[0].served.log)
+    assert Counter(line["url"] for line in lines(out(done))) == asked
+    assert len(done[0].requested()) == 120
+
+
+def test_pages_on_the_topic_are_judged_relevant(done: tuple[Place, Outcome]) -> None:
+    """By their text alone: nobody tells which they are."""
+    judged = {line["url"]: (line["relevance"] or 0.0) >= 0.5 for line in lines(out(done)) if line["status"] == 200}
+    right = sum(judged[url] == (url in done[0].task.relevant) for url in judged)
+    assert right > 0.8 * len(judged)
+    assert done[1].tally.relevant == sum(judged.values()) > 20
+
+
+def test_robots_txt_is_obeyed(done: tuple[Place, Outcome], web: SyntheticWeb) -> None:
+    assert not [url for url in done[0].requested() if web.forbidden(url)]
+
+
+def test_a_redirect_is_told_and_its_target_fetched_by_itself(done: tuple[Place, Outcome]) -> None:
+    told = [line for line in lines(out(done)) if line["redirected_to"]]
+    assert told
+    assert {line["status"] for line in told} == {301}
+    assert {line["redirected_to"] for line in told} & {line["url"] for line in lines(out(done))}
+
+
+def test_pages_parquet_says_what_pages_jsonl_says(done: tuple[Place, Outcome]) -> None:
+    table = pyarrow.parquet.read_table(out(done) / "pages.parquet")
+    assert table.column("url").to_pylist() == [line["url"] for line in lines(out(done))]
+    assert table.column("status").to_pylist() == [line["status"] for line in lines(out(done))]
+
+
+def test_links_parquet_has_the_links_of_all_pages(done: tuple[Place, Outcome], web: SyntheticWeb) -> None:
+    rows = pyarrow.parquet.read_table(out(done) / "links.parquet").to_pylist()
+    page = next(line["url"] for line in lines(out(done)) if line["links"] > 3)
+    found = [(row["target"], row["anchor"]) for row in rows if row["source"] == page]
+    assert found == [(link.url, link.anchor) for link in web.fetch(page).links]
+
+
+def test_the_archive_is_one_that_warcio_checks(done: tuple[Place, Outcome]) -> None:
+    from warcio.archiveiterator import ArchiveIterator
+
+    command = [sys.executable, "-m", "warcio.cli", "check", "-v", str(out(done) / "pages.warc.gz")]
+    checked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert checked.returncode == 0, checked.stdout
+    with (out(done) / "pages.warc.gz").open("rb") as file:
+        kinds = [
+            (record.rec_type, record.rec_headers.get_header("WARC-Target-URI")) for record in ArchiveIterator(file)
+        ]
+    assert kinds[0][0] == "warcinfo"
+    assert [url for kind, url in kinds if kind == "response"] == [line["url"] for line in lines(out(done))]
+
+
+def test_a_line_says_where_its_record_lies(done: tuple[Place, Outcome], web: SyntheticWeb) -> None:
+    from warcio.archiveiterator import ArchiveIterator
+
+    line = next(line for line in lines(out(done)) if line["links"] > 3)
+    with (out(done) / "pages.warc.gz").open("rb") as file:
+        file.seek(line["warc_offset"])
+        record = next(iter(ArchiveIterator(file)))
+        assert record.rec_headers.get_header("WARC-Target-URI") == line["url"]
+        assert web.fetch(line["url"]).title in record.content_stream().read().decode()
+        assert line["warc_length"] > 100
+
+
+def test_the_lab_replays_the_folder_of_a_crawl(done: tuple[Place, Outcome]) -> None:
+    seen = lab.web.open(out(done))
+    (task,) = seen.tasks()
+    assert task.name == done[0].task.name
+    assert len(task.relevant) == done[1].tally.relevant
+    again = run(seen, task, "layered", 0, Settings(budget=30))
+    assert sum(again.relevant) > 5
+
+
+def test_the_report_is_a_page_of_its_own(done: tuple[Place, Outcome]) -> None:
+    from crawlguide.crawler.summary import Summary, write_html
+
+    write_html(Summary(done[1]), done[1].folder.report)
+    page = done[1].folder.report.read_text()
+    assert done[0].task.name in page
+    assert '<path class="curve"' in page
+    assert 'src="' not in page
+
+
+def test_a_folder_that_holds_a_crawl_is_left_alone(done: tuple[Place, Outcome]) -> None:
+    with pytest.raises(ConfigError, match=r"holds a crawl already .* --resume"):
+        done[0].crawled(out(done))
+
+
+def test_there_must_be_a_crawl_to_go_on_with(place: Place, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no crawl in"):
+        place.crawled(tmp_path / "out", resume=True)
+
+
+def test_what_goes_on_is_the_crawl_that_was_begun(done: tuple[Place, Outcome]) -> None:
+    with pytest.raises(ConfigError, match=r"goal\.topic: this crawl was begun with"):
+        done[0].crawled(out(done), resume=True, topic="something else")
