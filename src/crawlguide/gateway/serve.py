@@ -18,7 +18,7 @@ import uvicorn
 from crawlguide.core.config import ServerOptions
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.telemetry import WARNING, happened
-from crawlguide.gateway.access import entrance as access
+from crawlguide.gateway.access.entrance import LOOPBACK, Entrance
 from crawlguide.gateway.bodies import BodyLimits
 from crawlguide.gateway.browsers import BrowserCheck
 from crawlguide.gateway.http import Door
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from crawlguide.core.config import Config
     from crawlguide.guide.local import LocalGuide
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 USUAL = ServerOptions()
 KEEP_ALIVE = {socket.TCP_KEEPIDLE: 60, socket.TCP_KEEPINTVL: 15, socket.TCP_KEEPCNT: 4}
 
@@ -53,7 +52,7 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     _allow_files()
     listener = bound(config.server.host, config.server.port)
     door = Door(guide, config)
-    access.check_listening(config.server.host, door.entrance, LOOPBACK)
+    door.entrance.check_host(config.server.host)
     sockets = Sockets(door)
     door.on_served, door.sockets = sockets.served, sockets.count
     guide.listen(door.metrics)
@@ -94,7 +93,7 @@ def _on_signals(stop: Callable[[], None]) -> None:
 
 def check_listening(config: Config) -> None:
     """Refuse, before anything is opened, to listen for others without a credential."""
-    access.check_listening(config.server.host, access.Entrance(config), LOOPBACK)
+    Entrance(config).check_host(config.server.host)
 
 
 def checked(door: Door, sockets: Sockets) -> ASGIApp:

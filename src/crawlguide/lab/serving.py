@@ -16,7 +16,8 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 
 from crawlguide.core.clock import SystemClock
-from crawlguide.gateway.serve import LOOPBACK, Server, bound
+from crawlguide.gateway.access.entrance import LOOPBACK
+from crawlguide.gateway.serve import Server, bound
 from crawlguide.lab.synthetic import SyntheticWeb
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.config import Config
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BEARER = "bearer "
 FOLDER = "access"  # of the data folder: keys, and what admins did
 FAILURES_PER_S = 10.0  # of one address; whoever guesses waits
@@ -105,6 +106,14 @@ class Entrance:
             raise Unauthenticated(f"{credential.name} has expired; make a new one")
         return credential
 
+    def check_host(self, host: str) -> None:
+        """Listen beyond this machine only with credentials, or with the word of the operator. Raises `ConfigError`."""
+        if host not in LOOPBACK and not self.required and not self.insecure:
+            raise ConfigError(
+                f"server.host: {host!r} can be reached by others, and no credential is configured:"
+                " make one with `crawlguide keys create`, or say --insecure"
+            )
+
     def _bearer(self, text: str) -> Credential:
         if text.startswith(f"{api_keys.PREFIX}_") or self._tokens is None:
             return self._keys.credential(text)
@@ -121,12 +130,3 @@ def keys_file(config: Config) -> Path:
     if config.store.data == ":memory:":
         return Path("crawlguide-keys.json")
     return Path(config.store.data) / FOLDER / api_keys.FILE
-
-
-def check_listening(host: str, entrance: Entrance, loopback: tuple[str, ...]) -> None:
-    """Beyond this machine only with credentials, or with the word of the operator. Raises `ConfigError`."""
-    if host not in loopback and not entrance.required and not entrance.insecure:
-        raise ConfigError(
-            f"server.host: {host!r} can be reached by others, and no credential is configured:"
-            " make one with `crawlguide keys create`, or say --insecure"
-        )
