@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import httpx
 import msgspec
 import numpy as np
 import pytest
+from starlette.requests import Request
 from tests.gateway.conftest import serving
 
 from crawlguide.core.clock import ManualClock
@@ -17,8 +19,10 @@ from crawlguide.core.config import Config
 from crawlguide.core.definition import Definition
 from crawlguide.core.messages import VERSION, AskMessage, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
+from crawlguide.gateway import openapi
+from crawlguide.gateway.access.entrance import Entrance
 from crawlguide.gateway.dashboard import drawing, formatting, views
-from crawlguide.gateway.dashboard.pages import HEADERS
+from crawlguide.gateway.dashboard.pages import HEADERS, Dashboard
 from crawlguide.gateway.opening import open_guide
 from crawlguide.guide.local import LocalGuide
 from crawlguide.guide.monitoring import ANSWERS_SHOWN, BEST_SHOWN, HARVEST_POINTS, Recent
@@ -46,6 +50,19 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def door(quiet: Served) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=quiet.url, timeout=30.0, trust_env=False) as client:
         yield client
+
+
+def test_what_anybody_may_read_is_made_once() -> None:
+    async def read_twice() -> list[bytes]:
+        config = Config()
+        guide = open_guide(":memory:", config)
+        pages = Dashboard(guide, Entrance(config))
+        scope = {"type": "http", "headers": []}
+        return [bytes((await pages._docs(Request(scope))).body) for _ in range(2)]
+
+    first, second = asyncio.run(read_twice())
+    assert first is second
+    assert openapi.encoded() is openapi.encoded()
 
 
 def ask(door: httpx.Client, crawl: str, crawler: str = "c-1", max_urls: int = 1) -> list[dict[str, Any]]:

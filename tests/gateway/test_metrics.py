@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.gateway.conftest import Served, serving
 
 from crawlguide.core.messages import CrawlStats, StatsMessage
-from crawlguide.gateway.metrics import COUNTERS, OTHERS, SHOWN, Metrics
+from crawlguide.gateway.metrics import COUNTERS, OTHERS, SHOWN, TENANTS, TENANTS_SHOWN, Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +128,56 @@ def test_no_url_host_or_crawler_becomes_a_series(kept: Served) -> None:
     assert not [word for word in ("example", "://", "c-1", "no/such") if word in text]
 
 
-# many crawls
+# many of everything
+
+
+def series(found: dict[str, Metric]) -> int:
+    return sum(len(family.samples) for family in found.values())
+
+
+def test_hosts_pages_and_crawlers_make_no_series_however_many_they_are(own_server: Served) -> None:
+    with httpx.Client(base_url=own_server.url, trust_env=False, timeout=60.0) as client:
+
+        def all_kinds(first: int) -> None:
+            for number in range(first, first + 3):
+                fetches = [{"url": f"https://h{number}-{host}.example/", "status": 200} for host in range(200)]
+                who = {"mcp_version": "2025-11", "crawler_id": f"crawler-{number}", "crawl_id": "books"}
+                client.post("/v1/report", json={**who, "fetches": fetches}).raise_for_status()
+                client.post("/v1/next", json={**who, "budget": {"max_urls": 1}}).raise_for_status()
+                client.get(f"/page-{number}")
+                client.request(f"METHOD{number}", "/v1/next")
+                client.get("/v1/stats", params={"crawl_id": f"crawl-{number}"})
+
+        all_kinds(0)
+        before = series(scraped(own_server))
+        all_kinds(3)
+    assert series(scraped(own_server)) == before
+
+
+def counted(tenants: int) -> Metrics:
+    metrics = Metrics()
+    for number in range(tenants):
+        metrics.count("asks", tenant=f"t{number}")
+        metrics.count("fetches", 2, tenant=f"t{number}", outcome="2xx")
+    return metrics
+
+
+def test_a_tenant_sees_its_own_counters_also_where_there_are_many() -> None:
+    text = counted(200).page_of_tenant("t150", StatsMessage("0", 0.0, 0, {})).decode()
+    assert 'crawlguide_asks_total{tenant="t150"} 1.0' in text
+    assert 'crawlguide_fetches_total{outcome="2xx",tenant="t150"} 2.0' in text
+    assert text.count('tenant="') == 2
+
+
+def test_tenants_beyond_the_first_are_summed() -> None:
+    stats = {f"t{number}": StatsMessage("0", 0.0, 0, {"c": crawl(1)}) for number in range(5_000)}
+    metrics = counted(5_000)
+    found = families(metrics.page(stats, {}).decode())
+    fetches = {one.labels["tenant"]: one.value for one in found["crawlguide_fetches"].samples}
+    assert (len(fetches), fetches["t0"], sum(fetches.values())) == (TENANTS_SHOWN + 1, 2, 10_000)
+    urls = [one.value for one in found["crawlguide_crawl_urls"].samples if one.labels["state"] == "queued"]
+    assert (len(urls) <= 2 * SHOWN + 2, sum(urls)) == (True, 5_000)
+    assert len(metrics._series) <= 2 * (TENANTS + 1)
 
 
 def crawl(queued: int) -> CrawlStats:

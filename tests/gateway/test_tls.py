@@ -49,11 +49,13 @@ class Authority:
         file.write_bytes(self.certificate.public_bytes(serialization.Encoding.PEM))
         return file
 
-    def issue(self, folder: Path, name: str) -> tuple[Path, Path]:
+    def issue(
+        self, folder: Path, name: str, organization: str = "", lasts: datetime.timedelta = DAY
+    ) -> tuple[Path, Path]:
         """The files of a certificate and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate, secret = folder / f"{name}-certificate.pem", folder / f"{name}-key.pem"
-        certificate.write_bytes(self._signed(name, key).public_bytes(serialization.Encoding.PEM))
+        certificate.write_bytes(self._signed(name, key, organization, lasts).public_bytes(serialization.Encoding.PEM))
         secret.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -61,24 +63,33 @@ class Authority:
         )
         return certificate, secret
 
-    def _signed(self, name: str, key: ec.EllipticCurvePrivateKey, *, is_authority: bool = False) -> x509.Certificate:
+    def _signed(
+        self,
+        name: str,
+        key: ec.EllipticCurvePrivateKey,
+        organization: str = "",
+        lasts: datetime.timedelta = DAY,
+        *,
+        is_authority: bool = False,
+    ) -> x509.Certificate:
         now = datetime.datetime.now(datetime.UTC)
         return (
             x509.CertificateBuilder()
-            .subject_name(_named(name))
+            .subject_name(_named(name, organization))
             .issuer_name(_named(self.name))
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - DAY)
-            .not_valid_after(now + DAY)
+            .not_valid_after(now + lasts)
             .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
             .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.DNSName(name)]), critical=False)
             .sign(self._key, hashes.SHA256())
         )
 
 
-def _named(name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+def _named(name: str, organization: str = "") -> x509.Name:
+    kinds = {NameOID.COMMON_NAME: name, NameOID.ORGANIZATION_NAME: organization}
+    return x509.Name([x509.NameAttribute(kind, text) for kind, text in kinds.items() if text])
 
 
 def options(certificate: Path, key: Path, authority: Path | None = None) -> dict[str, Any]:
@@ -114,7 +125,6 @@ def test_all_doors_speak_tls_and_its_certificate_changes_without_a_restart(tmp_p
     context = trusting(trusted)
     with serving(tmp_path, **options(*files)) as server:
         assert json.loads((tmp_path / "ready.json").read_text())["scheme"] == "https"
-        assert f"answers on https://127.0.0.1:{server.port}" in server.said()
         url = f"https://localhost:{server.port}"
         with httpx.Client(base_url=url, verify=context, trust_env=False) as client:
             assert client.get("/v1/stats").status_code == 200
@@ -134,6 +144,7 @@ def test_all_doors_speak_tls_and_its_certificate_changes_without_a_restart(tmp_p
             assert client.get("/healthz").status_code == 200
         with pytest.raises(httpx.HTTPError):
             httpx.get(f"http://localhost:{server.port}/healthz", trust_env=False)
+        assert f"answers on https://127.0.0.1:{server.port}" in server.said()
         assert "Traceback" not in server.said()
         assert server.stop() == 0
 

@@ -57,6 +57,20 @@ async def test_two_hundred_silent_names_do_not_delay_another() -> None:
         assert await asyncio.gather(*silent) == [["192.0.2.1"]] * 200
 
 
+async def test_a_thread_that_cannot_be_started_blocks_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with names() as system:
+        resolve = Resolver(system)
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", full)
+            for _ in range(2 * MOST_OF_DOMAIN):
+                with pytest.raises(OSError, match="no thread"):
+                    await asyncio.wait_for(resolve("a.org", 80), 10)
+        assert await resolve("a.org", 80) == ["192.0.2.1"]
+
+
 async def test_a_silent_domain_is_asked_for_few_names_at_once_and_each_once() -> None:
     with names() as system:
         resolve = Resolver(system)

@@ -31,7 +31,9 @@ MEANINGS = {
     "server.tls_key": "PEM file of its private key; empty: it is in the file of the certificate",
     "server.tls_client_ca": "PEM file of authorities: a client that shows a certificate shows one of theirs",
     "server.max_connections": "connections at once; fewer where the system allows fewer open files",
-    "server.max_connections_per_address": "the same of one address, or one IPv6 network (/64)",
+    "server.max_connections_per_address": (
+        "the same of one address, or one IPv6 network (/64); 0: 2,000, and 12,000 of this machine"
+    ),
     "server.max_bodies_bytes": "bytes of requests and messages that are being received or answered at once",
     "server.max_message_bytes": "larger messages are refused with `too_large`",
     "server.max_requests": "requests at once; more are refused with `unavailable`",
@@ -76,8 +78,11 @@ MEANINGS = {
     "access.jwt_issuer": "what `iss` of a token has to say",
     "access.jwt_audience": "what `aud` of a token has to say",
     "access.certificate_scopes": "what a crawler may do that shows a client certificate",
+    "access.default_tenant": "tenant of tokens and certificates that name none; empty: they are refused",
     "access.requests_per_s": "requests a second of one credential, bursts of two seconds; 0 means no limit",
     "access.address_requests_per_s": "the same of one address, before its credential is looked at",
+    "access.address_failures_per_s": "wrong credentials a second of one address; beyond, new ones are not looked at",
+    "access.max_sockets": "WebSockets of one credential at once; 0 means no limit",
     "select.pages_per_round": "URLs that one answer holds at most; `tres`: pages of a round (forager: 50)",
     "select.slow_domain_ms": "`policy.slow_domain_ms` where a crawl leaves it open (forager: auto, 3000)",
     "select.unreliable_threshold": "the same for `policy.unreliable_threshold` (forager: auto, 0.3)",

@@ -25,7 +25,7 @@ Scopes = Annotated[
     typer.Option(
         "--scope",
         metavar="SCOPE[@CRAWL]",
-        help="ask, tell, read, admin, import or robots:override; repeatable. Default: ask and tell.",
+        help="ask, tell, read, admin, import, metrics or robots:override; repeatable. Default: ask and tell.",
     ),
 ]
 
@@ -58,7 +58,7 @@ def create(  # noqa: PLR0913, PLR0917 - the options of a command
     text, key = api_keys.create(
         made, grants_of(wanted, crawl), tenant, days=days, crawler_id=crawler, note=printable(note)[:200]
     )
-    _audit(made, f"keys create {key.name} {' '.join(key.scopes)} for tenant {key.tenant}")
+    _audit(options, f"keys create {key.name} {' '.join(key.scopes)} for tenant {key.tenant}")
     if json:
         say_json({"key": text, "name": key.name, "tenant": key.tenant, "scopes": key.scopes})
         return
@@ -100,11 +100,12 @@ def revoke(
     """
     from crawlguide.gateway.access import api_keys
 
-    where = _where(settings(config, {"store.data": data}))
+    options = settings(config, {"store.data": data})
+    where = _where(options)
     if name.startswith(f"{api_keys.PREFIX}_"):  # somebody pasted the whole key
         name = name.split("_")[1]
     gone = api_keys.revoke(where, name)
-    _audit(where, f"keys revoke {gone.name}")
+    _audit(options, f"keys revoke {gone.name}")
     say(f"key {gone.name} of tenant {gone.tenant} is revoked")
 
 
@@ -116,13 +117,16 @@ def _where(options: Config) -> Path:
     return keys_file(options)
 
 
-def _audit(beside: Path, what: str) -> None:
-    """Into the same log as what admins do over the network."""
+def _audit(options: Config, what: str) -> None:
+    """Into the same log as what admins do over the network; where nothing is kept but keys, beside them."""
     import getpass
+    from pathlib import Path
 
     from crawlguide.gateway.access.audit import FILE, AuditLog
+    from crawlguide.gateway.access.entrance import FOLDER, keys_file
 
-    log = AuditLog(beside.with_name(FILE))
+    data = options.store.data
+    log = AuditLog(keys_file(options).with_name(FILE) if data == ":memory:" else Path(data) / FOLDER / FILE)
     log.write(f"user {getpass.getuser()}", "default", "this machine", what, 200)
     log.close()
 

@@ -17,6 +17,7 @@ from crawlguide.core import faults
 from crawlguide.core.definition import AUTO, Crawler, Definition, Policy, Share
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.type_words import in_words
+from crawlguide.core.types import TENANT, TENANT_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 PREFIX = "CRAWLGUIDE_"
 TABLES = ("predict", "tenant")  # lists of tables instead of sections
 NOT_KEYS = (*(PREFIX + name for name in ("CONFIG", "TOKEN", "CA", "CERTIFICATE", "CERTIFICATE_KEY")), faults.VARIABLE)
-EVERY_CRAWLER = "*"
+EVERY_CRAWLER = EVERY_TENANT = "*"
 POLICIES = ("slow_domain_ms", "unreliable_threshold", "domain_max_pages")
 Positive = Annotated[int, Meta(ge=1)]
 Rate = Annotated[float, Meta(ge=0, le=1e9)]
@@ -45,7 +46,7 @@ class ServerOptions(Section, frozen=True):
     tls_client_ca: str = ""
     allowed_hosts: tuple[str, ...] = ()
     max_connections: Positive = 20_000
-    max_connections_per_address: Positive = 12_000
+    max_connections_per_address: Annotated[int, Meta(ge=0)] = 0
     max_bodies_bytes: Positive = 256 * 1024 * 1024
     max_message_bytes: Positive = 4 * 1024 * 1024
     max_requests: Positive = 10_000
@@ -67,8 +68,11 @@ class AccessOptions(Section, frozen=True):
     jwt_issuer: str = ""
     jwt_audience: str = "crawlguide"
     certificate_scopes: tuple[str, ...] = ("ask", "tell")
+    default_tenant: str = ""
     requests_per_s: Rate = 500.0
     address_requests_per_s: Rate = 2_000.0
+    address_failures_per_s: Rate = 10.0
+    max_sockets: Annotated[int, Meta(ge=0)] = 1_000
 
 
 class TenantOptions(Section, frozen=True):
@@ -79,6 +83,11 @@ class TenantOptions(Section, frozen=True):
     max_urls: Annotated[int, Meta(ge=0)] = 0
     max_bytes: Annotated[int, Meta(ge=0)] = 0
     requests_per_s: Rate = 0.0
+    max_sockets: Annotated[int, Meta(ge=0)] = 0
+
+    def __post_init__(self) -> None:
+        if self.name != EVERY_TENANT and not TENANT.fullmatch(self.name):
+            raise ValueError(f"name: expected * or {TENANT_WORDS}, got {self.name[:80]!r}")
 
 
 class StoreOptions(Section, frozen=True):
@@ -174,6 +183,12 @@ class Config(Section, frozen=True):
     outgoing: OutgoingOptions = OutgoingOptions()
     predict: tuple[dict[str, Any], ...] = ()  # [[predict]] tables: the strategy of crawls that name none
     tenant: tuple[TenantOptions, ...] = ()  # [[tenant]] tables: quotas
+
+    def __post_init__(self) -> None:
+        names = [one.name for one in self.tenant]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"tenant: expected one table [[tenant]] for each name, got several for {name!r}")
 
 
 def load(

@@ -68,7 +68,18 @@ class Forbidden(RequestError):
 
 
 class NotFound(RequestError):
+    """`hint` names what may have been meant; whoever may not see all there is gets it `without_hint`."""
+
     code = "not_found"
+
+    def __init__(
+        self, message: str, *, field: str | None = None, retry_after_s: float | None = None, hint: str = ""
+    ) -> None:
+        super().__init__(f"{message}; {hint}" if hint else message, field=field, retry_after_s=retry_after_s)
+        self._message = message
+
+    def without_hint(self) -> NotFound:
+        return NotFound(self._message, field=self.field)
 
 
 class MethodNotAllowed(RequestError):

@@ -4,6 +4,7 @@ end, the report that comes back, and what is known of single URLs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple
@@ -13,6 +14,9 @@ import numpy as np
 from msgspec import Meta
 
 from crawlguide.core.tables import BESIDE, F64, I32, I64, U8, U64, Fact, Lookup, Mask, Rows, Table, Text, count_facts
+
+TENANT = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+TENANT_WORDS = "1 to 63 of the characters a-z 0-9 . _ - that begin with a letter or digit"
 
 # What is asked: by whom, for which crawl, how much at the most
 

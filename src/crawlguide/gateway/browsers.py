@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    Refused = Callable[[str, int, Forbidden], None]  # is told of the page, the status and the problem
+    Refused = Callable[..., None]  # is told of the page, the status, the problem and the `address`
 
 ANY = "*"
 HEALTH = ("/healthz", "/readyz")  # say nothing, and are asked by machines
@@ -44,7 +44,7 @@ class BrowserCheck:
         self,
         app: ASGIApp,
         allowed: Collection[str],
-        refused: Refused = lambda *_: None,
+        refused: Refused = lambda *_, **__: None,
         guarded: Callable[[], bool] = lambda: False,
     ) -> None:
         self._app, self._refused, self._guarded = app, refused, guarded
@@ -55,7 +55,8 @@ class BrowserCheck:
         if problem is None:
             await self._app(scope, receive, send)
         else:
-            self._refused(scope["path"][:200], STATUS[problem.code], problem)
+            address = (scope.get("client") or ("",))[0]
+            self._refused(scope["path"][:200], STATUS[problem.code], problem, address=address)
             await problem_response(problem)(scope, receive, send)
 
     def permits(self, host: str) -> bool:

@@ -27,12 +27,12 @@ from crawlguide.gateway import openapi, wire, yaml
 from crawlguide.gateway.access import audit
 from crawlguide.gateway.access.audit import AuditLog
 from crawlguide.gateway.access.check import AccessCheck
-from crawlguide.gateway.access.credential import ADMIN, READ, without_hint
+from crawlguide.gateway.access.credential import ADMIN, METRICS, READ, without_hint
 from crawlguide.gateway.access.entrance import FOLDER, Entrance
 from crawlguide.gateway.dashboard.pages import Dashboard
 from crawlguide.gateway.load import Load
 from crawlguide.gateway.metrics import Metrics
-from crawlguide.gateway.responses import JSON, LINES, STATUS, fault_of_ours, problem_response, response
+from crawlguide.gateway.responses import JSON, LINES, STATUS, fault_of_ours, problem_response, success_response
 from crawlguide.gateway.routes import ROUTES, Lines, Route, RouteCall, check_before_body
 
 if TYPE_CHECKING:
@@ -113,33 +113,35 @@ class Door:
             except CrawlGuideError as problem:
                 answer, wrong = problem_response(problem, request), problem
             except Exception as fault:
-                self.answered(path, 500, time.perf_counter() - began, fault_of_ours(fault))
+                self.answered(path, 500, time.perf_counter() - began, fault_of_ours(fault), **_who(request))
                 if route.scope == ADMIN:
                     self._write_audit(request, 500)
                 raise
             finally:
                 self.running -= 1
-            self.answered(path, answer.status_code, time.perf_counter() - began, wrong)
+            self.answered(path, answer.status_code, time.perf_counter() - began, wrong, **_who(request))
             if route.scope == ADMIN:
                 self._write_audit(request, answer.status_code)
             return answer
 
         return endpoint
 
-    def answered(self, route: str, status: int, took_s: float, problem: CrawlGuideError | None = None) -> None:
-        """Count it; and tell the log of what failed, was refused or took long."""
+    def answered(
+        self, route: str, status: int, took_s: float, problem: CrawlGuideError | None = None, **who: str
+    ) -> None:
+        """Count it; and tell the log of what failed, was refused or took long, and who it was."""
         self.metrics.count("requests", route=route, status=str(status))
         self.metrics.observe("request_seconds", took_s, route=route)
         if problem is not None:
-            self.log_refusal(route, status, problem)
+            self.log_refusal(route, status, problem, **who)
         elif took_s > SLOW_S:
-            happened("request_slow", "{route} took {seconds} s", WARNING, route=route, seconds=round(took_s, 3))
+            happened("request_slow", "{route} took {seconds} s", WARNING, route=route, seconds=round(took_s, 3), **who)
 
-    def log_refusal(self, route: str, status: int, problem: CrawlGuideError) -> None:
+    def log_refusal(self, route: str, status: int, problem: CrawlGuideError, **who: str) -> None:
         """A caller's own mistake is logged as information, a failure of the server as a warning."""
         self.metrics.count("errors", code=problem.code)
-        words = "{route} was answered {status} {code}: {problem}"
-        about: dict[str, Any] = {"route": route, "status": status, "code": problem.code, "field": problem.field}
+        words = "{route} was answered {status} {code}: {problem}" + _said_to(who)
+        about: dict[str, Any] = {"route": route, "status": status, "code": problem.code, "field": problem.field, **who}
         if status < 500:
             happened("request_refused", words, **about, problem=problem.message)
         else:
@@ -168,7 +170,7 @@ class Door:
             return StreamingResponse(result, media_type=LINES)
         reply, created = result if isinstance(result, tuple) else (result, False)
         await make_way(len(body))
-        return await response(request, wire.encode(reply), 201 if created else 200)
+        return await success_response(request, wire.encode(reply), 201 if created else 200)
 
     def _write_audit(self, request: Request, status: int) -> None:
         credential: Credential = request.scope["state"]["credential"]
@@ -196,13 +198,13 @@ class Door:
         return Response(msgspec.json.encode(status), media_type=JSON)
 
     async def _metrics(self, request: Request) -> Response:
-        """Of the process and all tenants for whoever runs the server; to others their own tenant's."""
+        """Of the process and all tenants for whoever watches over the server; to others their own tenant's."""
         credential: Credential = request.scope["state"]["credential"]
         try:
-            credential.check(READ)
+            credential.check(METRICS if credential.may(METRICS) else READ)
         except CrawlGuideError as problem:
             return problem_response(problem)
-        if not credential.is_operator:
+        if not credential.measures_all:
             stats = await self.guide.stats(credential.tenant)
             page = self.metrics.page_of_tenant(credential.tenant, stats)
             return Response(page, headers={"content-type": self.metrics.content_type})
@@ -213,7 +215,7 @@ class Door:
         return Response(page, headers={"content-type": self.metrics.content_type})
 
     async def _openapi(self, _: Request) -> Response:
-        return Response(msgspec.json.encode(openapi.document()), media_type=JSON)
+        return Response(openapi.encoded(), media_type=JSON)
 
     async def _refused_by_router(self, request: Request, problem: Exception) -> Response:
         """What the router refuses: unknown paths and methods."""
@@ -223,22 +225,38 @@ class Door:
         if status == 405:
             allowed = ", ".join(sorted((headers.get("Allow") or headers.get("allow") or "").split(", ")))
             wrong = MethodNotAllowed(f"{request.method[:20]} is not a method of {path}; expected {allowed}")
-            self.log_refusal(UNKNOWN, 405, wrong)
+            self.log_refusal(UNKNOWN, 405, wrong, **_who(request))
             answer = problem_response(wrong)
             answer.headers["allow"] = allowed
             return answer
         where = "it is for WebSockets: connect with ws://" if path == SOCKETS else "/docs lists all there are"
         unknown = NotFound(f"no such page: {path}; {where}")
-        self.log_refusal(UNKNOWN, 404, unknown)
+        self.log_refusal(UNKNOWN, 404, unknown, **_who(request))
         return problem_response(unknown)
 
     async def _refused_by_a_page(self, request: Request, problem: CrawlGuideError) -> Response:
-        self.log_refusal(UNKNOWN, STATUS[problem.code], problem)
+        self.log_refusal(UNKNOWN, STATUS[problem.code], problem, **_who(request))
         return problem_response(problem, request)
 
     async def _failed(self, _: Request, problem: Exception) -> Response:
         """A fault of ours: the caller gets the one error shape, the operator the traceback."""
         return problem_response(fault_of_ours(problem))
+
+
+def _who(request: Request) -> dict[str, str]:
+    """As the fields of a log event name somebody who came in; whoever reads a free page is an address and no more."""
+    address = request.client.host if request.client else ""
+    credential: Credential | None = request.scope.get("state", {}).get("credential")
+    return {"address": address} | (credential.logged if credential else {})
+
+
+def _said_to(who: Mapping[str, str]) -> str:
+    """The end of a sentence that names the fields there are; a tenant is added to whatever line has one."""
+    if "credential" in who:
+        return " ({credential} at {address})"
+    if "claims" in who:
+        return " (somebody with {claims} at {address})"
+    return " ({address})" if who.get("address") else ""
 
 
 def _check_query(route: Route, given: Mapping[str, str]) -> None:

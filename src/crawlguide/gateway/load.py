@@ -26,7 +26,9 @@ SMALL_BYTES = 65_536
 TURN_S, MOST_AT_ONCE = 0.01, 8
 LONGEST_WAIT_S, FEW_WAITING = 0.5, 64
 RETRY_AFTER_S = 1.0
+MOST_OF_ADDRESS, MOST_OF_LOOPBACK = 2_000, 12_000  # connections, unless the operator says how many
 SAID_EVERY_S = 60.0
+LOOPBACK_NETWORK = "::/64"  # of ::1
 
 
 class Load:
@@ -35,7 +37,7 @@ class Load:
     def __init__(self, options: ServerOptions) -> None:
         most = min(options.max_connections, most_connections())
         self.connections = Connections(most, options.max_connections_per_address)
-        self.bodies = Bodies(options.max_bodies_bytes)
+        self.bodies = BodyBudget(options.max_bodies_bytes)
         self.turns = Turns()
         self.on_refusal: Callable[[UnavailableError], None] = lambda _: None
         self._said_at = -SAID_EVERY_S
@@ -56,9 +58,12 @@ def most_connections() -> int:
 
 
 class Connections:
-    """How many are open, in all and of each address."""
+    """How many are open, in all and of each address.
 
-    def __init__(self, most: int, most_of_one: int) -> None:
+    Without `most_of_one` an address has a quarter at the most: not a few of them can take all. This machine has more.
+    """
+
+    def __init__(self, most: int, most_of_one: int = 0) -> None:
         self._most, self._most_of_one = most, most_of_one
         self._open: Counter[str] = Counter()
         self._all = 0
@@ -68,11 +73,17 @@ class Connections:
         if self._all >= self._most:
             raise UnavailableError(f"more than {self._most} connections at once", retry_after_s=RETRY_AFTER_S)
         owner = whose(address)
-        if self._open[owner] >= self._most_of_one:
-            words = f"more than {self._most_of_one} connections at once from {owner}"
+        most = self._most_of_one or self._usual(owner)
+        if self._open[owner] >= most:
+            words = f"more than {most} connections at once from {owner}"
             raise UnavailableError(words, retry_after_s=RETRY_AFTER_S)
         self._open[owner] += 1
         self._all += 1
+
+    def _usual(self, owner: str) -> int:
+        if owner.startswith("127.") or owner == LOOPBACK_NETWORK:
+            return MOST_OF_LOOPBACK
+        return min(MOST_OF_ADDRESS, max(1, self._most // 4))
 
     def leave(self, address: str) -> None:
         owner = whose(address)
@@ -95,7 +106,7 @@ def whose(address: str) -> str:
     return str(IPv6Address(int(whole) >> 64 << 64)) + "/64"
 
 
-class Bodies:
+class BodyBudget:
     """One budget for all bytes of requests and messages that have come in and are not answered yet.
 
     Large ones may use three quarters of it: asks go on while somebody floods the server with reports.

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from crawlguide.core.telemetry import LOGGER, printable, without_secrets
+from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +122,7 @@ def as_json(record: logging.LogRecord) -> str:
 def as_text(record: logging.LogRecord) -> str:
     """For people: when, how bad, what. Lines of a traceback are set in, so none can be taken for an event."""
     said = printable(without_secrets(record.getMessage()))[: 2 * LONGEST]
-    line = f"{_instant(record)} {record.levelname.lower()} {said}\n"
+    line = f"{_instant(record)} {record.levelname.lower()} {said}{_whose(record)}\n"
     if not record.exc_info:
         return line
     trace = without_secrets(logging.Formatter().formatException(record.exc_info))
@@ -129,6 +130,12 @@ def as_text(record: logging.LogRecord) -> str:
 
 
 FORMATS = {"json": as_json, "text": as_text}
+
+
+def _whose(record: logging.LogRecord) -> str:
+    """The tenant, where there are several: a crawl of the same name may be another's."""
+    tenant = _fields(record).get("tenant", DEFAULT_TENANT)
+    return "" if tenant == DEFAULT_TENANT else f" (tenant {printable(str(tenant))})"
 
 
 def _instant(record: logging.LogRecord) -> str:

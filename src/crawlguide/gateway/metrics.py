@@ -6,6 +6,8 @@ compares them.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import (
@@ -18,17 +20,18 @@ from prometheus_client import (
 )
 from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
+from prometheus_client.samples import Sample
 
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from crawlguide.core.messages import CrawlStats, StatsMessage
 
 LATENCIES = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 SHOWN, OTHERS = 50, "other"
-TENANTS, OTHER_TENANTS = 50, "_other"  # no tenant can be called so
+TENANTS_SHOWN, TENANTS, OTHER_TENANTS = 50, 1_000, "_other"  # no tenant can be called so
 STATES = ("queued", "leased", "done", "dropped")
 COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "requests": ("Requests by route and status.", ("route", "status")),
@@ -80,7 +83,7 @@ class Metrics:
             for name, (words, labels) in TIMES.items()
         }
         self._series: dict[tuple[str, ...], Any] = {}  # found once: looking them up costs more than counting
-        self._tenants: set[str] = set()  # those that have series of their own
+        self._tenants: dict[str, None] = {}  # those that have series of their own, in the order in which they came
         self._now: list[Gauge] = []
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -97,12 +100,13 @@ class Metrics:
         info.add_metric([__version__], 1)
         numbers = {"crawls": sum(len(one.crawls) for one in stats.values()), **figures}
         plain = [Gauge(f"crawlguide_{name}", NOW[name], value) for name, value in numbers.items()]
-        self._now = [info, *plain, *_by_crawl(_named(stats))]
-        return generate_latest(self._registry)
+        shown = frozenset(islice(dict.fromkeys([*self._tenants, *stats]), TENANTS_SHOWN))
+        self._now = [info, *plain, *_by_crawl(_named(stats), shown)]
+        return generate_latest(_Summed(self._registry, shown))
 
     def page_of_tenant(self, tenant: str, stats: StatsMessage) -> bytes:
         """The same with what is one tenant's, and nothing else."""
-        self._now = _by_crawl(_named({tenant: stats}))
+        self._now = _by_crawl(_named({tenant: stats}), {tenant})
         return generate_latest(_OfTenant(self._registry, tenant))
 
     def collect(self) -> Iterator[Gauge]:
@@ -110,11 +114,11 @@ class Metrics:
         yield from self._now
 
     def _found(self, kind: Mapping[str, Any], name: str, labels: Mapping[str, str]) -> Any:
-        key = (name, *labels.values())
-        found = self._series.get(key)
+        found = self._series.get((name, *labels.values()))
         if found is None:
             labels = self._bounded(labels)
-            found = self._series[key] = kind[name].labels(**labels) if labels else kind[name]
+            found = kind[name].labels(**labels) if labels else kind[name]
+            self._series[name, *labels.values()] = found
         return found
 
     def _bounded(self, labels: Mapping[str, str]) -> Mapping[str, str]:
@@ -124,7 +128,7 @@ class Metrics:
             return labels
         if len(self._tenants) >= TENANTS:
             return {**labels, "tenant": OTHER_TENANTS}
-        self._tenants.add(tenant)
+        self._tenants[tenant] = None
         return labels
 
 
@@ -142,18 +146,44 @@ class _OfTenant:
                 yield family
 
 
+class _Summed:
+    """A registry's families, with what was counted of tenants that are not `shown` added up as of one."""
+
+    def __init__(self, registry: CollectorRegistry, shown: frozenset[str]) -> None:
+        self._registry, self._shown = registry, shown
+
+    def collect(self) -> Iterator[Any]:
+        for family in self._registry.collect():
+            if family.type == "counter":
+                family.samples = self._added_up(family.samples)
+            yield family
+
+    def _added_up(self, samples: Iterable[Sample]) -> list[Sample]:
+        sums: dict[tuple[str, tuple[tuple[str, str], ...]], float] = defaultdict(float)
+        for sample in samples:
+            labels = sample.labels
+            if "tenant" in labels and labels["tenant"] not in self._shown:
+                labels = {**labels, "tenant": OTHER_TENANTS}
+            sums[sample.name, tuple(labels.items())] += sample.value
+        return [Sample(name, dict(labels), total) for (name, labels), total in sums.items()]
+
+
 def _named(stats: Mapping[str, StatsMessage]) -> dict[tuple[str, str], CrawlStats]:
     return {(tenant, name): crawl for tenant, one in stats.items() for name, crawl in one.crawls.items()}
 
 
-def _by_crawl(crawls: Mapping[tuple[str, str], CrawlStats]) -> list[Gauge]:
-    """The biggest crawls by tenant and name, all others together. One that is called like the others is one of them."""
+def _by_crawl(crawls: Mapping[tuple[str, str], CrawlStats], shown: Container[str]) -> list[Gauge]:
+    """The biggest crawls by tenant and name; all others together, for each tenant that is `shown` and for the rest.
+
+    One that is called like the others is one of them.
+    """
     ranked = sorted(crawls, key=lambda name: -_known(crawls[name]))
     own = [name for name in ranked if name[1] != OTHERS][:SHOWN]
     groups: dict[tuple[str, str], list[CrawlStats]] = {name: [crawls[name]] for name in own}
     for rest in ranked:
         if rest not in own:
-            groups.setdefault((rest[0], OTHERS), []).append(crawls[rest])
+            tenant = rest[0] if rest[0] in shown else OTHER_TENANTS
+            groups.setdefault((tenant, OTHERS), []).append(crawls[rest])
     urls = Gauge("crawlguide_crawl_urls", NOW["crawl_urls"], labels=["tenant", "crawl", "state"])
     for name, group in groups.items():
         for state in STATES:

@@ -28,6 +28,11 @@ PLAIN = {
 
 
 @lru_cache(maxsize=1)
+def encoded() -> bytes:
+    return msgspec.json.encode(document())
+
+
+@lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
     kinds = [kind for route in ROUTES for kind in (route.takes, route.gives) if kind not in (None, Lines)]
     schemas, components = msgspec.json.schema_components([*kinds, ErrorMessage], ref_template=REFERENCE)

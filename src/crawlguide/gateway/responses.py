@@ -20,7 +20,7 @@ STATUS = {
 JSON, LINES = "application/json", "application/x-ndjson"
 
 
-async def response(request: Request, body: bytes, status: int) -> Response:
+async def success_response(request: Request, body: bytes, status: int) -> Response:
     """In the language the caller asks for: JSON, unless it is YAML."""
     if yaml.wanted(request.headers.get("accept", "")):
         return Response(await yaml.written(body), status, media_type=yaml.MEDIA_TYPES[0])

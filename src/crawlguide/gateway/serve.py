@@ -59,7 +59,7 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     _keep_what_is_loaded()
     stop = asyncio.Event()
     _on_signals(stop.set)
-    announce = partial(_announce, config.server, listener, guide, ready_file)
+    announce = partial(_announce, config.server, listener, guide, ready_file, door.entrance)
     server = Server(_uvicorn(checked(door, sockets), config), announce, config.server, door.load)
     answering = asyncio.create_task(server.serve([listener]))
     background, upkeep = Supervisor(door.metrics), Upkeep(guide, config.guide.upkeep_every_s)
@@ -110,7 +110,13 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _announce(options: ServerOptions, listener: socket.socket, guide: LocalGuide, ready_file: Path | None) -> None:
+def _announce(
+    options: ServerOptions,
+    listener: socket.socket,
+    guide: LocalGuide,
+    ready_file: Path | None,
+    entrance: Entrance,
+) -> None:
     """Tell whoever waits that the guide answers now, and where."""
     scheme = "https" if options.tls_certificate else "http"
     host, port = listener.getsockname()[:2]
@@ -127,7 +133,7 @@ def _announce(options: ServerOptions, listener: socket.socket, guide: LocalGuide
     words = "crawlguide {version} answers on {scheme}://{host}:{port}"
     about = {"version": __version__, "scheme": scheme, "host": shown, "port": port}
     happened("start", words, **about, data=data, opened_s=opened_s)
-    if host not in LOOPBACK and options.insecure:
+    if host not in LOOPBACK and not entrance.required:
         words = "anybody who reaches {host} may use this server, and do everything: it was started with --insecure"
         happened("insecure", words, WARNING, host=shown)
     elif host not in LOOPBACK and scheme == "http":

@@ -7,13 +7,13 @@ once, and what it leads to is judged like every link.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crawlguide.core import urls
+from crawlguide.core.bounded import Bounded
 from crawlguide.core.clock import instant
 from crawlguide.core.errors import DataError, NotFound, RequestError, UrlError
 from crawlguide.core.messages import MAX_OUTLINKS, VERSION, Fetch, Outlink, ReportMessage, SeedMessage, SeedsMessage
@@ -56,7 +56,7 @@ class Found(NamedTuple):
 class Sitemaps:
     guide: LocalGuide
     outgoing: Fetcher
-    _read: OrderedDict[tuple[Crawl, str], int] = field(default_factory=OrderedDict)  # by crawl and origin
+    _read: Bounded[tuple[Crawl, str], int] = field(default_factory=lambda: Bounded(MOST_COUNTED))  # by crawl, origin
 
     def __post_init__(self) -> None:
         self._one_large = asyncio.Semaphore(1)
@@ -116,11 +116,9 @@ class Sitemaps:
     def _count(self, named: Named, more: int) -> int:
         """How many sitemaps were read because of the robots.txt that led to this one."""
         key = (named.crawl, named.origin)
-        number = self._read.pop(key, 0) + more
+        number = self._read.get(key, 0) + more
         if number:
             self._read[key] = number
-        if len(self._read) > MOST_COUNTED:
-            self._read.popitem(last=False)
         return number
 
     async def _leased(self, named: Named) -> float | None:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from contextlib import contextmanager
+import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import pytest
 from tests.gateway.conftest import NO_ROBOTS, SCRIPT, Served, serving
 
 from crawlguide.gateway.access import api_keys
 from crawlguide.gateway.access.credential import grants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+WITHIN_S = 10.0
+RATES = ("REQUESTS_PER_S", "ADDRESS_REQUESTS_PER_S", "ADDRESS_FAILURES_PER_S")
+NO_LIMITS = {f"CRAWLGUIDE_ACCESS_{name}": "0" for name in RATES}
 
 
 @dataclass(frozen=True)
@@ -45,14 +51,12 @@ def guarding(folder: Path, **settings: str) -> Iterator[Guarded]:
     """A server that knows one key already, so that it wants one from the start."""
     data = folder / "data"
     api_keys.create(data / "access" / api_keys.FILE, grants_of(["admin"]), "default")
-    before = dict(os.environ)
-    os.environ.update(settings)
-    try:
-        with serving(folder, data) as server:
-            yield Guarded(server, data)
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:  # for this server and none that is started while it runs
+            for name, text in settings.items():
+                patch.setenv(name, text)
+            server = stack.enter_context(serving(folder, data))
+        yield Guarded(server, data)
 
 
 def run(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -62,6 +66,13 @@ def run(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProce
     return subprocess.run(
         [str(SCRIPT), *words], cwd=cwd, env=env, capture_output=True, text=True, timeout=60, check=False
     )
+
+
+def until(happens: Callable[[], bool]) -> bool:
+    ends = time.monotonic() + WITHIN_S
+    while time.monotonic() < ends and not happens():
+        time.sleep(0.05)
+    return happens()
 
 
 def audited(data: Path) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from tests.gateway.access.common import Guarded, audited, guarding, run
+from tests.gateway.access.common import NO_LIMITS, Guarded, audited, guarding, run, until
 from tests.gateway.http_door.common import ask, done, fetched, refused, tell
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
@@ -20,15 +20,6 @@ from crawlguide.gateway.access import api_keys
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-WITHIN_S = 10.0
-
-
-def until(happens: Callable[[], bool]) -> bool:
-    ends = time.monotonic() + WITHIN_S
-    while time.monotonic() < ends and not happens():
-        time.sleep(0.05)
-    return happens()
 
 
 @pytest.mark.parametrize("path", ["/v1/crawls", "/v1/stats", "/v1/urls", "/metrics", "/v1/crawls/x/export", "/nowhere"])
@@ -112,6 +103,60 @@ def test_whoever_reads_some_crawls_is_shown_those(guarded: Guarded, crawl: str) 
     with guarded.client(guarded.key("read", crawl=f"{crawl}-a")) as door:
         assert [one["crawl_id"] for one in door.get("/v1/crawls").json()["crawls"]] == [f"{crawl}-a"]
         assert list(door.get("/v1/stats").json()["crawls"]) == [f"{crawl}-a"]
+
+
+def test_whoever_reads_some_crawls_sees_what_those_were_asked(guarded: Guarded, crawl: str) -> None:
+    with guarded.client(guarded.key("ask", tenant="counted")) as door:
+        for name in (f"{crawl}-a", f"{crawl}-a", f"{crawl}-b"):
+            done(door.post("/v1/next", json=ask(name)))
+    with (
+        guarded.client(guarded.key("read", tenant="counted")) as whole,
+        guarded.client(guarded.key("read", crawl=f"{crawl}-b", tenant="counted")) as part,
+    ):
+        assert whole.get("/v1/stats").json()["num_queries_completed"] == 3
+        assert part.get("/v1/stats").json()["num_queries_completed"] == 1
+        one = {"crawl_id": f"{crawl}-b"}
+        assert part.get("/v1/stats", params=one).json()["num_queries_completed"] == 1
+        assert ("3 answered" in whole.get("/").text, "answered" in part.get("/").text) == (True, False)
+
+
+def test_the_pages_take_the_scope_for_reading(guarded: Guarded) -> None:
+    with guarded.client(guarded.key("ask", "tell")) as door:
+        answer = door.get("/")
+    assert (answer.status_code, "the scope read" in answer.text) == (403, True)
+
+
+def test_metrics_of_the_process_take_a_scope_of_their_own(guarded: Guarded) -> None:
+    def shown(*scopes: str, tenant: str = "default") -> str:
+        with guarded.client(guarded.key(*scopes, tenant=tenant)) as door:
+            return door.get("/metrics").raise_for_status().text
+
+    with guarded.client(guarded.key("ask", tenant="measured")) as crawler:
+        done(crawler.post("/v1/next", json=ask("c")))
+    of_process, of_tenant = "process_resident_memory_bytes", 'crawlguide_asks_total{tenant="measured"} 1.0'
+    found = {
+        "metrics": shown("metrics"),
+        "admin": shown("admin"),
+        "read": shown("read"),
+        "its own": shown("metrics", tenant="measured"),
+    }
+    assert [name for name, text in found.items() if of_process in text] == ["metrics", "admin"]
+    assert [name for name, text in found.items() if of_tenant in text] == ["metrics", "admin", "its own"]
+
+
+def test_the_scope_for_metrics_opens_nothing_else(guarded: Guarded, crawl: str) -> None:
+    with guarded.client(guarded.key("metrics")) as door:
+        for call in CALLS.values():
+            refused(call(door, crawl), 403, "forbidden")
+        assert door.get("/").status_code == 403
+    with guarded.client(guarded.key("metrics", crawl="news-*")) as part:
+        refused(part.get("/metrics"), 403, "forbidden")
+
+
+def test_a_server_with_keys_does_not_say_that_all_may_come_in(tmp_path: Path) -> None:
+    with guarding(tmp_path, CRAWLGUIDE_SERVER_INSECURE="true", CRAWLGUIDE_SERVER_HOST="127.0.0.2") as guarded:
+        assert until(lambda: "keys can be read on their way" in guarded.server.said())
+        assert "may use this server" not in guarded.server.said()
 
 
 def test_an_ask_that_tells_or_seeds_takes_both_scopes(guarded: Guarded, crawl: str) -> None:
@@ -214,6 +259,20 @@ def test_keys_are_made_shown_and_revoked_by_the_command_line(tmp_path: Path) -> 
     assert whats == [["keys", "create"], ["keys", "revoke"]]
 
 
+def test_keys_that_lie_elsewhere_are_audited_where_all_is(tmp_path: Path) -> None:
+    made = run("keys", "create", cwd=tmp_path, CRAWLGUIDE_ACCESS_KEYS="elsewhere/keys.json")
+    assert made.returncode == 0, made.stderr
+    assert [line["what"].split()[:2] for line in audited(tmp_path / "crawlguide-data")] == [["keys", "create"]]
+    assert not (tmp_path / "elsewhere" / "audit.jsonl").exists()
+
+
+def test_revoking_a_key_where_none_was_made_changes_nothing(tmp_path: Path) -> None:
+    gone = run("keys", "revoke", "x", "--data", "data", cwd=tmp_path)
+    assert (gone.returncode, "there are: none" in gone.stderr) == (1, True), gone.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert run("config", "check", "--data", "data", cwd=tmp_path).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -238,6 +297,24 @@ def test_what_admins_do_is_written_down(guarded: Guarded, crawl: str) -> None:
         (f"DELETE /v1/crawls/{crawl}", 403, "default"),
     ]
     assert {line["address"] for line in lines} == {"127.0.0.1"}
+
+
+def test_the_log_says_who_was_refused(tmp_path: Path) -> None:
+    with guarding(tmp_path, **NO_LIMITS) as guarded:
+        key, wrong = guarded.key("ask", tenant="acme"), "cg_0123456789ab_" + "a" * 43
+        with guarded.client(key) as door, guarded.client(wrong) as nobody:
+            refused(door.get("/v1/crawls/c"), 403, "forbidden")
+            refused(nobody.get("/v1/stats"), 401, "unauthenticated")
+            done(door.post("/v1/next", json=ask("c")))
+        with opened(guarded, key) as line:
+            said(line, {"type": "stats", "id": 1})
+        assert until(lambda: "/ws stats" in guarded.server.said())
+    lines = guarded.server.said().splitlines()
+    who = f"(key {key.split('_')[1]} at 127.0.0.1) (tenant acme)"
+    nobody_known = "(somebody with key 0123456789ab at 127.0.0.1)"
+    assert [line.split()[2] for line in lines if line.endswith(who)] == ["/v1/crawls/{crawl_id}", "/ws"]
+    assert [line.split()[2] for line in lines if line.endswith(nobody_known)] == ["entrance"]
+    assert [line for line in lines if line.endswith(" crawl c was created (tenant acme)")]
 
 
 def test_no_secret_is_in_the_log(guarded: Guarded) -> None:

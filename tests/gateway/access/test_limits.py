@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import socket
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
-from tests.gateway.access.common import Guarded, guarding
+from tests.gateway.access.common import NO_LIMITS, Guarded, guarding, run, until
 from tests.gateway.http_door.common import ask, done, fetched, refused, tell
-from websockets.sync.client import connect
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection, connect
 
 from crawlguide.core.config import AccessOptions, Config, StoreOptions
 from crawlguide.core.errors import RateLimited, Unauthenticated
@@ -61,7 +68,7 @@ def test_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = RateLimit("you", 1.0)
     for number in range(1_000):
         limit.take(number)
-    assert len(limit._buckets) <= 11
+    assert len(limit._buckets) == 10
 
 
 def test_a_credential_that_comes_too_often_waits_and_others_do_not(limited: Guarded) -> None:
@@ -92,11 +99,85 @@ def test_a_tenant_has_a_rate_of_its_own(limited: Guarded) -> None:
     assert 429 in codes
 
 
-def test_whoever_guesses_waits(limited: Guarded) -> None:
-    with limited.client("cg_000000000000_" + "a" * 43) as nobody, limited.client(limited.key("read")) as neighbour:
+@pytest.fixture
+def entrance(tmp_path: Path) -> Entrance:
+    """One that knows the key of `right`, and not much patience with others."""
+    return Entrance(Config(access=AccessOptions(address_failures_per_s=0.001), store=StoreOptions(data=str(tmp_path))))
+
+
+@pytest.fixture
+def right(tmp_path: Path) -> Caller:
+    key, _ = api_keys.create(tmp_path / "access" / api_keys.FILE, grants_of(["read"]), "default")
+    return Caller("192.0.2.1", f"Bearer {key}")
+
+
+def guess(entrance: Entrance, address: str) -> type[Exception]:
+    with pytest.raises((Unauthenticated, RateLimited)) as refusal:
+        entrance.admit(Caller(address, "Bearer cg_000000000000_" + "a" * 43))
+    return refusal.type
+
+
+def test_whoever_guesses_too_fast_is_not_even_told_that_a_guess_is_right(right: Caller, entrance: Entrance) -> None:
+    assert [guess(entrance, right.address) for _ in range(3)] == [Unauthenticated, RateLimited, RateLimited]
+    with pytest.raises(RateLimited):
+        entrance.admit(right)
+    assert entrance.admit(right._replace(address="192.0.2.2")).tenant == "default"
+
+
+def test_whoever_came_in_before_does_not_wait_for_a_neighbour_who_guesses(right: Caller, entrance: Entrance) -> None:
+    entrance.admit(right)
+    assert [guess(entrance, right.address) for _ in range(3)][-1] is RateLimited
+    assert entrance.admit(right).tenant == "default"
+
+
+def test_a_credential_that_ends_is_familiar_no_longer(right: Caller, entrance: Entrance, tmp_path: Path) -> None:
+    entrance.admit(right)
+    api_keys.revoke(tmp_path / "access" / api_keys.FILE, right.authorization.split("_")[1])
+    entrance._keys._file._looked = float("-inf")
+    kinds = []
+    for _ in range(2):
+        with pytest.raises((Unauthenticated, RateLimited)) as refusal:
+            entrance.admit(right)
+        kinds.append(refusal.type)
+    assert kinds == [Unauthenticated, RateLimited]
+
+
+def test_whoever_guesses_at_a_server_waits(limited: Guarded) -> None:
+    with limited.client("cg_000000000000_" + "a" * 43) as nobody:
         codes = {nobody.get("/v1/stats").status_code for _ in range(60)}
-        done(neighbour.get("/v1/stats"))  # at the same address
     assert codes == {401, 429}
+
+
+@pytest.fixture(scope="module")
+def hesitant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """A request, and then none for a long while, of each address."""
+    with guarding(tmp_path_factory.mktemp("hesitant"), CRAWLGUIDE_ACCESS_ADDRESS_REQUESTS_PER_S="0.01") as found:
+        yield found
+
+
+@pytest.mark.parametrize("page", ["/docs", "/openapi.json", "/login", "/static/style.css", "/v1/stats"])
+def test_an_address_has_a_rate_for_everything_but_health(hesitant: Guarded, page: str) -> None:
+    address = f"127.0.1.{len(page)}"
+    with hesitant.client(transport=httpx.HTTPTransport(local_address=address)) as nobody:
+        assert [nobody.get(page).status_code == 429 for _ in range(2)] == [False, True]
+        assert {nobody.get(path).status_code for path in ("/healthz", "/readyz")} == {200}
+
+
+def test_a_form_that_is_too_long_is_refused_before_it_is_read(limited: Guarded) -> None:
+    """Two megabytes are announced, of which one kilobyte comes."""
+    head = b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2000000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", limited.server.port), 5) as line:
+        line.sendall(head + b"x" * 1_000)
+        assert line.recv(1_000).startswith(b"HTTP/1.1 413 ")
+
+
+def test_somebody_who_knocks_too_often_is_refused_before_a_form_is_read(hesitant: Guarded) -> None:
+    head = b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n"
+    with hesitant.client() as nobody:
+        assert nobody.get("/login").status_code == 200
+    with socket.create_connection(("127.0.0.1", hesitant.server.port), 5) as line:
+        line.sendall(head)
+        assert line.recv(1_000).startswith(b"HTTP/1.1 429 ")
 
 
 def test_a_tenant_has_so_many_crawls(limited: Guarded) -> None:
@@ -118,21 +199,97 @@ def test_a_tenant_knows_so_many_urls(limited: Guarded) -> None:
     assert (ack["accepted"], ack["discovered"], ack["truncated"]) == (1, 0, 1)
 
 
-def test_a_quota_that_is_none_is_refused_at_the_start(tmp_path: Path) -> None:
-    from tests.gateway.access.common import run
+QUOTAS = {
+    "a quota that is none": ('[[tenant]]\nname = "a"\nmax_pages = 3\n', "max_pages"),
+    "a name that no tenant has": ('[[tenant]]\nname = "ACME"\n', "name: expected * or 1 to 63"),
+    "a name twice": ('[[tenant]]\nname = "a"\n' * 2, "got several for 'a'"),
+    "a tenant by default that is none": ('[access]\ndefault_tenant = "A B"\n', "default_tenant: expected"),
+}
 
-    (tmp_path / "crawlguide.toml").write_text('[[tenant]]\nname = "a"\nmax_pages = 3\n')
+
+@pytest.mark.parametrize("name", QUOTAS)
+def test_what_is_wrong_with_tenants_is_said_at_the_start(tmp_path: Path, name: str) -> None:
+    configuration, says = QUOTAS[name]
+    (tmp_path / "crawlguide.toml").write_text(configuration)
     refusal = run("config", "check", cwd=tmp_path)
-    assert refusal.returncode == 2
-    assert "max_pages" in refusal.stderr
+    assert (refusal.returncode, says in refusal.stderr) == (2, True), refusal.stderr
 
 
-def test_tenants_share_no_limit(tmp_path: Path) -> None:
-    """Two credentials may have one name, as tokens of two tenants with one subject have."""
-    entrance = Entrance(Config(access=AccessOptions(requests_per_s=1.0), store=StoreOptions(data=str(tmp_path))))
-    for tenant in ("acme", "beta"):
-        for _ in range(2):
-            entrance._credential_limit.take((tenant, "token 'fleet'"))
+@pytest.fixture(scope="module")
+def unhurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """A request a second, two at once, of each credential."""
+    with guarding(tmp_path_factory.mktemp("unhurried"), CRAWLGUIDE_ACCESS_REQUESTS_PER_S="1") as found:
+        yield found
+
+
+def socket_of(guarded: Guarded, key: str) -> ClientConnection:
+    url = guarded.server.url.replace("http", "ws") + "/ws"
+    return connect(url, additional_headers={"authorization": f"Bearer {key}"}, proxy=None)
+
+
+def heard(line: ClientConnection) -> dict[str, Any]:
+    message: dict[str, Any] = json.loads(line.recv(timeout=20))
+    return message
+
+
+def test_asks_of_a_subscription_count_and_wait_for_their_turn(unhurried: Guarded, crawl: str) -> None:
+    """The handshake and the wish use up what there is at once: the first ask comes a second later."""
+    with unhurried.client(unhurried.key("admin", "robots:override")) as admin:
+        done(admin.put(f"/v1/crawls/{crawl}", json={"policy": {"robots": "ignore"}}), 201)
+        done(admin.post(f"/v1/crawls/{crawl}/seeds", json={"urls": ["https://a.example/"]}))
+    key, began = unhurried.key("ask"), time.monotonic()
+    with socket_of(unhurried, key) as line:
+        line.send(json.dumps({"type": "subscribe", "id": 1, **ask(crawl)}))
+        assert heard(line)["type"] == "assignment"
+    assert time.monotonic() - began >= 1.0
+
+
+def test_looks_of_a_subscription_count_too(unhurried: Guarded) -> None:
+    key, began = unhurried.key("read"), time.monotonic()
+    with socket_of(unhurried, key) as line:
+        line.send(json.dumps({"type": "stats", "id": 1, "every_s": 0.1}))
+        assert [heard(line)["type"] for _ in range(2)] == ["stats"] * 2
+    assert time.monotonic() - began >= 2.0
+
+
+def test_one_credential_or_tenant_does_not_take_all_sockets(tmp_path: Path) -> None:
+    (tmp_path / "crawlguide.toml").write_text('[[tenant]]\nname = "small"\nmax_sockets = 3\n')
+    with guarding(tmp_path, **NO_LIMITS, CRAWLGUIDE_ACCESS_MAX_SOCKETS="2") as found, ExitStack() as stack:
+        keys = [found.key("ask", tenant="small") for _ in range(2)]
+        lines = [stack.enter_context(socket_of(found, key)) for key in (keys[0], keys[0], keys[1])]
+        for key, who in ((keys[0], "your credential"), (keys[1], "your tenant")):
+            with pytest.raises(InvalidStatus) as refusal, socket_of(found, key):
+                pass
+            error = json.loads(refusal.value.response.body or b"")["error"]
+            assert (error["code"], who in error["message"]) == ("rate_limited", True)
+        stack.enter_context(socket_of(found, found.key("ask", tenant="other")))
+        lines[0].close()
+        assert until(lambda: opens(found, keys[1]))
+
+
+def opens(guarded: Guarded, key: str) -> bool:
+    try:
+        with socket_of(guarded, key):
+            return True
+    except InvalidStatus:
+        return False
+
+
+def test_a_flood_of_one_tenant_keeps_no_other_from_being_served(tmp_path: Path) -> None:
+    (tmp_path / "crawlguide.toml").write_text('[[tenant]]\nname = "loud"\nrequests_per_s = 20\n')
+    with guarding(tmp_path) as found, ThreadPoolExecutor(4) as threads:
+        keys = [found.key("ask", tenant="loud") for _ in range(4)]
+        floods = [threads.submit(asked, found, key, 150, "127.0.0.2") for key in keys]
+        quiet = asked(found, found.key("ask", tenant="calm"), 50, "127.0.0.3")
+        loud = sum((flood.result() for flood in floods), Counter[int]())
+    assert quiet == {200: 50}
+    assert set(loud) == {200, 429}
+    assert loud[429] > loud[200]
+
+
+def asked(guarded: Guarded, key: str, times: int, address: str) -> Counter[int]:
+    with guarded.client(key, transport=httpx.HTTPTransport(local_address=address)) as door:
+        return Counter(door.post("/v1/next", json=ask("c")).status_code for _ in range(times))
 
 
 def test_an_ipv6_network_is_one_address(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from tests.gateway.access.common import Guarded, run
 from tests.gateway.conftest import serving
 from tests.gateway.http_door.common import done, refused
 
-from crawlguide.gateway.access import api_keys, sessions
-from crawlguide.gateway.access.sessions import COOKIE, Sessions
+from crawlguide.gateway.access import api_keys, logins
+from crawlguide.gateway.access.logins import COOKIE, Logins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,14 +96,14 @@ def test_a_page_of_somebody_else_cannot_log_in_or_out(guarded: Guarded) -> None:
             assert door.post(path, data={"token": "x"}, headers=foreign).status_code == 403
 
 
-def test_sessions_end_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logins_end_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    kept = Sessions(lambda: now[0])
+    monkeypatch.setattr(logins, "MOST", 3)
+    kept = Logins(lambda: now[0])
     cookie = kept.begin("Bearer x")
     assert kept.authorization(cookie) == "Bearer x"
-    now[0] = sessions.LASTS_S
+    now[0] = logins.LASTS_S
     assert kept.authorization(cookie) is None
-    monkeypatch.setattr(sessions, "MOST", 3)
     cookies = [kept.begin("Bearer x") for _ in range(5)]
     assert [kept.authorization(one) is not None for one in cookies] == [False, False, True, True, True]
 

@@ -481,6 +481,19 @@ def test_addresses_of_one_ipv6_network_count_as_one() -> None:
     assert len(connections) == 3
 
 
+@pytest.mark.parametrize(
+    ("most", "address", "may_have"),
+    [(20_000, "10.0.0.1", 2_000), (20_000, "2001:db8::1", 2_000), (400, "10.0.0.1", 100), (20_000, "::1", 12_000)],
+)
+def test_an_address_that_is_not_this_machine_has_few_of_all_connections(most: int, address: str, may_have: int) -> None:
+    connections = load.Connections(most)
+    for _ in range(may_have):
+        connections.enter(address)
+    with pytest.raises(CrawlGuideError, match=f"more than {may_have} connections at once from"):
+        connections.enter(address)
+    connections.enter("10.0.0.2")
+
+
 @pytest.mark.parametrize("path", [b"/v1/next", b"/a"])  # refused without being parsed, and parsed
 @on_uvloop
 async def test_who_would_wait_too_long_is_sent_away_and_later_served(path: bytes) -> None:

@@ -92,6 +92,12 @@ class ApiKeys:
         return found or (_hash(""), None)
 
 
+def claimed(authorization: str) -> str | None:
+    """The name of the key that somebody shows, right or wrong."""
+    found = KEY.search(authorization)
+    return found and f"key {found['name']}"
+
+
 def create(
     path: Path,
     grants: Sequence[Grant],
@@ -121,13 +127,19 @@ def create(
 
 def revoke(path: Path, name: str) -> ApiKey:
     """Forget a key. A server that runs refuses it from its next look at the file on, within a second."""
+    if not path.exists():  # nothing is made of a mistake: a file that was there is missed by the next server
+        raise _unknown(name, [])
     with _edited(path) as keys:
         found = next((key for key in keys if key.name == name), None)
         if found is None:
-            known = ", ".join(key.name for key in keys[:20]) or "none"
-            raise NotFound(f"keys: no key is named {name[:80]!r}; there are: {known}")
+            raise _unknown(name, keys)
         keys.remove(found)
     return found
+
+
+def _unknown(name: str, keys: Sequence[ApiKey]) -> NotFound:
+    known = ", ".join(key.name for key in keys[:20]) or "none"
+    return NotFound(f"keys: no key is named {name[:80]!r}; there are: {known}")
 
 
 def listed(path: Path) -> list[ApiKey]:

@@ -36,7 +36,7 @@ class AuditLog:
             "status": status,
         }
         if self._handler is None:
-            happened("audit", "{who} of tenant {tenant} at {address}: {what} -> {status}", **fields)  # type: ignore[arg-type]
+            happened("audit", "{who} at {address}: {what} -> {status}", **fields)  # type: ignore[arg-type]
         else:
             line = json.dumps({"at": iso(time.time()), **fields}, separators=(",", ":")).replace("\x7f", "\\u007f")
             self._handler.emit(logging.makeLogRecord({"msg": line}))
@@ -50,7 +50,7 @@ class _PrivateFile(RotatingFileHandler):
     """Only its owner can read it. A line that cannot be written is missing, and said so on the standard error."""
 
     def __init__(self, path: Path, **options: int) -> None:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         super().__init__(path, encoding="ascii", delay=True, **options)  # type: ignore[arg-type]
 
     def _open(self):  # type: ignore[no-untyped-def]

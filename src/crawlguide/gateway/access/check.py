@@ -13,7 +13,8 @@ from starlette.responses import RedirectResponse
 
 from crawlguide.core.errors import CrawlGuideError, Unauthenticated
 from crawlguide.gateway.access.entrance import Caller
-from crawlguide.gateway.access.sessions import COOKIE
+from crawlguide.gateway.access.logins import COOKIE
+from crawlguide.gateway.browsers import HEALTH
 from crawlguide.gateway.responses import STATUS, fault_of_ours, problem_response
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from crawlguide.gateway.access.entrance import Entrance
 
-FREE = ("/healthz", "/readyz", "/login", "/logout", "/docs", "/openapi.json")  # they show nothing of anybody's
+FREE = ("/login", "/logout", "/docs", "/openapi.json")  # they show nothing of anybody's
 FREE_FOLDER = "/static/"
 LOGIN, ENTRANCE = "/login", "entrance"
 SAFE = ("GET", "HEAD")
@@ -34,23 +35,26 @@ INSECURE = "anybody who reaches this address may use it: the server was started 
 class AccessCheck:
     """Passes on whoever the entrance admits."""
 
-    def __init__(
-        self, app: ASGIApp, entrance: Entrance, log_refusal: Callable[[str, int, CrawlGuideError], None]
-    ) -> None:
+    def __init__(self, app: ASGIApp, entrance: Entrance, log_refusal: Callable[..., None]) -> None:
         self._app, self._entrance, self._log_refusal = app, entrance, log_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or _is_free(scope["path"]):
+        if scope["type"] not in ("http", "websocket") or scope["path"] in HEALTH:
             await self._app(scope, receive, send)
             return
         state, headers = scope.setdefault("state", {}), Headers(scope=scope)
         caller = self._caller(scope, headers)
         try:
-            state["credential"], state["caller"] = self._entrance.admit(caller), caller
+            if _is_free(scope["path"]):
+                self._entrance.knock(caller.address)
+            else:
+                state["credential"], state["caller"] = self._entrance.admit(caller), caller
         except CrawlGuideError as problem:
+            self._log_refusal(ENTRANCE, STATUS[problem.code], problem, **caller.logged)
             await self._refuse(scope, receive, send, problem)
             return
         except Exception as fault:  # noqa: BLE001 - whatever it is, nobody comes in by it
+            self._log_refusal(ENTRANCE, 500, fault_of_ours(fault), **caller.logged)
             await self._refuse(scope, receive, send, fault_of_ours(fault))
             return
         insecure = self._entrance.insecure and not self._entrance.required
@@ -60,12 +64,11 @@ class AccessCheck:
         authorization = headers.get("authorization", "")
         if not authorization and scope.get("method") in SAFE and "cookie" in headers:
             cookie = cookie_parser(headers["cookie"]).get(COOKIE, "")
-            authorization = self._entrance.sessions.authorization(cookie) or ""
+            authorization = self._entrance.logins.authorization(cookie) or ""
         client = scope.get("client")
         return Caller(client[0] if client else "", authorization, scope["state"].get("peer_certificate"))
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, problem: CrawlGuideError) -> None:
-        self._log_refusal(ENTRANCE, STATUS[problem.code], problem)
         if isinstance(problem, Unauthenticated) and scope["type"] == "http" and _wants_page(scope):
             await RedirectResponse(LOGIN, 303)(scope, receive, send)
             return

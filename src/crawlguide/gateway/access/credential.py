@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlguide.core.errors import ConfigError, Forbidden, NotFound
+from crawlguide.core.errors import ConfigError, Forbidden
+from crawlguide.core.types import TENANT, TENANT_WORDS
 from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-ASK, TELL, READ, ADMIN, IMPORT, ROBOTS_OVERRIDE = "ask", "tell", "read", "admin", "import", "robots:override"
-SCOPES = (ASK, TELL, READ, ADMIN, IMPORT, ROBOTS_OVERRIDE)
-INCLUDED = {ADMIN: (ASK, TELL, READ, ADMIN, IMPORT)}  # whoever runs a crawl may do all with it but ignore robots.txt
+    from crawlguide.core.errors import NotFound
+
+ASK, TELL, READ, ADMIN = "ask", "tell", "read", "admin"
+IMPORT, METRICS, ROBOTS_OVERRIDE = "import", "metrics", "robots:override"
+SCOPES = (ASK, TELL, READ, ADMIN, IMPORT, METRICS, ROBOTS_OVERRIDE)
+INCLUDED = {  # whoever runs a crawl may do all with it but ignore robots.txt
+    ADMIN: (ASK, TELL, READ, ADMIN, IMPORT, METRICS),
+}
 EVERY_CRAWL = "*"
-TENANT = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
 class Grant(NamedTuple):
@@ -45,9 +49,19 @@ class Credential:
     expires: float = float("inf")
 
     @property
+    def logged(self) -> dict[str, str]:
+        """As the fields of a log event name it; where no credential is wanted there is nothing to say."""
+        return {} if self is ANYONE else {"credential": self.name, "tenant": self.tenant}
+
+    @property
     def is_operator(self) -> bool:
-        """Whether it may see what belongs to no single tenant: copies of the whole folder, figures of the process."""
+        """Whether it may see what belongs to no single tenant: copies of the whole folder."""
         return self.tenant == DEFAULT_TENANT and self.may(ADMIN)
+
+    @property
+    def measures_all(self) -> bool:
+        """Whether it may see the figures of the process and of every tenant."""
+        return self.tenant == DEFAULT_TENANT and self.may(METRICS)
 
     def may(self, scope: str, crawl: str | None = None) -> bool:
         """Whether it has a scope for a crawl; without a name, for every crawl."""
@@ -89,7 +103,12 @@ def without_hint(problem: NotFound, credential: Credential) -> NotFound:
     """A name that is almost right is told only to whoever may look at all of them."""
     if credential.may(READ):
         return problem
-    return NotFound(problem.message.partition("; did you mean")[0], field=problem.field)
+    return problem.without_hint()
+
+
+def known_words(texts: Iterable[str]) -> list[str]:
+    """Those that name a scope of ours: whoever makes tokens for many services writes others' words into them, too."""
+    return [text for text in texts if not isinstance(text, str) or text.partition("@")[0] in SCOPES]
 
 
 def grants_of(texts: Iterable[str], crawls: str = EVERY_CRAWL) -> tuple[Grant, ...]:
@@ -111,8 +130,7 @@ def checked_crawls(text: str) -> str:
     return text
 
 
-def checked_tenant(text: object) -> str:
+def checked_tenant(text: object, field: str = "tenant") -> str:
     if not isinstance(text, str) or not TENANT.fullmatch(text):
-        expected = "1 to 63 of the characters a-z 0-9 . _ - that begin with a letter or digit"
-        raise ConfigError(f"tenant: expected {expected}, got {str(text)[:80]!r}")
+        raise ConfigError(f"{field}: expected {TENANT_WORDS}, got {str(text)[:80]!r}")
     return text

@@ -7,27 +7,31 @@ its operator insists.
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from crawlguide.core.bounded import Bounded
+from crawlguide.core.config import TenantOptions
 from crawlguide.core.errors import ConfigError, Unauthenticated
 from crawlguide.gateway.access import api_keys, certificates
 from crawlguide.gateway.access.api_keys import ApiKeys
-from crawlguide.gateway.access.credential import ANYONE, Credential, grants_of
+from crawlguide.gateway.access.credential import ANYONE, Credential, checked_tenant, grants_of
+from crawlguide.gateway.access.logins import Logins
 from crawlguide.gateway.access.rate_limits import RateLimit
-from crawlguide.gateway.access.sessions import Sessions
 from crawlguide.gateway.access.tokens import Tokens
 from crawlguide.gateway.load import whose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from crawlguide.core.config import Config
+    from crawlguide.core.config import AccessOptions, Config
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BEARER = "bearer "
 FOLDER = "access"  # of the data folder: keys, and what admins did
-FAILURES_PER_S = 10.0  # of one address; whoever guesses waits
+MOST_FAMILIAR = 100_000
+UNBOUND = TenantOptions(name="*")
 SHOW_ONE = (
     "expected a credential: the header Authorization: Bearer with an API key or a token"
     " (commands: --token or CRAWLGUIDE_TOKEN)"
@@ -41,6 +45,12 @@ class Caller(NamedTuple):
     authorization: str = ""
     certificate: Mapping[str, Any] | None = None  # of the connection, verified
 
+    @property
+    def logged(self) -> dict[str, str]:
+        """As the fields of a log event name somebody who was not let in: what is shown may be a lie."""
+        claimed = api_keys.claimed(self.authorization)
+        return {"address": self.address} | ({"claims": claimed} if claimed else {})
+
 
 class Entrance:
     """Credentials of all kinds, and how often each may come."""
@@ -53,35 +63,60 @@ class Entrance:
             raise ConfigError(f"access.keys: {self._keys.path} is gone; `crawlguide keys create` makes a new one")
         self._tokens = Tokens(options, now) if options.jwt_keys else None
         self._by_certificate = bool(config.server.tls_client_ca)
-        self._certificate_scopes = options.certificate_scopes
-        grants_of(options.certificate_scopes)  # what is wrong with them is said at the start
+        self._of_certificate = partial(
+            certificates.credential, scopes=options.certificate_scopes, default_tenant=options.default_tenant
+        )
+        _check(options)
         self._address_limit = RateLimit("your address", options.address_requests_per_s)
         self._credential_limit = RateLimit("your credential", options.requests_per_s)
         self._tenant_limit = RateLimit("your tenant", 0.0)
-        self._tenant_rates = {tenant.name: tenant.requests_per_s for tenant in config.tenant}
-        self._failures = RateLimit("credentials that were refused", FAILURES_PER_S)
+        self._tenants = {tenant.name: tenant for tenant in config.tenant}
+        self._most_sockets = options.max_sockets
+        self._failures = RateLimit("credentials that were refused", options.address_failures_per_s)
+        self._familiar: Bounded[tuple[str, int], None] = Bounded(MOST_FAMILIAR)  # addresses with what was right there
         self.insecure = config.server.insecure
-        self.sessions = Sessions()
+        self.logins = Logins()
 
     @property
     def required(self) -> bool:
         """Whether a credential has to be shown."""
         return self._by_certificate or self._tokens is not None or self._keys.configured
 
+    def knock(self, address: str) -> None:
+        """One more request of an address, whatever it wants. Raises `RateLimited`."""
+        if self.insecure or self.required:
+            self._address_limit.take(whose(address))
+
     def admit(self, caller: Caller) -> Credential:
         """Who this is. Raises `Unauthenticated` and `RateLimited`; what it may do is for the credential to say."""
-        address = whose(caller.address)
-        if self.insecure or self.required:
-            self._address_limit.take(address)
+        self.knock(caller.address)
+        return self.recognize(caller)
+
+    def recognize(self, caller: Caller) -> Credential:
+        """The same for somebody who has knocked."""
         if not self.required:
             return ANYONE
+        credential = self._unless_guessed(caller)
+        self._credential_limit.take((credential.tenant, credential.name))
+        self._tenant_limit.take(credential.tenant, self._quota(credential.tenant).requests_per_s)
+        return credential
+
+    def _unless_guessed(self, caller: Caller) -> Credential:
+        """Where too much was wrong lately, nothing new is looked at: a guess must not come true sooner than others.
+
+        What was right there before still is: many share the address of a proxy, and one of them may guess.
+        """
+        address = whose(caller.address)
+        shown = address, hash(caller.authorization)
+        if caller.authorization and shown not in self._familiar:
+            self._failures.check(address)
         try:
             credential = self.identify(caller)
         except Unauthenticated:
+            self._familiar.pop(shown, None)
             self._failures.take(address)
             raise
-        self._credential_limit.take((credential.tenant, credential.name))
-        self._tenant_limit.take(credential.tenant, self._tenant_rate(credential.tenant))
+        self._familiar[shown] = None
         return credential
 
     @property
@@ -99,7 +134,7 @@ class Entrance:
                 raise Unauthenticated(SHOW_ONE)
             credential = self._bearer(text[len(BEARER) :].strip())
         elif caller.certificate and self._by_certificate:
-            credential = certificates.credential(caller.certificate, self._certificate_scopes)
+            credential = self._of_certificate(caller.certificate)
         else:
             raise Unauthenticated(SHOW_ONE)
         if credential.expires <= self._now():
@@ -119,8 +154,19 @@ class Entrance:
             return self._keys.credential(text)
         return self._tokens.credential(text)
 
-    def _tenant_rate(self, tenant: str) -> float:
-        return self._tenant_rates.get(tenant, self._tenant_rates.get("*", 0.0))
+    def most_sockets(self, tenant: str) -> tuple[int, int]:
+        """How many sockets a credential of a tenant may have at once, and the tenant itself; 0: no bound."""
+        return self._most_sockets, self._quota(tenant).max_sockets
+
+    def _quota(self, tenant: str) -> TenantOptions:
+        return self._tenants.get(tenant) or self._tenants.get("*") or UNBOUND
+
+
+def _check(options: AccessOptions) -> None:
+    """What is wrong with options that count later is said at the start."""
+    grants_of(options.certificate_scopes)
+    if options.default_tenant:
+        checked_tenant(options.default_tenant, "access.default_tenant")
 
 
 def keys_file(config: Config) -> Path:

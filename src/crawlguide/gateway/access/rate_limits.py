@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from crawlguide.core.bounded import Bounded
 from crawlguide.core.errors import RateLimited
 
 if TYPE_CHECKING:
@@ -19,19 +20,27 @@ class RateLimit:
 
     def __init__(self, what: str, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._what, self._per_s, self._clock = what, per_s, clock
-        self._buckets: dict[Hashable, tuple[float, float]] = {}  # what was left, and when; the least recent first
+        self._buckets: Bounded[Hashable, tuple[float, float]] = Bounded(MOST_BUCKETS)  # what was left, and when
 
     def take(self, name: Hashable, per_s: float | None = None) -> None:
         """One more. Raises `RateLimited`, and says after how long there is room for it."""
         rate = self._per_s if per_s is None else per_s
-        if rate <= 0:
-            return
+        if rate > 0:
+            left = self._left(name, rate)
+            self._buckets[name] = (left - 1.0 if left >= 1.0 else left, self._clock())
+            self._check(left, rate)
+
+    def check(self, name: Hashable) -> None:
+        """The same without taking anything: whether there is room for one more."""
+        if self._per_s > 0:
+            self._check(self._left(name, self._per_s), self._per_s)
+
+    def _left(self, name: Hashable, rate: float) -> float:
         now, most = self._clock(), max(1.0, rate * BURST_S)
-        left, before = self._buckets.pop(name, (most, now))
-        left = min(most, left + (now - before) * rate)
-        self._buckets[name] = (max(0.0, left - 1.0) if left >= 1.0 else left, now)
-        if len(self._buckets) > MOST_BUCKETS:
-            del self._buckets[next(iter(self._buckets))]
+        left, before = self._buckets.get(name, (most, now))
+        return min(most, left + (now - before) * rate)
+
+    def _check(self, left: float, rate: float) -> None:
         if left < 1.0:
             wait_s = round((1.0 - left) / rate, 3)
             raise RateLimited(f"{self._what}: expected at most {rate:g} requests a second", retry_after_s=wait_s)

@@ -1,13 +1,15 @@
 """JSON Web Tokens of somebody else's making: which key may sign with which algorithm is decided here, not by the token.
 
 The keys come from one file: a JWKS, or public keys in PEM. A token names one by `kid`, which is looked up among them
-and nowhere else. `aud`, `exp` and `iss` have to be there and right. What it may do stands in `scope` (words as
-`crawlguide keys create --scope` takes them), whose it is in `tenant`.
+and nowhere else; keys without a name are tried, as far as the algorithm is theirs. `aud`, `exp` and `iss` have to be
+there and right. What it may do stands in `scope` (words as `crawlguide keys create --scope` takes them; others are
+somebody else's), whose it is in `tenant`.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +19,12 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
+from crawlguide.core.bounded import Bounded
 from crawlguide.core.clock import iso
 from crawlguide.core.errors import ConfigError, Unauthenticated
 from crawlguide.core.telemetry import ERROR, happened
-from crawlguide.gateway.access.credential import Credential, checked_crawls, checked_tenant, grants_of
+from crawlguide.gateway.access.credential import Credential, checked_crawls, checked_tenant, grants_of, known_words
 from crawlguide.gateway.access.watched_file import WatchedFile
-from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,6 +43,8 @@ OPTIONS: Any = {
     "verify_iat": False,
 }  # `_check_times` does that
 REMEMBERED = 10_000  # tokens whose signature was checked already
+MOST_NAMELESS = 8  # each may have to be tried
+NO_TENANT = "it names no tenant (the claim `tenant`), and access.default_tenant is not set"
 PEM_BEGINS, PEM_ENDS = b"-----BEGIN", b"-----END PUBLIC KEY-----"
 
 
@@ -68,8 +72,9 @@ class Tokens:
         if not Path(options.jwt_keys).is_file():
             raise ConfigError(f"access.jwt_keys: no such file: {options.jwt_keys}")
         self._issuer, self._audience, self._now = options.jwt_issuer, options.jwt_audience, now
+        self._default_tenant = options.default_tenant
         self._file = WatchedFile(Path(options.jwt_keys), keys_of)
-        self._remembered: dict[str, Credential] = {}
+        self._remembered: Bounded[str, Credential] = Bounded(REMEMBERED)
         self._version = 0
 
     @property
@@ -86,30 +91,26 @@ class Tokens:
             self._version = self._file.version
         found = self._remembered.get(text)
         if found is None:
-            found = self._verified(text, keys)
-            if len(self._remembered) >= REMEMBERED:
-                del self._remembered[next(iter(self._remembered))]
-            self._remembered[text] = found
+            found = self._remembered[text] = self._verified(text, keys)
         return found
 
     def _verified(self, text: str, keys: list[SigningKey]) -> Credential:
         if len(text) > LONGEST:
             raise Unauthenticated(f"the token is longer than {LONGEST} characters")
         try:
-            key = _chosen(jwt.get_unverified_header(text), keys)
-            claims = jwt.decode(
-                text,
-                key.key,
-                algorithms=list(key.algorithms),
-                audience=self._audience,
-                issuer=self._issuer,
-                leeway=LEEWAY_S,
-                options=OPTIONS,
-            )
+            claims = self._claims(text, _candidates(jwt.get_unverified_header(text), keys))
             self._check_times(claims)
-            return _credential(claims)
+            return _credential(claims, self._default_tenant)
         except (jwt.PyJWTError, ConfigError, ValueError, TypeError, RecursionError) as wrong:
             raise Unauthenticated(f"the token is refused: {_said(wrong)}") from None
+
+    def _claims(self, text: str, keys: list[SigningKey]) -> dict[str, Any]:
+        """What it says, if one of these keys has signed it."""
+        wanted: Any = {"audience": self._audience, "issuer": self._issuer, "options": OPTIONS}
+        for key in keys[:-1]:
+            with suppress(jwt.InvalidSignatureError):
+                return jwt.decode(text, key.key, list(key.algorithms), **wanted)
+        return jwt.decode(text, keys[-1].key, list(keys[-1].algorithms), **wanted)
 
     def _check_times(self, claims: Mapping[str, Any]) -> None:
         """By our own clock, so that a message can say what it shows: a wrong clock is the usual reason."""
@@ -137,6 +138,9 @@ def keys_of(path: Path) -> list[SigningKey]:
         raise ConfigError(f"{path}: expected a JWKS or public keys in PEM: {_said(wrong)}") from None
     if not keys:
         raise ConfigError(f"{path}: expected a JWKS or public keys in PEM, got none that can be used")
+    nameless = sum(key.name is None for key in keys)
+    if nameless > MOST_NAMELESS:
+        raise ConfigError(f"{path}: expected at most {MOST_NAMELESS} keys without a name (kid), got {nameless}")
     return keys
 
 
@@ -180,27 +184,31 @@ def _checked_kind(key: Any) -> str:
     raise ConfigError(f"expected {kinds}, got another ({type(key).__name__})")
 
 
-def _chosen(header: Mapping[str, Any], keys: list[SigningKey]) -> SigningKey:
-    """The key that a token names; without a name, the only one there is."""
+def _candidates(header: Mapping[str, Any], keys: list[SigningKey]) -> list[SigningKey]:
+    """The key that a token names, else those without a name; of these, whose algorithm it is. One at least."""
     if "crit" in header:
         raise ConfigError("it has extensions that have to be understood (crit), and none is known here")
-    name = header.get("kid")
-    named = [key for key in keys if key.name == name] if isinstance(name, str) else keys
-    if len(named) != 1:
-        raise ConfigError(
-            "it names no key of this server" if name is not None or not named else "it names no key (kid)"
-        )
-    return named[0]
+    name, nameless = header.get("kid"), [key for key in keys if key.name is None]
+    named = [key for key in keys if name is not None and key.name == name]
+    found = named or nameless or (keys if name is None and len(keys) == 1 else [])
+    if not found:
+        raise ConfigError("it names no key (kid)" if name is None else "it names no key of this server")
+    fitting = [key for key in found if header.get("alg") in key.algorithms]
+    if not fitting:
+        raise ConfigError("its algorithm is not one of its key")
+    return fitting
 
 
-def _credential(claims: Mapping[str, Any]) -> Credential:
+def _credential(claims: Mapping[str, Any], default_tenant: str) -> Credential:
     scope = claims.get("scope", "")
-    words = scope.split() if isinstance(scope, str) else scope
+    words = known_words(scope.split() if isinstance(scope, str) else scope)
     crawls = checked_crawls(claims.get("crawl", "*"))
     crawler = claims.get("crawler_id")
     if crawler is not None and not isinstance(crawler, str):
         raise ConfigError("crawler_id: expected text")
-    tenant = checked_tenant(claims.get("tenant", DEFAULT_TENANT))
+    if "tenant" not in claims and not default_tenant:
+        raise ConfigError(NO_TENANT)
+    tenant = checked_tenant(claims.get("tenant", default_tenant))
     subject = str(claims.get("sub", "without a subject"))[:80]
     return Credential(f"token {subject!r}", tenant, grants_of(words, crawls), crawler, float(claims["exp"]) + LEEWAY_S)
 

@@ -47,7 +47,7 @@ class Client(Verbs):
         self._patience = Patience(timeout_s, retries, deadline_s)
         self.notice = http.Notice()
         self._http = httpx.Client(**http.options(url, headers, shown), event_hooks={"response": [self.notice.note]})
-        self._server = http.shown(self._http.base_url)
+        self._server = http.without_password(self._http.base_url)
 
     def close(self) -> None:
         self._http.close()
@@ -100,7 +100,7 @@ class AsyncClient(AsyncVerbs):
     ) -> None:
         self._patience = Patience(timeout_s, retries, deadline_s)
         self._http = httpx.AsyncClient(**http.options(url, headers, shown))
-        self._server = http.shown(self._http.base_url)
+        self._server = http.without_password(self._http.base_url)
 
     async def close(self) -> None:
         await self._http.aclose()

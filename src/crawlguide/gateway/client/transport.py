@@ -77,7 +77,7 @@ def options(url: str, headers: Mapping[str, str] | None, shown: Shown) -> Option
     return Options(base_url=base_url, headers=words, limits=limits, trust_env=False, verify=verify)
 
 
-def shown(url: httpx.URL) -> str:
+def without_password(url: httpx.URL) -> str:
     """The address as it may stand in a message: without a password."""
     return str(url.copy_with(userinfo=b"")).rstrip("/")
 

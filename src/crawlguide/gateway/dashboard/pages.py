@@ -20,7 +20,8 @@ from crawlguide.core.messages import crawl_id
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.access.credential import READ
 from crawlguide.gateway.access.entrance import Caller
-from crawlguide.gateway.access.sessions import COOKIE, removed_cookie, set_cookie
+from crawlguide.gateway.access.logins import COOKIE, removed_cookie, set_cookie
+from crawlguide.gateway.bodies import declared_bytes
 from crawlguide.gateway.dashboard import formatting, views
 from crawlguide.gateway.reference import reference
 from crawlguide.gateway.responses import STATUS
@@ -64,6 +65,7 @@ class Dashboard:
         templates.filters.update(formatting.ALL)
         templates.globals.update(made_of=made_of, terms=scoring.TERMS, entrance=entrance)
         self._pages = {name: templates.get_template(f"{name}.html") for name in PAGES}
+        self._reference: dict[bool, bytes] = {}  # the page /docs, with and without a warning that all may come in
 
     def routes(self) -> list[Route]:
         return [
@@ -78,11 +80,16 @@ class Dashboard:
 
     async def _overview(self, request: Request) -> Response:
         credential: Credential = request.scope["state"]["credential"]
+        try:
+            credential.check_some(READ)
+        except Forbidden as problem:
+            return await self._html("problem", 403, message=problem.message)
         names = await self._guide.crawls.names(credential.tenant)
         crawls = [crawl for crawl in names if credential.may(READ, crawl.name)]
         page, last = _page(request), max(1, -(-len(crawls) // CRAWLS_SHOWN))
         shown: dict[str, Any] = {
             "about": self._guide.totals(credential.tenant),
+            "sees_all": credential.may(READ),
             "crawls": await views.overviews(self._guide, crawls[(page - 1) * CRAWLS_SHOWN : page * CRAWLS_SHOWN]),
             "port": (request.scope.get("server") or ("", None))[1],
         }
@@ -100,8 +107,11 @@ class Dashboard:
         return await self._html("crawl", shown=shown)
 
     async def _docs(self, _: Request) -> Response:
-        """Every endpoint and message, out of the table that serves them."""
-        return await self._html("docs", reference=reference())
+        """Every endpoint and message, out of the table that serves them: made once, for anybody may ask for it."""
+        warns = self._entrance.insecure and not self._entrance.required
+        if warns not in self._reference:
+            self._reference[warns] = bytes((await self._html("docs", reference=reference())).body)
+        return Response(self._reference[warns], 200, HEADERS, "text/html")
 
     async def _file(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -117,19 +127,20 @@ class Dashboard:
         return await self._html("login", problem="")
 
     async def _login(self, request: Request) -> Response:
-        """Exchange a credential for a cookie that opens pages."""
+        """Exchange a credential for a cookie that opens pages. Who asks has knocked, before a body is read."""
         try:
+            _check_length(request)
             shown = "Bearer " + (await _field(request, "token") or "nothing")
             caller = Caller(request.client.host if request.client else "", shown)
-            credential = self._entrance.admit(caller)
+            credential = self._entrance.recognize(caller)
             credential.check_some(READ)
         except CrawlGuideError as problem:
             return await self._html("login", STATUS[problem.code], problem=problem.message)
-        cookie = set_cookie(self._entrance.sessions.begin(shown), secure=request.url.scheme == "https")
+        cookie = set_cookie(self._entrance.logins.begin(shown), secure=request.url.scheme == "https")
         return Response(status_code=303, headers={**HEADERS, "location": "/", "set-cookie": cookie})
 
     async def _logout(self, request: Request) -> Response:
-        self._entrance.sessions.end(request.cookies.get(COOKIE, ""))
+        self._entrance.logins.end(request.cookies.get(COOKIE, ""))
         return Response(status_code=303, headers={**HEADERS, "location": "/login", "set-cookie": removed_cookie()})
 
     async def _html(self, name: str, status: int = 200, **shown: Any) -> Response:
@@ -140,6 +151,12 @@ class Dashboard:
             if number % PIECES_AT_ONCE == 0:
                 await asyncio.sleep(0)
         return Response("".join(pieces), status, HEADERS, "text/html")
+
+
+def _check_length(request: Request) -> None:
+    declared = declared_bytes(request.scope["headers"])
+    if declared is not None and declared > LONGEST_FORM:
+        raise TooLarge(f"form: expected at most {LONGEST_FORM} bytes, got {declared}")
 
 
 async def _field(request: Request, name: str) -> str:

@@ -28,7 +28,7 @@ from crawlguide.gateway.websocket.messages import Envelope, Release, StatsWanted
 from crawlguide.gateway.websocket.subscriptions import StatsSubscription, Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     from crawlguide.core.messages import Advice, StatsMessage
     from crawlguide.gateway.access.credential import Credential
@@ -70,7 +70,7 @@ class Session:
             self._check_load()
             self._door.load.bodies.grow(0, len(body))
         except CrawlGuideError as problem:
-            self._refuse("other", messages.id_of(body), problem, 0.0)
+            self._refuse("other", messages.id_of(body), problem, 0.0, self._caller.logged)
             return
         self._working += 1
         self._work_bytes += len(body)
@@ -124,23 +124,23 @@ class Session:
         task.add_done_callback(self._tasks.discard)
 
     async def _served(self, envelope: Envelope, credential: Credential, body: bytes) -> None:
-        began = time.perf_counter()
+        began, who = time.perf_counter(), {"address": self._caller.address, **credential.logged}
         try:
             if not self.connection.writable.is_set():
                 await self.connection.writable.wait()
                 began = time.perf_counter()
             answer = await SERVES[envelope.type](self, credential, envelope.id, body)
-            self._door.answered(ROUTES[envelope.type], 200, time.perf_counter() - began)
+            self._door.answered(ROUTES[envelope.type], 200, time.perf_counter() - began, None, **who)
             if answer:
                 self.connection.send_message(answer)
         except NotFound as problem:
             known = without_hint(problem, credential)
-            self._refuse(envelope.type, envelope.id, known, time.perf_counter() - began)
+            self._refuse(envelope.type, envelope.id, known, time.perf_counter() - began, who)
         except CrawlGuideError as problem:
-            self._refuse(envelope.type, envelope.id, problem, time.perf_counter() - began)
+            self._refuse(envelope.type, envelope.id, problem, time.perf_counter() - began, who)
         except Exception as fault:
             log.exception("a fault while answering %s", envelope.type)
-            self._refuse(envelope.type, envelope.id, fault_of_ours(fault), time.perf_counter() - began)
+            self._refuse(envelope.type, envelope.id, fault_of_ours(fault), time.perf_counter() - began, who)
         finally:
             self._answered(len(body))
 
@@ -159,8 +159,10 @@ class Session:
         if not self._working:
             self.connection.close(GOING_AWAY, LEAVING)
 
-    def _refuse(self, kind: str, name: Id | None, problem: CrawlGuideError, took_s: float) -> None:
-        self._door.answered(ROUTES[kind], STATUS[problem.code], took_s, problem)
+    def _refuse(
+        self, kind: str, name: Id | None, problem: CrawlGuideError, took_s: float, who: Mapping[str, str]
+    ) -> None:
+        self._door.answered(ROUTES[kind], STATUS[problem.code], took_s, problem, **who)
         self.connection.send_message(messages.error(name, problem))
 
     # one step for each type
@@ -187,19 +189,32 @@ class Session:
         self._holders = [one for one in self._holders if one.next_end(now) is not None]
         self._holders.append(subscription.holder)
 
-    async def _asks(self, message: AskMessage, create: bool) -> Advice:
-        """For a subscription: whoever may no longer ask is given nothing more."""
-        call = self._call(self._door.entrance.identify(self._caller), ASK, message)
-        return await routes.ask(replace(call, create=create))
+    async def _asks(self, message: AskMessage, create: bool) -> Advice | float:
+        """For a subscription: each ask counts, and over a limit the answer is for how many seconds to wait.
 
-    async def _stats(self, _: Credential, name: Id, body: bytes) -> None:
+        Whoever may no longer ask is given nothing more.
+        """
+        try:
+            credential = self._door.entrance.admit(self._caller)
+        except RateLimited as problem:
+            return problem.retry_after_s or 1.0
+        return await routes.ask(replace(self._call(credential, ASK, message), create=create))
+
+    async def _stats(self, credential: Credential, name: Id, body: bytes) -> None:
         wanted = wire.decode(body, StatsWanted)
-        await self._numbers(wanted)  # refuses at once what may not be looked at
+        await self._shown(credential, wanted)  # refuses at once what may not be looked at
         self._begin(name, StatsSubscription(name, wanted, self._numbers, self.connection))
 
-    async def _numbers(self, wanted: StatsWanted) -> StatsMessage:
+    async def _numbers(self, wanted: StatsWanted) -> StatsMessage | None:
+        """For a subscription: each look counts, and over a limit there is none."""
+        try:
+            credential = self._door.entrance.admit(self._caller)
+        except RateLimited:
+            return None
+        return await self._shown(credential, wanted)
+
+    async def _shown(self, credential: Credential, wanted: StatsWanted) -> StatsMessage:
         query = {} if wanted.crawl_id is None else {"crawl_id": wanted.crawl_id}
-        credential = self._door.entrance.identify(self._caller)
         credential.check_some(READ)
         return await routes.stats(RouteCall(self._door.guide, credential, READ, {}, query, None))
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from crawlguide.core.errors import Draining, NotFound, UnavailableError
+from crawlguide.core.errors import Draining, NotFound, RateLimited, UnavailableError
 from crawlguide.core.turns import in_turns
+from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.access.watched_file import LOOKS_EVERY_S
 from crawlguide.gateway.http import SOCKETS
 from crawlguide.gateway.responses import STATUS, problem_response
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from crawlguide.core.errors import CrawlGuideError
+    from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.http import Door
     from crawlguide.gateway.routes import RouteCall
     from crawlguide.gateway.websocket.connection import Connection
@@ -32,6 +35,7 @@ class Sockets:
     def __init__(self, door: Door) -> None:
         self._door = door
         self._open: set[Session] = set()
+        self._of: Counter[tuple[str, ...]] = Counter()  # how many, of each tenant and of each of its credentials
         self._assigned = AssignedUrls()
         door.guide.on_deleted.append(self._assigned.deleted)
 
@@ -39,12 +43,16 @@ class Sockets:
         await receive()
         problem = self._objection(scope)
         if problem is not None:
-            self._door.log_refusal(PATH, STATUS[problem.code], problem)
+            state = scope["state"]
+            who = {"address": state["caller"].address, **state["credential"].logged} if "caller" in state else {}
+            self._door.log_refusal(PATH, STATUS[problem.code], problem, **who)
             await problem_response(problem)(scope, receive, send)
             return
         connection: Connection = scope["state"]["connection"]
         session = Session(connection, self._door, scope["state"]["caller"], self._assigned)
         self._open.add(session)
+        owners = _owners(scope["state"]["credential"])
+        self._of.update(owners)
         try:
             await send({"type": "websocket.accept"})
             connection.open(session.receive, self._door.options.socket_buffer_bytes)
@@ -54,6 +62,7 @@ class Sockets:
             connection.transport.abort()
         finally:
             self._open.discard(session)
+            self._left(owners)
 
     def served(self, call: RouteCall) -> None:
         """A call was served over HTTP: what it reports or releases is no longer held."""
@@ -81,6 +90,12 @@ class Sockets:
         """How many are open."""
         return len(self._open)
 
+    def _left(self, owners: tuple[tuple[str, ...], ...]) -> None:
+        for owner in owners:
+            self._of[owner] -= 1
+            if not self._of[owner]:
+                del self._of[owner]
+
     def _objection(self, scope: Scope) -> CrawlGuideError | None:
         if scope["path"] != PATH:
             return NotFound(f"no such page: {scope['path'][:200]}; sockets are opened at {PATH}")
@@ -88,4 +103,17 @@ class Sockets:
             return Draining("the server is shutting down; connect elsewhere", retry_after_s=1.0)
         if len(self._open) >= self._door.options.max_sockets:
             return UnavailableError(f"more than {self._door.options.max_sockets} sockets at once", retry_after_s=1.0)
+        return self._too_many(scope["state"]["credential"])
+
+    def _too_many(self, credential: Credential) -> RateLimited | None:
+        """One credential must not take all places there are. Where none is wanted there is nobody to tell apart."""
+        bounds = zip(_owners(credential), self._door.entrance.most_sockets(credential.tenant), strict=True)
+        for owner, most in bounds if credential is not ANYONE else ():
+            if most and self._of[owner] >= most:
+                whose = "credential" if len(owner) > 1 else "tenant"
+                return RateLimited(f"your {whose}: expected at most {most} sockets at once", retry_after_s=1.0)
         return None
+
+
+def _owners(credential: Credential) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return (credential.tenant, credential.name), (credential.tenant,)

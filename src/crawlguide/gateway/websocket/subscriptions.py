@@ -42,7 +42,7 @@ class Subscription:
         name: Id,
         wanted: Subscribe,
         crawl: Crawl,
-        ask: Callable[[AskMessage, bool], Awaitable[Advice]],
+        ask: Callable[[AskMessage, bool], Awaitable[Advice | float]],
         guide: LocalGuide,
         connection: Connection,
         assigned: AssignedUrls,
@@ -81,6 +81,9 @@ class Subscription:
         wanted = self._wanted
         ask = AskMessage(wanted.mcp_version, wanted.crawler_id, budget, crawl_id=wanted.crawl_id)
         advice = await self._asks(ask, self._may_create)
+        if isinstance(advice, float):
+            self._ask_at = self._guide.clock.now() + advice
+            return
         self._may_create = False
         self.holder.add(advice)
         self._ask_at = self._guide.clock.now() + advice.retry_after_ms / 1_000
@@ -107,7 +110,7 @@ class StatsSubscription:
         self,
         name: Id,
         wanted: StatsWanted,
-        numbers: Callable[[StatsWanted], Awaitable[StatsMessage]],
+        numbers: Callable[[StatsWanted], Awaitable[StatsMessage | None]],
         connection: Connection,
     ) -> None:
         self._name, self._wanted, self._numbers, self._connection = name, wanted, numbers, connection
@@ -117,9 +120,9 @@ class StatsSubscription:
         while not self._stopped.is_set():
             await self._connection.writable.wait()
             stats = await self._numbers(self._wanted)
-            if not self._stopped.is_set():
+            if stats is not None and not self._stopped.is_set():
                 self._connection.send_message(messages.framed("stats", self._name, stats))
-                await waited(self._stopped, self._wanted.every_s)
+            await waited(self._stopped, self._wanted.every_s)
 
     def stop(self) -> None:
         self._stopped.set()

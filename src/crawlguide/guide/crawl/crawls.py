@@ -322,8 +322,8 @@ class ActiveCrawls:
         names = [known.name for known in await self.names(crawl.tenant)]
         first = max(0, bisect(names, crawl.name) - NAMES_COMPARED // 2)  # of very many those that begin alike
         near = difflib.get_close_matches(crawl.name, names[first : first + NAMES_COMPARED], 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        return NotFound(f"crawl_id: no crawl named {crawl.name!r}{hint}", field="crawl_id")
+        hint = f"did you mean {near[0]!r}?" if near else ""
+        return NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id", hint=hint)
 
     async def _start(self, crawl: Crawl, built: ActiveCrawl) -> ActiveCrawl:
         await notebooks.remember(self._store, crawl, built)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from crawlguide.core.bounded import Bounded
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 class Marks:
     most: int
     fade_s: float
-    _marked: OrderedDict[Hashable, float] = field(default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        self._marked: Bounded[Hashable, float] = Bounded(self.most)
 
     def add(self, key: Hashable, at: float) -> bool:
         """Mark it; True if it bore no mark, or an old one."""
@@ -23,8 +26,6 @@ class Marks:
         if key in self._marked:
             return False
         self._marked[key] = at
-        if len(self._marked) > self.most:
-            self._marked.popitem(last=False)
         return True
 
     def __len__(self) -> int:

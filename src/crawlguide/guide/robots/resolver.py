@@ -55,7 +55,11 @@ class Resolver:
         self._of_domain[domain] += 1
         answer.add_done_callback(partial(self._ended, host, port, domain))
         # No executor: it would wait for all of its threads before the process may end.
-        threading.Thread(target=self._work, args=(loop, answer, host, port), daemon=True, name="resolver").start()
+        worker = threading.Thread(target=self._work, args=(loop, answer, host, port), daemon=True, name="resolver")
+        try:
+            worker.start()
+        except RuntimeError:  # the system has no room for one more
+            answer.set_exception(OSError("no thread could be started to look up a name"))
         return answer
 
     def _work(self, loop: asyncio.AbstractEventLoop, answer: asyncio.Future[list[str]], host: str, port: int) -> None:

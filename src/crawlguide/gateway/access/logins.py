@@ -10,6 +10,8 @@ import secrets
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from crawlguide.core.bounded import Bounded
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -18,15 +20,15 @@ LASTS_S = 12 * 3_600.0
 MOST, MOST_OF_ONE = 10_000, 20  # at once, and of one credential; beyond, whoever logged in first logs in again
 
 
-class Session(NamedTuple):
+class Login(NamedTuple):
     authorization: str  # as it was shown; it is checked again for every page, so that a revoked key ends here too
     ends: float
 
 
-class Sessions:
+class Logins:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._open: dict[str, Session] = {}
+        self._open: Bounded[str, Login] = Bounded(MOST)
 
     def begin(self, authorization: str) -> str:
         """The cookie of somebody who has shown a credential."""
@@ -34,9 +36,7 @@ class Sessions:
         own = [name for name, one in self._open.items() if one.authorization == authorization]
         for name in own[: len(own) - MOST_OF_ONE + 1] if len(own) >= MOST_OF_ONE else ():
             del self._open[name]
-        while len(self._open) >= MOST:
-            del self._open[next(iter(self._open))]
-        self._open[cookie] = Session(authorization, self._clock() + LASTS_S)
+        self._open[cookie] = Login(authorization, self._clock() + LASTS_S)
         return cookie
 
     def authorization(self, cookie: str) -> str | None:
