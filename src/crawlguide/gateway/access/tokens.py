@@ -21,7 +21,7 @@ from crawlguide.core.clock import iso
 from crawlguide.core.errors import ConfigError, Unauthenticated
 from crawlguide.core.telemetry import ERROR, happened
 from crawlguide.gateway.access.credential import Credential, checked_crawls, checked_tenant, grants_of
-from crawlguide.gateway.access.watched_file import WatchedFile
+from crawlguide.gateway.watched_files import WatchedFiles
 from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class Tokens:
         if not Path(options.jwt_keys).is_file():
             raise ConfigError(f"access.jwt_keys: no such file: {options.jwt_keys}")
         self._issuer, self._audience, self._now = options.jwt_issuer, options.jwt_audience, now
-        self._file = WatchedFile(Path(options.jwt_keys), keys_of)
+        path = Path(options.jwt_keys)
+        self._file = WatchedFiles([path], lambda: keys_of(path))
         self._remembered: dict[str, Credential] = {}
         self._version = 0
 
