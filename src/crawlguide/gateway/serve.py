@@ -120,14 +120,6 @@ def _announce(
     """Tell whoever waits that the guide answers now, and where."""
     scheme = "https" if options.tls_certificate else "http"
     host, port = listener.getsockname()[:2]
-    if ready_file is not None:  # whoever waits for the file must never see half of it
-        half = ready_file.with_name(ready_file.name + ".half")
-        try:
-            where = {"scheme": scheme, "host": host, "port": port, "opened_s": guide.store.opened_s}
-            half.write_text(json.dumps(where))
-            half.replace(ready_file)
-        except OSError as problem:
-            raise ConfigError(f"ready-file: cannot write {ready_file}: {problem.strerror}") from None
     shown = f"[{host}]" if ":" in host else host
     data, opened_s = str(guide.store.folder or ":memory:"), round(guide.store.opened_s, 3)
     words = "crawlguide {version} answers on {scheme}://{host}:{port}"
@@ -139,6 +131,19 @@ def _announce(
     elif host not in LOOPBACK and scheme == "http":
         words = "keys can be read on their way to {host}: name a certificate with --tls-certificate"
         happened("unencrypted", words, WARNING, host=shown)
+    if ready_file is not None:
+        where = {"scheme": scheme, "host": host, "port": port, "opened_s": guide.store.opened_s}
+        _write_ready(ready_file, where)
+
+
+def _write_ready(ready_file: Path, where: dict[str, Any]) -> None:
+    """Last of all: whoever waits for the file must never see half of it, and finds in the log what was said."""
+    half = ready_file.with_name(ready_file.name + ".half")
+    try:
+        half.write_text(json.dumps(where))
+        half.replace(ready_file)
+    except OSError as problem:
+        raise ConfigError(f"ready-file: cannot write {ready_file}: {problem.strerror}") from None
 
 
 def bound(host: str, port: int) -> socket.socket:

@@ -2,59 +2,38 @@
 
 from __future__ import annotations
 
-import os
 import ssl
-import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.telemetry import ERROR, happened
+from crawlguide.gateway.watched_files import WatchedFiles
 
 if TYPE_CHECKING:
     from crawlguide.core.config import ServerOptions
-
-LOOKS_EVERY_S = 1.0
-Version = tuple[tuple[int, int, int], ...]
 
 
 class Certificates:
     """What new connections are encrypted with: `context()`, or None without TLS."""
 
     def __init__(self, options: ServerOptions) -> None:
-        self._options = options
-        self._files = [name for name in (options.tls_certificate, options.tls_key, options.tls_client_ca) if name]
-        self._context = loaded(options)
-        self._version = self._looked_up()
-        self._looked_at = time.monotonic()
+        self._options, self._version = options, 1
+        files = [Path(name) for name in (options.tls_certificate, options.tls_key, options.tls_client_ca) if name]
+        loaded(options)  # what is missing is said at the start
+        self._files = WatchedFiles(files, lambda: loaded(options), _unread)
 
     def context(self) -> ssl.SSLContext | None:
         """The newest that could be loaded. Connections that are open keep what they began with."""
-        now = time.monotonic()
-        if self._context is not None and now - self._looked_at >= LOOKS_EVERY_S:
-            self._looked_at = now
-            self._renew()
-        return self._context
-
-    def _renew(self) -> None:
-        version = self._looked_up()
-        if version == self._version:
-            return
-        self._version = version
-        try:
-            self._context = loaded(self._options)
-        except ConfigError as problem:
-            happened("tls_failed", "the old certificate stays: {problem}", ERROR, problem=problem.message)
-        else:
-            file = self._options.tls_certificate
+        context = self._files.content()
+        if self._version != self._files.version:
+            self._version, file = self._files.version, self._options.tls_certificate
             happened("tls_reloaded", "new connections get the certificate that {file} holds now", file=file)
+        return context
 
-    def _looked_up(self) -> Version | None:
-        """Differs when a file was written or replaced; None while one of them is missing."""
-        try:
-            found = [os.stat(name) for name in self._files]  # noqa: PTH116 - a path is only made to be looked at
-        except OSError:
-            return None
-        return tuple((one.st_mtime_ns, one.st_size, one.st_ino) for one in found)
+
+def _unread(_: Path, problem: str) -> None:
+    happened("tls_failed", "the old certificate stays: {problem}", ERROR, problem=problem)
 
 
 def loaded(options: ServerOptions) -> ssl.SSLContext | None:

@@ -24,7 +24,7 @@ from crawlguide.core.clock import iso
 from crawlguide.core.errors import ConfigError, NotFound, Unauthenticated
 from crawlguide.core.stable import put_in_place
 from crawlguide.gateway.access.credential import Credential, Grant, checked_tenant, grants_of
-from crawlguide.gateway.access.watched_file import WatchedFile
+from crawlguide.gateway.watched_files import WatchedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ class ApiKeys:
     """The keys of one file, as it is now."""
 
     def __init__(self, path: Path) -> None:
-        self._file = WatchedFile(path, _read)
+        self._file = WatchedFiles([path], lambda: _read(path))
         self.path = path
 
     @property

@@ -24,7 +24,7 @@ from crawlguide.core.clock import iso
 from crawlguide.core.errors import ConfigError, Unauthenticated
 from crawlguide.core.telemetry import ERROR, happened
 from crawlguide.gateway.access.credential import Credential, checked_crawls, checked_tenant, grants_of, known_words
-from crawlguide.gateway.access.watched_file import WatchedFile
+from crawlguide.gateway.watched_files import WatchedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -73,7 +73,8 @@ class Tokens:
             raise ConfigError(f"access.jwt_keys: no such file: {options.jwt_keys}")
         self._issuer, self._audience, self._now = options.jwt_issuer, options.jwt_audience, now
         self._default_tenant = options.default_tenant
-        self._file = WatchedFile(Path(options.jwt_keys), keys_of)
+        path = Path(options.jwt_keys)
+        self._file = WatchedFiles([path], lambda: keys_of(path))
         self._remembered: Bounded[str, Credential] = Bounded(REMEMBERED)
         self._version = 0
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from crawlguide.core.errors import Draining, NotFound, RateLimited, UnavailableError
 from crawlguide.core.turns import in_turns
 from crawlguide.gateway.access.credential import ANYONE
-from crawlguide.gateway.access.watched_file import LOOKS_EVERY_S
 from crawlguide.gateway.http import SOCKETS
 from crawlguide.gateway.responses import STATUS, problem_response
+from crawlguide.gateway.watched_files import LOOKS_EVERY_S
 from crawlguide.gateway.websocket.assigned import AssignedUrls
 from crawlguide.gateway.websocket.session import Session
 
