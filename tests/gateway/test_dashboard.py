@@ -56,7 +56,7 @@ def test_what_anybody_may_read_is_made_once() -> None:
     async def read_twice() -> list[bytes]:
         config = Config()
         guide = open_guide(":memory:", config)
-        pages = Dashboard(guide, Entrance(config))
+        pages = Dashboard(guide, Entrance(config), print)
         scope = {"type": "http", "headers": []}
         return [bytes((await pages._docs(Request(scope))).body) for _ in range(2)]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
@@ -185,10 +186,9 @@ class Config(Section, frozen=True):
     tenant: tuple[TenantOptions, ...] = ()  # [[tenant]] tables: quotas
 
     def __post_init__(self) -> None:
-        names = [one.name for one in self.tenant]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"tenant: expected one table [[tenant]] for each name, got several for {name!r}")
+        for name, tables in Counter(one.name for one in self.tenant).items():
+            if tables > 1:
+                raise ValueError(f"tenant: expected one table [[tenant]] for each name, got {tables} for {name!r}")
 
 
 def load(

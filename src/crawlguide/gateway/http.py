@@ -92,7 +92,7 @@ class Door:
             "/openapi.json": self._openapi,
         }
         paths += [Path(path, endpoint, methods=["GET"]) for path, endpoint in plain.items()]
-        paths += Dashboard(self.guide, self.entrance).routes()
+        paths += Dashboard(self.guide, self.entrance, self.log_refusal).routes()
         handlers: dict[Any, Any] = {
             HTTPException: self._refused_by_router,
             CrawlGuideError: self._refused_by_a_page,

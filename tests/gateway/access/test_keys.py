@@ -305,6 +305,7 @@ def test_the_log_says_who_was_refused(tmp_path: Path) -> None:
         with guarded.client(key) as door, guarded.client(wrong) as nobody:
             refused(door.get("/v1/crawls/c"), 403, "forbidden")
             refused(nobody.get("/v1/stats"), 401, "unauthenticated")
+            assert nobody.post("/login", data={"token": wrong}).status_code == 401
             done(door.post("/v1/next", json=ask("c")))
         with opened(guarded, key) as line:
             said(line, {"type": "stats", "id": 1})
@@ -313,7 +314,7 @@ def test_the_log_says_who_was_refused(tmp_path: Path) -> None:
     who = f"(key {key.split('_')[1]} at 127.0.0.1) (tenant acme)"
     nobody_known = "(somebody with key 0123456789ab at 127.0.0.1)"
     assert [line.split()[2] for line in lines if line.endswith(who)] == ["/v1/crawls/{crawl_id}", "/ws"]
-    assert [line.split()[2] for line in lines if line.endswith(nobody_known)] == ["entrance"]
+    assert [line.split()[2] for line in lines if line.endswith(nobody_known)] == ["entrance", "/login"]
     assert [line for line in lines if line.endswith(" crawl c was created (tenant acme)")]
 
 

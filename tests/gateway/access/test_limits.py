@@ -202,7 +202,7 @@ def test_a_tenant_knows_so_many_urls(limited: Guarded) -> None:
 QUOTAS = {
     "a quota that is none": ('[[tenant]]\nname = "a"\nmax_pages = 3\n', "max_pages"),
     "a name that no tenant has": ('[[tenant]]\nname = "ACME"\n', "name: expected * or 1 to 63"),
-    "a name twice": ('[[tenant]]\nname = "a"\n' * 2, "got several for 'a'"),
+    "a name twice": ('[[tenant]]\nname = "a"\n' * 2, "got 2 for 'a'"),
     "a tenant by default that is none": ('[access]\ndefault_tenant = "A B"\n', "default_tenant: expected"),
 }
 

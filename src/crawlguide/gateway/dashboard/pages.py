@@ -27,6 +27,8 @@ from crawlguide.gateway.reference import reference
 from crawlguide.gateway.responses import STATUS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
 
     from crawlguide.gateway.access.credential import Credential
@@ -47,14 +49,15 @@ FOR_A_YEAR = {"cache-control": "public, max-age=31536000, immutable", "x-content
 CRAWLS_SHOWN = 100
 PIECES_AT_ONCE = 100
 PAGES = ("overview", "crawl", "docs", "problem", "login")
+LOGIN = "/login"
 LONGEST_FORM, MOST_FIELDS = 16_384, 10
 
 
 class Dashboard:
     """Templates and static files are read and compiled here, so that no request has to wait for them."""
 
-    def __init__(self, guide: LocalGuide, entrance: Entrance) -> None:
-        self._guide, self._entrance = guide, entrance
+    def __init__(self, guide: LocalGuide, entrance: Entrance, log_refusal: Callable[..., None]) -> None:
+        self._guide, self._entrance, self._log_refusal = guide, entrance, log_refusal
         folder = files(__package__).joinpath("static")
         self._static = {name: folder.joinpath(name).read_bytes() for name in STATIC}
         made_of = sha256(b"".join(self._static.values())).hexdigest()[:12]  # another content has another address
@@ -73,8 +76,8 @@ class Dashboard:
             Route("/docs", self._docs, methods=["GET"]),
             Route("/crawls/{crawl_id}", self._crawl, methods=["GET"]),
             Route("/static/{name}", self._file, methods=["GET"]),
-            Route("/login", self._login_page, methods=["GET"]),
-            Route("/login", self._login, methods=["POST"]),
+            Route(LOGIN, self._login_page, methods=["GET"]),
+            Route(LOGIN, self._login, methods=["POST"]),
             Route("/logout", self._logout, methods=["POST"]),
         ]
 
@@ -128,15 +131,17 @@ class Dashboard:
 
     async def _login(self, request: Request) -> Response:
         """Exchange a credential for a cookie that opens pages. Who asks has knocked, before a body is read."""
+        caller = Caller(request.client.host if request.client else "")
         try:
             _check_length(request)
-            shown = "Bearer " + (await _field(request, "token") or "nothing")
-            caller = Caller(request.client.host if request.client else "", shown)
+            caller = caller._replace(authorization="Bearer " + (await _field(request, "token") or "nothing"))
             credential = self._entrance.recognize(caller)
             credential.check_some(READ)
         except CrawlGuideError as problem:
+            self._log_refusal(LOGIN, STATUS[problem.code], problem, **caller.logged)
             return await self._html("login", STATUS[problem.code], problem=problem.message)
-        cookie = set_cookie(self._entrance.logins.begin(shown), secure=request.url.scheme == "https")
+        secure = request.url.scheme == "https"
+        cookie = set_cookie(self._entrance.logins.begin(caller.authorization), secure=secure)
         return Response(status_code=303, headers={**HEADERS, "location": "/", "set-cookie": cookie})
 
     async def _logout(self, request: Request) -> Response:
