@@ -85,6 +85,11 @@ def test_the_price_lies_between_what_the_guide_says_and_what_the_hits_say() -> N
     assert 2 < cheap < 4 < dear < 20
 
 
+def test_a_crawl_that_found_all_in_one_corner_soon_knows_it() -> None:
+    said = heard([1] * 1_000 + [0] * 3_000).estimate(50_000)
+    assert said.share > 0.95
+
+
 def test_bursts_make_it_more_careful() -> None:
     hits = thinning()[:4_000]
     bursts = hits.copy()

@@ -13,8 +13,9 @@ remains is the mean over all curves of
 
     remaining = ∫ rate(x) dx        from n to n + queued
 
-which is never more than what waits could hold. The price of the next page is read from both, the curve and the chances
-that the guide gave of late. docs/research/stopping.md has what was measured and tried.
+but at most what all that waits would hold at the rate of the last quarter of the crawl, since hits thin out: a crawl
+that has emptied its only corner falls more sharply than any of the curves. The price of the next page is read from the
+curves and from the chances that the guide gave of late. docs/research/stopping.md has what was measured and tried.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ FEWEST_HITS = 5  # with fewer nothing is said of a curve
 PLATEAU = np.logspace(-2.5, 2, 28)  # c, in requests so far
 STEEPNESS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0])  # s
 PARAMETERS = 3  # of a curve
+LAST = 4  # one part of so many is the latest
 RECENT = 50  # requests, over which the chances that the guide gave are averaged
 NINETY = 1.645  # standard deviations to both ends of an interval that holds nine of ten
 MISFIT, MISFIT_EARLY = 0.5, 1.5  # how far curves miss on a logarithmic scale in the end, and so much more at the start
@@ -118,9 +120,16 @@ def _extrapolated(hits: F64, ends: F64, waiting: float) -> tuple[float, float, f
     belief = np.exp((likelihood - likelihood.max()) / dispersion)
     belief /= belief.sum()
     remaining = height * _between(now, now + waiting, plateau, steepness)
+    remaining = np.minimum(remaining, _recent_rate(hits, ends) * waiting)
     mean = float(belief @ remaining)
     spread = math.sqrt(float(belief @ (remaining - mean) ** 2) + dispersion * mean)  # of the curves, and of chance
     return mean, spread, float(belief @ (height * (now + plateau) ** -steepness))
+
+
+def _recent_rate(hits: F64, ends: F64) -> float:
+    """Of the last quarter; one hit more, as none may have come by chance."""
+    last = len(hits) - -(-len(hits) // LAST)
+    return float(hits[last:].sum() + 1) / float(ends[-1] - ends[last])
 
 
 def _dispersion(hits: F64, expected: F64) -> float:
