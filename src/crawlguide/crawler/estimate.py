@@ -4,12 +4,12 @@ A guided crawl fetches the likeliest pages first, so its hits thin out as it goe
 
     rate(n) = a · (n + c)^-s        expected hits of the n-th request
 
-`c` is how long the crawl found at its best, `s` how steeply it fell since; s = 0 is a crawl without any order, s = 2
-the curve of Michaelis and Menten with which ecologists extrapolate how many species an area holds. No single curve is
-fitted: every (c, s) of a grid counts by how well it explains the hits so far, the newer the more (a Poisson likelihood,
-`a` at its best for each). Hits come in bursts, as a crawl finds a new corner of the web; the more they do, the less is
-the likelihood trusted (it is divided by their dispersion, a quasi-likelihood) and the more count flatter curves. What
-remains is the mean over all curves of
+`c` is how long the crawl found at its best, `s` how steeply it fell since; s = 0 is a crawl without any order, s = 2,
+the steepest, the curve of Michaelis and Menten with which ecologists extrapolate how many species an area holds. No
+single curve is fitted: every (c, s) of a grid counts by how well it explains the hits so far, the newer the more (a
+Poisson likelihood, `a` at its best for each). Hits come in bursts, as a crawl finds a new corner of the web; the more
+they do, the less is the likelihood trusted (it is divided by their dispersion, a quasi-likelihood) and the more count
+flatter curves. What remains is the mean over all curves of
 
     remaining = ∫ rate(x) dx        from n to n + queued
 
@@ -33,7 +33,7 @@ RELEVANT = 0.5  # a page of this relevance is a hit, as the guide counts them
 MOST_WINDOWS = 32  # of equal length, in which hits are counted; when there are more, two become one
 FEWEST_HITS = 5  # with fewer nothing is said of a curve
 PLATEAU = np.logspace(-2.5, 2, 28)  # c, in requests so far
-STEEPNESS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0])  # s
+STEEPNESS = np.array([0.0, 0.5, 1.0, 1.5, 2.0])  # s
 PARAMETERS = 3  # of a curve
 LAST = 4  # one part of so many is the latest
 RECENT = 50  # requests, over which the chances that the guide gave are averaged
