@@ -13,6 +13,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
@@ -45,7 +46,7 @@ LEASE_S = 120.0
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.02, 5.0
 SOON_S = 1.0
 MOST_HELD = 4  # times as many as are wanted, where most must wait for their hosts
-MOST_REPORTS, MOST_BYTES = 100, 3 << 20  # of one message, which may have 4 MiB
+MOST_REPORTS, MOST_BYTES = 100, 3 << 20  # of one message, which may have 4 MiB; as many seeds
 CLOSES_WITHIN_S = 10.0
 
 
@@ -92,10 +93,12 @@ class Assignments:
         self._ready: deque[Assignment] = deque()
         self._reports: deque[Report] = deque()
         self._sending: list[Report] = []
+        self._seeds: deque[dict[str, Any]] = deque()
         self._taken = 0
         self._report_id = ""
         self._asking: AskMessage | None = None
         self._ask_after = 0.0
+        self._closing = False
         self._failure: BaseException | None = None
         self._changed = asyncio.Event()  # for those who wait in `next` or `flush`
         self._wake = asyncio.Event()  # for the background task
@@ -149,20 +152,30 @@ class Assignments:
         self._wake.set()
         return result
 
+    def seed(self, url: str, **more: Any) -> None:
+        """A URL to begin with, sent before the next ask; `more` are `priority`, `max_depth` and `metadata`."""
+        self._seeds.append({"url": url} | more)
+        self.state = "running"  # it may be new
+        self._wake.set()
+
     @property
     def unreported(self) -> int:
         """How many reports the guide has not acknowledged."""
         return len(self._reports) + len(self._sending)
 
+    def unacknowledged(self) -> list[Fetch]:
+        """The reports themselves, for those who keep what could not be said until they come again."""
+        return [fetch for fetch, _ in [*self._sending, *self._reports]]
+
     @property
     def is_over(self) -> bool:
         """Nothing is left: not in the crawl, not here."""
-        held = self._ready or self._waiting or self.started or self.unreported
+        held = self._ready or self._waiting or self.started or self.unreported or self._seeds
         return self._failure is None and self.state in OVER and not held
 
     async def flush(self) -> None:
-        """Wait until every report is acknowledged."""
-        while self.unreported and self._failure is None:
+        """Wait until every seed and every report is acknowledged."""
+        while (self.unreported or self._seeds) and self._failure is None:
             self._changed.clear()
             await self._changed.wait()
         if self._failure is not None:
@@ -176,7 +189,7 @@ class Assignments:
             self.report(Fetch(url=url, error="released"))
         self._ready.clear()
         self._waiting.clear()
-        self._ask_after = float("inf")
+        self._closing = True
         with suppress(TimeoutError, CrawlGuideError):
             async with asyncio.timeout(CLOSES_WITHIN_S):
                 await self.flush()
@@ -188,14 +201,15 @@ class Assignments:
     # the background task
 
     async def _work(self) -> None:
-        """Report, then ask, for as long as there is anything to do; sleep in between."""
+        """Seed, report, then ask, for as long as there is anything to do; sleep in between."""
         try:
             while True:
                 self._wake.clear()
+                await self._persist(self._sow)
                 await self._persist(self._send)
                 if self._wanted() and time.monotonic() >= self._ask_after:
                     await self._persist(self._ask)
-                if not self._reports:
+                if not self._reports and not self._seeds:
                     await self._rest()
         except CrawlGuideError as problem:
             self._failure = problem
@@ -219,6 +233,31 @@ class Assignments:
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await self._wake.wait()
+
+    async def _sow(self) -> None:
+        """One group of seeds. A bad one refuses its whole group, so then they go one by one."""
+        group = list(islice(self._seeds, MOST_REPORTS))
+        if not group:
+            return
+        try:
+            await self.guide.seed(self.crawl_id, group)
+        except MalformedRequest:
+            for one in group:
+                await self._sow_one(one)
+        for _ in group:
+            self._seeds.popleft()
+        self.state = "running"
+        self._ask_after = 0.0
+        self._tell_all()
+
+    async def _sow_one(self, seed: dict[str, Any]) -> None:
+        try:
+            await self.guide.seed(self.crawl_id, [seed])
+        except MalformedRequest as wrong:
+            self._refuse(ItemResult(seed["url"], "skip", wrong.message))
+
+    def _refuse(self, result: ItemResult) -> None:
+        self.refused = [*self.refused[-99:], result]
 
     async def _send(self) -> None:
         """One group of reports. It is the same message in every try, so it counts once."""
@@ -252,7 +291,7 @@ class Assignments:
             self._reports.append(report)
             return
         if result.status != "ok":
-            self.refused = [*self.refused[-99:], result]
+            self._refuse(result)
         if not report[1].done():
             report[1].set_result(result)
 
@@ -261,7 +300,7 @@ class Assignments:
         soon = time.monotonic() + SOON_S
         ready = len(self._ready) + sum(not_before <= soon for not_before, _, _ in self._waiting)
         held = len(self._ready) + len(self._waiting)
-        if ready > self.ahead // 2 or held >= MOST_HELD * (self.concurrency + self.ahead):
+        if self._closing or ready > self.ahead // 2 or held >= MOST_HELD * (self.concurrency + self.ahead):
             return 0
         return max(0, self.concurrency + self.ahead - len(self.started) - ready)
 
