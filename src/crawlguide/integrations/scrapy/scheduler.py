@@ -91,6 +91,7 @@ class Scheduler(BaseScheduler):
     def from_crawler(cls, crawler: Crawler) -> Self:
         made = cls(crawler)
         crawler.signals.connect(made.request_scheduled, signal=signals.request_scheduled)
+        crawler.signals.connect(made.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(made.spider_error, signal=signals.spider_error)
         return made
 
@@ -142,6 +143,12 @@ class Scheduler(BaseScheduler):
         visit = visit_of(request)
         if visit is not None and not visit.is_carried_by(request):
             asyncio.get_running_loop().call_soon(self._forsake, visit, request)
+
+    def response_downloaded(self, request: Request) -> None:
+        visit = visit_of(request)
+        if visit is not None:
+            one = visit.assignment
+            self._pace.answered(queue(one.url), one.not_before, time.monotonic())
 
     def spider_error(self, response: Any) -> None:
         request = getattr(response, "request", None)
@@ -376,6 +383,7 @@ class Scheduler(BaseScheduler):
             report |= {"status": response.status, "text": response.body.decode("utf-8", "replace")}
         except Exception as problem:  # noqa: BLE001 - a downloader may fail in any way, and each is an outcome
             report["error"] = error_of(problem)
+        self._pace.answered(host, one.not_before, time.monotonic())
         if self._assignments is not None:
             self._assignments.report(report)
 
