@@ -34,6 +34,7 @@ QUICK = {  # target: what its short form prints
     "tenants": " passed",
     "overload": "of the peak",
     "lab": "Harvest rate",
+    "harvest": "| mean |",
     "walls": "rank 2,000 ids, ms",
 }
 ELSEWHERE = {  # target: who runs it
@@ -67,6 +68,7 @@ SCRIPTS = {  # script: the options that make it short
 BY_A_TARGET = {  # script: the target that runs it
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",
+    "bench/scrapy_harvest.py": "harvest",
     "bench/walls/measure_redis.py": "walls",
     "demo/run.py": "demo",
     "scripts/debian-packages.sh": "test",

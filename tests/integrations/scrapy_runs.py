@@ -22,11 +22,11 @@ SCRAPY = str(Path(sys.executable).with_name("scrapy"))
 WITHIN_S = 100
 ADDON = {"ADDONS": {"crawlguide.integrations.scrapy.Addon": 500}}
 QUIET = {"REMOTE_CONTROL_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
-FOLLOW = '''
+FOLLOW = """
     def parse(self, response):
         yield {"url": response.url}
         yield from response.follow_all(css="a")
-'''
+"""
 
 
 @dataclass
@@ -84,7 +84,13 @@ class Crawled:
 def spider(folder: Path, start: Sequence[str], body: str = FOLLOW, **attributes: Any) -> Path:
     """A file with one spider."""
     lines = [f"    {name} = {value!r}" for name, value in attributes.items()]
-    head = ["import scrapy", "", "class Tried(scrapy.Spider):", '    name = "tried"', f"    start_urls = {list(start)!r}"]
+    head = [
+        "import scrapy",
+        "",
+        "class Tried(scrapy.Spider):",
+        '    name = "tried"',
+        f"    start_urls = {list(start)!r}",
+    ]
     (file := folder / "tried.py").write_text("\n".join([*head, *lines, body]))
     return file
 
@@ -107,7 +113,13 @@ def run(file: Path, served: Served, **settings: Any) -> Crawled:
     """One crawl to its end."""
     words, folder = command(file, settings), file.parent
     ended = subprocess.run(
-        words, cwd=folder, env=environment(served, folder), capture_output=True, text=True, timeout=WITHIN_S, check=False
+        words,
+        cwd=folder,
+        env=environment(served, folder),
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+        check=False,
     )
     return Crawled(items(folder), ended.stderr, ended.returncode)
 

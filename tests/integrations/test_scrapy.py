@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawlguide import Client, Guide, lab
+from tests.docs.blocks import of_page
 from tests.gateway.conftest import serving
 from tests.integrations.scrapy_runs import (
     SCRAPY,
@@ -64,25 +65,23 @@ class Project:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """One line of its settings is changed, and a goal is added."""
+    """What docs/scrapy.md says, word for word, with another place to start; and a spider with a contract."""
     folder = tmp_path_factory.mktemp("project")
-    subprocess.run([SCRAPY, "startproject", "garden", "."], cwd=folder, capture_output=True, check=True, timeout=WITHIN_S)
-    settings = folder / "garden" / "settings.py"
-    line = 'ADDONS = {"crawlguide.integrations.scrapy.Addon": 500}\nCRAWLGUIDE_GOAL = "garden plants"'
-    settings.write_text(settings.read_text().replace("ADDONS = {}", line))
+    subprocess.run(
+        [SCRAPY, "startproject", "garden", "."], cwd=folder, capture_output=True, check=True, timeout=WITHIN_S
+    )
+    told = {block.title: block.text for block in of_page("docs/scrapy.md", "python")}
+    settings, plants = folder / "garden" / "settings.py", folder / "garden" / "spiders" / "plants.py"
+    settings.write_text(settings.read_text().replace("ADDONS = {}", told["garden/settings.py"]))
     web = lab.synthetic.make(1, pages=300, hosts=6, robots=0.9, redirects=0.2, failing=1.0, failure_rate=0.1)
     start = [url for task in web.tasks()[:1] for url in task.seeds["portal"]]
-    (folder / "garden" / "spiders" / "plants.py").write_text(
-        "import scrapy\n\n\nclass Plants(scrapy.Spider):\n    name = 'plants'\n"
-        f"    start_urls = {start!r}\n\n    def parse(self, response):\n"
-        f'        """@url {start[0]}\n        @returns items 1 1"""\n'
-        "        yield {'url': response.url}\n        yield from response.follow_all(css='a')\n"
-    )
+    text = told["garden/spiders/plants.py"]
+    plants.write_text(text.replace('["https://example.com/"]', repr(start)))
+    contract = f'"""\n        @url {start[0]}\n        @returns items 1 1\n        """\n        yield'
+    plants.with_name("checked.py").write_text(text.replace("yield", contract, 1).replace('"plants"', '"checked"'))
     with lab.served(web, slowest_s=0) as served:
         made = Project(folder, web, served.log, "", [])
-        ended = made.scrapy(
-            "crawl", "plants", "-o", "items.jsonl", "-s", "CLOSESPIDER_PAGECOUNT=30", proxy=served.port
-        )
+        ended = made.scrapy("crawl", "plants", "-o", "items.jsonl", "-s", "CLOSESPIDER_PAGECOUNT=30", proxy=served.port)
     return Project(folder, web, list(served.log), ended.stderr, items(folder))
 
 
@@ -138,7 +137,7 @@ PAGES: dict[str, Any] = {
     "http://off.example/x": [],
     f"{HOME}away": ">http://off.example/y",
 }  # fmt: skip
-EVERYTHING = '''
+EVERYTHING = """
     handle_httpstatus_list = [405]
 
     def parse(self, response):
@@ -168,7 +167,7 @@ EVERYTHING = '''
 
     def failed(self, failure):
         yield {"failed": failure.request.url}
-'''
+"""
 
 
 @dataclass(frozen=True)
@@ -333,15 +332,38 @@ def test_ctrl_c_reports_what_was_fetched_and_gives_back_the_rest(guide_url: str,
 # jobs that go on
 
 
-def test_a_job_goes_on_where_it_was_closed(tmp_path: Path) -> None:
-    pages = site("d.example", 20)
-    with lab.served(TinyWeb(pages), slowest_s=0) as served:
-        file = spider(tmp_path, ["http://d.example/"])
-        first = run(file, served, JOBDIR=str(tmp_path / "job"), CLOSESPIDER_PAGECOUNT=5, CONCURRENT_REQUESTS=2, **FAST)
-        second = run(file, served, JOBDIR=str(tmp_path / "job"), **FAST)
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> list[Request]:
+    """Two runs of one job, the first closed early."""
+    folder = tmp_path_factory.mktemp("job")
+    body = """
+    handle_httpstatus_list = [405]
+
+    def parse(self, response):
+        yield from response.follow_all(css="a")
+        if response.url == self.start_urls[0]:
+            for number in range(4):
+                yield response.follow("/form", method="POST", body=str(number), callback=self.posted)
+
+    def posted(self, response):
+        yield {"posted": response.status}
+"""
+    with lab.served(TinyWeb(site("d.example", 20)), slowest_s=0) as served:
+        file = spider(folder, ["http://d.example/"], body)
+        told: dict[str, Any] = {"JOBDIR": str(folder / "job"), "CONCURRENT_REQUESTS": 1, **FAST}
+        first = run(file, served, CLOSESPIDER_PAGECOUNT=3, **told)
+        second = run(file, served, **told)
     assert "finish_reason': 'closespider_pagecount'" in first.said
     assert "finish_reason': 'finished'" in second.said
-    assert sorted(asked(served)) == sorted(pages)
+    return list(served.log)
+
+
+def test_a_job_goes_on_where_it_was_closed(job: list[Request]) -> None:
+    assert sorted(asked(job)) == sorted(site("d.example", 20))
+
+
+def test_requests_that_no_guide_knows_wait_in_the_job_as_scrapy_keeps_them(job: list[Request]) -> None:
+    assert asked(job, "POST") == ["http://d.example/form"] * 4
 
 
 def test_a_killed_job_loses_nothing_and_asks_again_only_for_what_was_in_work(tmp_path: Path) -> None:
@@ -359,25 +381,6 @@ def test_a_killed_job_loses_nothing_and_asks_again_only_for_what_was_in_work(tmp
     assert len(asked(served)) <= len(pages) + 4
 
 
-def test_requests_that_no_guide_knows_wait_in_the_job_as_scrapy_keeps_them(tmp_path: Path) -> None:
-    body = """
-    def parse(self, response):
-        for number in range(4):
-            yield response.follow("/form", method="POST", body=str(number), callback=self.posted)
-
-    def posted(self, response):
-        yield {"posted": response.status}
-
-    handle_httpstatus_list = [405]
-"""
-    with lab.served(TinyWeb({HOME: []}), slowest_s=0) as served:
-        file, job = spider(tmp_path, [HOME], body), {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 1}
-        run(file, served, CLOSESPIDER_ITEMCOUNT=1, **job, **FAST)
-        run(file, served, **job, **FAST)
-    assert len(asked(served, "POST")) == 4
-    assert asked(served) == [HOME]
-
-
 # what cannot work is said
 
 
@@ -389,8 +392,8 @@ def test_a_scheduler_without_its_middlewares_says_what_is_missing(tmp_path: Path
     assert crawled.code == 1
 
 
-def test_the_three_lines_do_what_the_addon_does(tmp_path: Path) -> None:
-    """Wherever among the middlewares: here it does not see redirects itself."""
+def test_three_lines_do_what_the_addon_does_and_no_reactor_is_needed(tmp_path: Path) -> None:
+    """Wherever the middlewares stand: here they do not see redirects themselves."""
     lines = {
         "ADDONS": {},
         "SCHEDULER": "crawlguide.integrations.scrapy.Scheduler",
@@ -398,15 +401,8 @@ def test_the_three_lines_do_what_the_addon_does(tmp_path: Path) -> None:
         "SPIDER_MIDDLEWARES": {"crawlguide.integrations.scrapy.Pages": 900},
     }
     with lab.served(TinyWeb({HOME: [f"{HOME}moved"], f"{HOME}moved": f">{HOME}target", f"{HOME}target": []})) as served:
-        crawled = run(spider(tmp_path, [HOME]), served, **lines, **FAST)
+        crawled = run(spider(tmp_path, [HOME]), served, TWISTED_REACTOR_ENABLED=False, **lines, **FAST)
     assert asked(served) == [HOME, f"{HOME}moved", f"{HOME}target"]
-    assert "finish_reason': 'finished'" in crawled.said
-
-
-def test_scrapy_without_a_reactor_is_guided_too(tmp_path: Path) -> None:
-    with lab.served(TinyWeb(site("f.example", 5)), slowest_s=0) as served:
-        crawled = run(spider(tmp_path, ["http://f.example/"]), served, TWISTED_REACTOR_ENABLED=False, **FAST)
-    assert sorted(asked(served)) == sorted(site("f.example", 5))
     assert "finish_reason': 'finished'" in crawled.said
 
 

@@ -67,7 +67,9 @@ def test_a_goal_is_words_or_a_dictionary_or_json(goal: object) -> None:
 
 
 def test_a_definition_goes_over_what_scrapys_settings_say() -> None:
-    found = planned(DOWNLOAD_DELAY=2, CRAWLGUIDE_DEFINITION={"policy": {"default_delay_s": 3}, "limits": {"max_pages": 9}})
+    found = planned(
+        DOWNLOAD_DELAY=2, CRAWLGUIDE_DEFINITION={"policy": {"default_delay_s": 3}, "limits": {"max_pages": 9}}
+    )
     assert (found.definition or {})["policy"]["default_delay_s"] == 3
     assert (found.definition or {})["limits"] == {"max_pages": 9}
     assert found.delay_s == 3
@@ -222,7 +224,9 @@ def test_of_a_picture_only_its_hash_is_told() -> None:
 
 
 def test_links_are_found_by_their_canonical_url_with_their_text() -> None:
-    found = reading.anchors(html('<base href="/x/"><a href="b#c"> the\n b </a><a href="/p" rel=nofollow><img alt=pic></a>'))
+    found = reading.anchors(
+        html('<base href="/x/"><a href="b#c"> the\n b </a><a href="/p" rel=nofollow><img alt=pic></a>')
+    )
     assert found == {
         "http://a.example/x/b": reading.Anchor("the b", "", 0),
         "http://a.example/p": reading.Anchor("pic", "nofollow", 1),

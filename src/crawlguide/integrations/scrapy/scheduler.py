@@ -261,6 +261,8 @@ class Scheduler(BaseScheduler):
             self._beginning = asyncio.get_running_loop().create_task(self._open())
 
     async def _open(self) -> None:
+        where = self._plan.url or self._plan.data
+        logger.info("crawlguide: opening the guide at %s; the first time on a machine takes a minute or two", where)
         try:
             guide = self._guide = self._plan.open()
             if self._plan.definition is not None:
@@ -282,8 +284,7 @@ class Scheduler(BaseScheduler):
             assignments.seed(**seed)
         self._seeds.clear()
         self._assignments = assignments
-        where = self._plan.url or self._plan.data
-        logger.info("crawlguide: crawl %r of the guide at %s, as %s", self._plan.crawl, where, self._plan.crawler)
+        logger.info("crawlguide: crawl %r is open, this crawler is %s", self._plan.crawl, self._plan.crawler)
         self._wake()
 
     def _give_up(self, problem: CrawlGuideError) -> None:
@@ -436,6 +437,9 @@ class Scheduler(BaseScheduler):
     async def _close_assignments(self, assignments: Assignments) -> None:
         for visit in list(self._visits):
             visit.conclude(**({} if visit.facts else {"error": "released"}))
+        if not self._stats.get_value("crawlguide/assigned"):
+            words = "crawl %r had nothing to fetch: what it was given is refused, or was fetched before; it is %s"
+            logger.warning(f"crawlguide: {words}", self._plan.crawl, assignments.state)
         await assignments.close()
         self._remember(assignments.unacknowledged())
 
