@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,10 +63,11 @@ class TinyWeb:
         return frozenset(self.pages)
 
 
-def site(host: str, count: int) -> dict[str, Sequence[str] | int | str]:
+def site(host: str, count: int) -> dict[str, list[str]]:
     """A home page that leads to so many others."""
     home = f"http://{host}/"
-    return {home: [f"{home}{number}" for number in range(count)]} | {f"{home}{number}": [] for number in range(count)}
+    others = [f"{home}{number}" for number in range(count)]
+    return {home: others, **{url: [] for url in others}}
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def gaps(log: Sequence[Request]) -> list[float]:
     by_host: dict[str, list[float]] = {}
     for one in log:
         by_host.setdefault(one.url.split("/")[2], []).append(one.at)
-    return [later - before for times in by_host.values() for before, later in zip(times, times[1:], strict=False)]
+    return [later - before for times in by_host.values() for before, later in pairwise(times)]
 
 
 def violations(web: Web, log: Sequence[Request]) -> list[str]:

@@ -133,7 +133,7 @@ def test_what_we_put_into_a_request_does_not_travel() -> None:
     [
         Request(PAGE, method="POST"),
         Request(PAGE, body="x"),
-        Request(PAGE, callback=lambda _: None),
+        Request(PAGE, callback=print),
         Request(PAGE, meta={"object": object()}),
         Request(PAGE, meta={"pair": (1, 2)}),
         Request(PAGE, meta={"long": "x" * 5_000}),

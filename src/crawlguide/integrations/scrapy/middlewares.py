@@ -85,7 +85,8 @@ class Page:
             return
         if self._anchors is None:
             self._anchors = reading.anchors(self._response)
-        self._visit.follow(one, self._anchors.get(reading.address(one.url)))
+        url = reading.address(one.url)
+        self._visit.follow(one, url, self._anchors.get(url))
 
     def ended(self) -> None:
         if self._visit is not None and not self._visit.is_told:

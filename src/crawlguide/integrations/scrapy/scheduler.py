@@ -158,9 +158,8 @@ class Scheduler(BaseScheduler):
 
     # what visits call
 
-    def follow(self, visit: Visit, request: Request, anchor: Anchor | None) -> None:
+    def follow(self, visit: Visit, request: Request, url: str, anchor: Anchor | None) -> None:
         """A callback yielded a request: it is a link of its page, unless the guide cannot know it."""
-        url = address(request.url)
         metadata = self._metadata(request, url)
         if metadata is None or self._is_offsite(request):
             return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Frontier(Protocol):
     """Where a visit comes from and goes back to: the scheduler."""
 
-    def follow(self, visit: Visit, request: Request, anchor: Anchor | None) -> None: ...
+    def follow(self, visit: Visit, request: Request, url: str, anchor: Anchor | None) -> None: ...
 
     def report(self, visit: Visit, fetch: Fetch) -> None: ...
 
@@ -85,9 +85,9 @@ class Visit:
     def is_carried_by(self, request: Request) -> bool:
         return self._request is not None and self._request() is request
 
-    def follow(self, request: Request, anchor: Anchor | None) -> None:
-        """A callback yielded this."""
-        self._frontier.follow(self, request, anchor)
+    def follow(self, request: Request, url: str, anchor: Anchor | None) -> None:
+        """A callback yielded this; `url` is its canonical address."""
+        self._frontier.follow(self, request, url, anchor)
 
     def note(self, **facts: Any) -> None:
         self.facts |= facts
