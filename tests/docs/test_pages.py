@@ -34,6 +34,8 @@ ELSEWHERE = {
     ("docs/lab-webs.md", "sh"): "tests/lab/test_webs_page.py",
     ("docs/lab-webs.md", "text"): "tests/lab/test_webs_page.py",
     ("docs/rules.md", "rego"): "tests/policy/test_rules.py",
+    ("docs/scrapy.md", "python"): "tests/integrations/test_scrapy.py",
+    ("docs/scrapy.md", "sh"): "tests/integrations/test_scrapy.py",
     ("docs/steering.md", "python"): "tests/docs/test_steering.py",
     ("docs/websocket.md", "text"): "tests/gateway/socket_door/test_page.py",
     ("docs/access.md", "sh"): "openssl; tests/gateway/access/test_fleet.py makes the same with a library",

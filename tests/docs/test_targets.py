@@ -37,6 +37,7 @@ QUICK = {  # target: what its short form prints
     "crawling": "| crawlguide crawl | 60 |",
     "lab": "Harvest rate",
     "stopping": "| 95% |",
+    "harvest": "| mean |",
     "walls": "rank 2,000 ids, ms",
 }
 ELSEWHERE = {  # target: who runs it
@@ -72,6 +73,7 @@ BY_A_TARGET = {  # script: the target that runs it
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",
     "bench/stopping.py": "stopping",
+    "bench/scrapy_harvest.py": "harvest",
     "bench/walls/measure_redis.py": "walls",
     "demo/run.py": "demo",
     "scripts/debian-packages.sh": "test",

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md quotes messages that the code can print."""
+"""docs/troubleshooting.md and docs/scrapy.md quote messages that the code can print."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ REFUSED = {  # messages about a configuration, and one that causes each
 def quoted() -> list[str]:
     """The messages in the first column, without the symptoms at the end."""
     page = (ROOT / "docs" / "troubleshooting.md").read_text().partition("## It answers")[0]
+    page += (ROOT / "docs" / "scrapy.md").read_text().partition("## Troubleshooting")[2]
     cells = re.findall(r"^\| (`[^|]*?) \|", page, re.MULTILINE)
     return [message for cell in cells for message in re.findall(r"`([^`]+)`", cell)]
 

@@ -128,3 +128,33 @@ async def test_a_wrong_report_names_what_is_wrong(guide: Any, crawl: str) -> Non
     async with Assignments(guide, crawl) as assignments:
         with pytest.raises(MalformedRequest, match="status"):
             assignments.report({"url": HOME, "status": "fine"})
+
+
+async def test_seeds_go_out_before_the_next_ask(guide: Any, crawl: str) -> None:
+    await guide.define(crawl, OPEN)
+    async with Assignments(guide, crawl) as assignments:
+        for number in range(250):
+            assignments.seed(f"{HOME}{number}", metadata={"n": number})
+        assert not assignments.is_over
+        found = [await asyncio.wait_for(assignments.next(), 60) for _ in range(3)]
+    assert all(one is not None and one.url == f"{HOME}{one.metadata['n']}" for one in found)
+    assert (await guide.stats(crawl))["crawls"][crawl]["queued"] == 250
+
+
+async def test_a_seed_that_nobody_can_fetch_is_refused_alone(guide: Any, crawl: str) -> None:
+    await guide.define(crawl, OPEN)
+    async with Assignments(guide, crawl) as assignments:
+        for url in (HOME, "mailto:me@example.com", f"{HOME}b"):
+            assignments.seed(url)
+        seen = await asyncio.wait_for(crawled(assignments, {}), 60)
+    assert sorted(seen) == [HOME, f"{HOME}b"]
+    assert [result.url for result in assignments.refused] == ["mailto:me@example.com"]
+
+
+async def test_reports_that_a_guide_did_not_take_are_known_after_the_end(
+    crawl: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawlguide.gateway.client.assignments.CLOSES_WITHIN_S", 0.1)
+    async with AsyncClient("http://127.0.0.1:9", retries=0) as nobody, Assignments(nobody, crawl) as assignments:
+        assignments.report({"url": HOME, "status": 200})
+    assert [fetch.url for fetch in assignments.unacknowledged()] == [HOME]

@@ -1,0 +1,1 @@
+"""Other people's crawlers, guided: one module for each framework, which is imported only by those who use it."""

@@ -1,0 +1,83 @@
+"""A request as the metadata of a URL: what it says beyond its address goes to the guide and comes back.
+
+A guide knows URLs, so only what a GET says can travel, as JSON of at most 4 KiB. Of a class or a function only the name
+of a method of the spider travels: whatever comes back can call nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from scrapy import FormRequest, Request
+
+from crawlguide.core.messages import MAX_METADATA_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy import Spider
+
+KEY = "crawlguide"  # in `meta`
+NAME = "scrapy"  # in the metadata of a URL
+OURS = frozenset({KEY, "download_slot", "download_latency", "dont_retry", "dont_obey_robotstxt"})
+LEFT_OUT = ("cookies", "cb_kwargs", "flags")  # copied as they are, where there are any
+
+logger = logging.getLogger(__name__)
+
+
+def packed(request: Request, spider: Spider) -> dict[str, Any] | None:
+    """The metadata of a request; None: it cannot travel."""
+    if request.method != "GET" or request.body or type(request) not in {Request, FormRequest}:
+        return None
+    callback, errback = _name(request.callback, spider), _name(request.errback, spider)
+    if callback is None or errback is None:
+        return None
+    said = {
+        "callback": callback,
+        "errback": errback,
+        "headers": {_word(name): [*map(_word, values)] for name, values in request.headers.items()},
+        "meta": {name: value for name, value in request.meta.items() if name not in OURS},
+        "encoding": "" if request.encoding == "utf-8" else request.encoding,
+        "dont_filter": request.dont_filter,
+        **{name: getattr(request, name) for name in LEFT_OUT},
+    }
+    kept = {name: value for name, value in said.items() if value}
+    return ({NAME: kept} if kept else {}) if _is_json({NAME: kept}) else None
+
+
+def unpacked(url: str, metadata: Mapping[str, Any], spider: Spider) -> Request:
+    """The request for an assigned URL. One that another crawler found says nothing beyond its address."""
+    said = metadata.get(NAME)
+    kept: dict[str, Any] = dict(said) if isinstance(said, dict) else {}
+    called: dict[str, Any] = {name: _method(kept.pop(name, ""), spider) for name in ("callback", "errback")}
+    return Request(url, **(called | {name: value for name, value in kept.items() if name in Request.attributes}))
+
+
+def _name(function: Callable[..., Any] | None, spider: Spider) -> str | None:
+    """The name of a method of the spider, "" for none; None: it is something else."""
+    if function is None:
+        return ""
+    name = getattr(function, "__name__", "")
+    return name if name and getattr(spider, name, None) == function else None
+
+
+def _method(name: str, spider: Spider) -> Callable[..., Any] | None:
+    found = getattr(spider, name, None) if name else None
+    if name and not callable(found):
+        logger.warning("crawlguide: %s has no method %r, which a URL asks for; parse is called", spider.name, name)
+    return found if callable(found) else None
+
+
+def _word(text: bytes) -> str:
+    return text.decode("latin-1")
+
+
+def _is_json(said: dict[str, Any]) -> bool:
+    """Whether it comes back as it was, and is small enough."""
+    try:
+        encoded = msgspec.json.encode(said)
+    except (TypeError, ValueError, msgspec.MsgspecError):
+        return False
+    return len(encoded) <= MAX_METADATA_BYTES and msgspec.json.decode(encoded) == said
