@@ -101,6 +101,7 @@ class Assignments:
         self._wake = asyncio.Event()  # for the background task
         self._on_change = on_change or (lambda: None)
         self._task: asyncio.Task[None] | None = None
+        self._closing = self._closed = False
 
     async def __aenter__(self) -> Self:
         """Whatever an earlier run under the same name held goes back first."""
@@ -169,33 +170,41 @@ class Assignments:
             raise self._failure
 
     async def close(self) -> None:
-        """Report all that is to be reported and give back the rest, as far as the guide can be reached."""
-        if self._task is None:
+        """Report all that is to be reported and give back the rest, as far as the guide can be reached.
+
+        Whoever is cancelled while waiting here may call it again: it goes on where it was.
+        """
+        if self._task is None or self._closed:
             return
-        for url in [*self.started, *(one.url for one in self._held())]:
-            self.report(Fetch(url=url, error="released"))
-        self._ready.clear()
-        self._waiting.clear()
-        self._ask_after = float("inf")
+        self._closing = True
+        self._wake.set()
         with suppress(TimeoutError, CrawlGuideError):
             async with asyncio.timeout(CLOSES_WITHIN_S):
-                await self.flush()
+                await self._wind_up(self._task)
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
-        self._task = None
+        self._closed = True
+
+    async def _wind_up(self, task: asyncio.Task[None]) -> None:
+        """What is being said is said to the end: an answer that nobody hears would leave its leases behind."""
+        await asyncio.wait([task])
+        while self.unreported:
+            await self._persist(self._send)
+        await self.guide.release(self.crawl_id, self.crawler_id)
+        self._ready.clear()
+        self._waiting.clear()
+        self.started.clear()
 
     # the background task
 
     async def _work(self) -> None:
         """Report, then ask, for as long as there is anything to do; sleep in between."""
         try:
-            while True:
+            while not self._closing:
                 self._wake.clear()
                 await self._persist(self._send)
-                if self._wanted() and time.monotonic() >= self._ask_after:
+                if not self._closing and self._wanted() and time.monotonic() >= self._ask_after:
                     await self._persist(self._ask)
-                if not self._reports:
+                if not self._reports and not self._closing:
                     await self._rest()
         except CrawlGuideError as problem:
             self._failure = problem
@@ -293,9 +302,6 @@ class Assignments:
             self._ready.append(heappop(self._waiting)[2])
         while self._ready and self._ready[0].expires <= now:
             self._ready.popleft()
-
-    def _held(self) -> list[Assignment]:
-        return [*self._ready, *(entry[2] for entry in self._waiting)]
 
     def _tell_all(self) -> None:
         self._changed.set()

@@ -1,0 +1,1 @@
+"""Other people's crawlers, guided: one file per framework."""
