@@ -1,4 +1,4 @@
-"""What came of a request through somebody else's HTTP client: httpx, aiohttp, requests. Never more than the client gave.
+"""What came of a request through somebody else's HTTP client: httpx, aiohttp, requests.
 
 Redirects are not followed: their targets have robots rules, a pace and a rank of their own, which the guide knows.
 """

@@ -13,6 +13,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from math import inf
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
@@ -29,9 +30,10 @@ from crawlguide.core.messages import (
     ItemResult,
     ReportMessage,
 )
+from crawlguide.core.urls import queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from crawlguide.core.messages import Advice, Assigned
@@ -47,6 +49,7 @@ SOON_S = 1.0
 MOST_HELD = 4  # times as many as are wanted, where most must wait for their hosts
 MOST_REPORTS, MOST_BYTES = 100, 3 << 20  # of one message, which may have 4 MiB
 CLOSES_WITHIN_S = 10.0
+MOST_HOSTS = 10_000  # whose pace is remembered
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,25 @@ class Assignment:
     not_before: float
     expires: float
     metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class Pace:
+    """Keeps the distance of two requests to a host that the guide has planned, also when the first one starts late."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[float, float, float]] = {}  # by host: planned, started, shortest distance so far
+
+    def starts(self, one: Assignment, now: float) -> None:
+        host = queue(one.url)
+        planned, _, gap = self._last.pop(host, (-inf, 0.0, inf))
+        if len(self._last) >= MOST_HOSTS:
+            del self._last[next(iter(self._last))]
+        self._last[host] = (one.not_before, now, min(gap, abs(one.not_before - planned)))
+
+    def earliest(self, one: Assignment) -> float:
+        """start ≥ start of the last one + distance, which is at most the distance at which the two were planned."""
+        planned, started, gap = self._last.get(queue(one.url), (-inf, -inf, inf))
+        return max(one.not_before, started + min(gap, abs(one.not_before - planned)))
 
 
 class Assignments:
@@ -90,6 +112,7 @@ class Assignments:
         self.refused: list[ItemResult] = []  # reports that the guide did not take, the latest few
         self._waiting: list[tuple[float, int, Assignment]] = []  # a heap by not_before
         self._ready: deque[Assignment] = deque()
+        self._pace = Pace()
         self._reports: deque[Report] = deque()
         self._sending: list[Report] = []
         self._taken = 0
@@ -102,6 +125,7 @@ class Assignments:
         self._on_change = on_change or (lambda: None)
         self._task: asyncio.Task[None] | None = None
         self._closing = self._closed = False
+        self._seeded = 0  # times
 
     async def __aenter__(self) -> Self:
         """Whatever an earlier run under the same name held goes back first."""
@@ -128,14 +152,20 @@ class Assignments:
 
     def take(self) -> Assignment | None:
         """The best URL that may start now, if there is one. Raises what ended the background task."""
+        found = self._ready.popleft() if self.has_ready else None
+        if found is not None:
+            self.started[found.url] = found
+            self._pace.starts(found, time.monotonic())
+        self._wake.set()
+        return found
+
+    @property
+    def has_ready(self) -> bool:
+        """Would `take` give something? Raises what ended the background task."""
         if self._failure is not None:
             raise self._failure
         self._arrange(time.monotonic())
-        found = self._ready.popleft() if self._ready else None
-        if found is not None:
-            self.started[found.url] = found
-        self._wake.set()
-        return found
+        return bool(self._ready)
 
     def wait_s(self) -> float:
         """So long nothing becomes ready by itself."""
@@ -149,6 +179,15 @@ class Assignments:
         self._reports.append((told, result))
         self._wake.set()
         return result
+
+    async def seed(self, urls: Sequence[str | Mapping[str, Any]]) -> int:
+        """Add seeds while it runs; returns how many were new. What was said of the crawl before no longer holds."""
+        new = await self.guide.seed(self.crawl_id, urls)
+        self._seeded += 1
+        self.state = "running"
+        self._ask_after = 0.0
+        self._wake.set()
+        return new
 
     @property
     def unreported(self) -> int:
@@ -276,10 +315,12 @@ class Assignments:
 
     async def _ask(self) -> None:
         """The same message in every try, so that no lease is granted twice."""
-        self._asking = self._asking or self._question()
+        self._asking, seeded = self._asking or self._question(), self._seeded
         advice = await self.guide.ask(self._asking)
         self._asking = None
         self._take_in(advice, time.monotonic())
+        if seeded != self._seeded:  # the answer may be older than the seeds
+            self.state, self._ask_after = "running", 0.0
         self._tell_all()
 
     def _question(self) -> AskMessage:
@@ -291,17 +332,26 @@ class Assignments:
         self.state = advice.metadata.crawl_state
         for one in advice.assigned_urls:
             found = _assignment(one, now)
-            self._taken += 1
-            heappush(self._waiting, (found.not_before, self._taken, found))
+            self._push(found.not_before, found)
         wait_s = min(max(advice.retry_after_ms / 1_000, SHORTEST_WAIT_S), LONGEST_WAIT_S)
         self._ask_after = now + (SHORTEST_WAIT_S if advice.assigned_urls else wait_s)
 
     def _arrange(self, now: float) -> None:
-        """Move what may start; forget what others may have been given meanwhile."""
+        """Move what may start; forget what others may have been given meanwhile; hold back what follows a late one."""
         while self._waiting and self._waiting[0][0] <= now:
             self._ready.append(heappop(self._waiting)[2])
-        while self._ready and self._ready[0].expires <= now:
+        while self._ready:
+            first = self._ready[0]
+            earliest = self._pace.earliest(first)
+            if first.expires > now >= earliest:
+                return
             self._ready.popleft()
+            if first.expires > earliest:
+                self._push(earliest, first)
+
+    def _push(self, at: float, one: Assignment) -> None:
+        self._taken += 1
+        heappush(self._waiting, (at, self._taken, one))
 
     def _tell_all(self) -> None:
         self._changed.set()
