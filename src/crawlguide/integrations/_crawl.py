@@ -95,6 +95,7 @@ class GuidedCrawl:
         self._concurrency, self._on_change = concurrency, on_change
         self._assignments: Assignments | None = None
         self._guide: AsyncVerbs | None = None
+        self._closing = asyncio.Lock()
 
     async def open(self) -> Assignments:
         settings = self.settings
@@ -119,11 +120,15 @@ class GuidedCrawl:
 
     async def close(self) -> None:
         """Reports go out and leases go back, also when `asyncio.run` cancels everybody because its program ends."""
-        if self._assignments is not None:
-            await to_the_end(self._assignments.close)
-            self._assignments = None
-        if self._guide is not None and self._guide is not self.settings.guide:
-            await to_the_end(self._guide.close)
+        await to_the_end(self._closed)
+
+    async def _closed(self) -> None:
+        async with self._closing:
+            if self._assignments is not None:
+                await self._assignments.close()
+                self._assignments = None
+            if self._guide is not None and self._guide is not self.settings.guide:
+                await self._guide.close()
             self._guide = None
 
     async def __aenter__(self) -> Assignments:
