@@ -27,9 +27,11 @@ TRIALS   ?= $(call amount,usual killed strict strict-killed,usual)
 WEBS     ?= $(call amount,$(addprefix ../shared/data/webs/,docsweb debpkg wikispeedia),synthetic:pages=300)
 QUICK_POLICIES := random,relational,layered
 POLICIES ?= $(call amount,all,$(QUICK_POLICIES))
+CRAWLERS ?= $(call amount,httpx requests crawlee crawl4ai,httpx crawlee)
+BUDGET   ?= $(call amount,500,40)
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
-.PHONY: help setup demo serve kernels test check style types docs bench crash faults machine tenants politeness overload lab walls clean
+.PHONY: help setup demo serve kernels test check style types docs bench crash faults machine tenants politeness overload lab harvest walls clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -108,6 +110,9 @@ lab: $(READY)  ## run every policy on the recorded webs in ../shared, with repor
 	  $(BIN)/crawlguide lab run --web $$web --policies $(POLICIES) $(if $(QUICK),--quick --budget 50) \
 	    --json $$out.json --html $$out.html || exit 1; \
 	done
+
+harvest: $(READY)  ## what scripts, Crawlee and Crawl4AI find with and without the guide (an hour; WEBS=, CRAWLERS=, BUDGET=)
+	$(BIN)/python -m bench.integrations_harvest --webs $(WEBS) --crawlers $(CRAWLERS) --budget $(BUDGET) --tasks $(call amount,2,1)
 
 walls: $(READY)  ## prove what docs/adr claims: the store protocol on a real Redis, and the order of an exact loop
 	@sh scripts/debian-packages.sh redis-server "command -v redis-server"

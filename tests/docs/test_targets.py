@@ -34,6 +34,7 @@ QUICK = {  # target: what its short form prints
     "tenants": " passed",
     "overload": "of the peak",
     "lab": "Harvest rate",
+    "harvest": "without  ratio",
     "walls": "rank 2,000 ids, ms",
 }
 ELSEWHERE = {  # target: who runs it
@@ -65,6 +66,7 @@ SCRIPTS = {  # script: the options that make it short
     "scripts/trace.py": "",
 }
 BY_A_TARGET = {  # script: the target that runs it
+    "bench/integrations_harvest.py": "harvest",
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",
     "bench/walls/measure_redis.py": "walls",

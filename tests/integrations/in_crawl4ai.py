@@ -158,6 +158,6 @@ async def test_what_cannot_work_is_said_at_once(proxy: str) -> None:
     with pytest.raises(ConfigError, match="max_pages: expected an integer from 0, got -1"):
         GuidedCrawlStrategy(TOPIC, max_pages=-1)
     with pytest.raises(ConfigError, match="relevance: expected a function"):
-        GuidedCrawlStrategy(TOPIC, relevance=0.5)
+        GuidedCrawlStrategy(TOPIC, relevance=0.5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="max_depth"):
-        GuidedCrawlStrategy(TOPIC, max_depth=2)
+        GuidedCrawlStrategy(TOPIC, max_depth=2)  # type: ignore[call-arg]
