@@ -28,9 +28,9 @@ TRIALS   ?= $(call amount,usual killed strict strict-killed,usual)
 WEBS     ?= $(call amount,$(addprefix ../shared/data/webs/,docsweb debpkg wikispeedia),synthetic:pages=300)
 QUICK_POLICIES := random,relational,layered
 POLICIES ?= $(call amount,all,$(QUICK_POLICIES))
-WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
-TASKS    ?= $(call amount,4,1)
-BUDGET   ?= $(call amount,1000,40)
+CRAWLERS ?= $(call amount,httpx requests crawlee crawl4ai,httpx crawlee)
+TASKS    ?= $(call amount,2,1)
+BUDGET   ?= $(call amount,500,40)
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
 .PHONY: help setup demo serve kernels test check style types docs bench crawling crash faults machine tenants politeness overload fuzz lab \
@@ -123,8 +123,9 @@ stopping: $(READY)  ## which share of the relevant pages crawls have found that 
 crawling: $(READY)  ## measure pages in a CPU second of the built-in crawler beside Scrapy, on a served web (minutes)
 	$(BIN)/python -m bench.crawling $(if $(QUICK),--pages 60 --rounds 1 --without-scrapy)
 
-harvest: $(READY)  ## let Scrapy crawl a web by itself and with a guide, and compare (half an hour; WEB=, TASKS=, BUDGET=)
-	$(BIN)/python -m bench.scrapy_harvest --web $(WEB) --tasks $(TASKS) --budget $(BUDGET)
+harvest: $(READY)  ## what Scrapy, scripts, Crawlee and Crawl4AI find with and without a guide (hours; WEBS=, CRAWLERS=, TASKS=, BUDGET=)
+	for web in $(WEBS); do $(BIN)/python -m bench.scrapy_harvest --web $$web --tasks $(TASKS) --budget $(BUDGET) || exit 1; done
+	$(BIN)/python -m bench.integrations_harvest --webs $(WEBS) --crawlers $(CRAWLERS) --tasks $(TASKS) --budget $(BUDGET)
 
 walls: $(READY)  ## prove what docs/adr claims: the store protocol on a real Redis, and the order of an exact loop
 	@sh scripts/debian-packages.sh redis-server "command -v redis-server"

@@ -1,1 +1,1 @@
-"""Other people's crawlers, guided: one module for each framework, which is imported only by those who use it."""
+"""Other people's crawlers, guided: one file or folder per framework, imported only by those who use it."""

@@ -109,6 +109,20 @@ async def test_a_url_starts_no_earlier_than_its_host_allows(guide: Any, crawl: s
     assert took > 0.1
 
 
+async def test_after_a_late_start_the_next_one_of_the_host_keeps_its_distance(guide: Any, crawl: str) -> None:
+    host = f"https://{crawl}.example/"
+    await begun(guide, crawl, *(f"{host}{n}" for n in range(3)), default_delay_s=0.2)
+    loop = asyncio.get_running_loop()
+    async with Assignments(guide, crawl) as assignments:
+        await assignments.next()
+        await asyncio.sleep(0.5)  # by now the others may start, by the plan of the guide
+        starts = []
+        for _ in range(2):
+            await asyncio.wait_for(assignments.next(), 60)
+            starts.append(loop.time())
+    assert starts[1] - starts[0] > 0.15
+
+
 async def test_links_found_after_the_crawl_seemed_exhausted_are_fetched(guide: Any, crawl: str) -> None:
     await begun(guide, crawl)
     async with Assignments(guide, crawl, concurrency=2) as assignments:
@@ -123,6 +137,45 @@ async def test_links_found_after_the_crawl_seemed_exhausted_are_fetched(guide: A
     assert found.url == f"{HOME}late"
 
 
+async def test_a_crawl_that_was_over_goes_on_with_new_seeds(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl)
+    async with Assignments(guide, crawl, concurrency=2) as assignments:
+        assert await crawled(assignments, {}) == [HOME]
+        assert assignments.is_over
+        assert await assignments.seed([HOME, f"{HOME}more"]) == 1
+        assert not assignments.is_over
+        assert await asyncio.wait_for(crawled(assignments, {}), 60) == [f"{HOME}more"]
+
+
+async def test_whoever_is_cancelled_while_closing_may_close_again(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl, *(f"{HOME}{n}" for n in range(10)))
+    assignments = await Assignments(guide, crawl, concurrency=2).__aenter__()
+    one = await assignments.next()
+    assert one is not None
+    assignments.report({"url": one.url, "status": 200})
+    closing = asyncio.create_task(assignments.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    await assignments.close()
+    after = (await guide.stats(crawl))["crawls"][crawl]
+    assert (after["leased"], after["queued"], after["done"]) == (0, 9, 1)
+
+
+async def test_it_closes_although_its_own_task_was_cancelled(guide: Any, crawl: str) -> None:
+    """As `asyncio.run` does with every task when its program ends."""
+    await begun(guide, crawl)
+    assignments = await Assignments(guide, crawl).__aenter__()
+    one = await assignments.next()
+    assert one is not None
+    assert assignments._task is not None
+    assignments._task.cancel()
+    assignments.report({"url": one.url, "status": 200})
+    await assignments.close()
+    assert (await guide.stats(crawl))["crawls"][crawl]["done"] == 1
+
+
 async def test_a_wrong_report_names_what_is_wrong(guide: Any, crawl: str) -> None:
     await begun(guide, crawl)
     async with Assignments(guide, crawl) as assignments:
@@ -134,7 +187,7 @@ async def test_seeds_go_out_before_the_next_ask(guide: Any, crawl: str) -> None:
     await guide.define(crawl, OPEN)
     async with Assignments(guide, crawl) as assignments:
         for number in range(250):
-            assignments.seed(f"{HOME}{number}", metadata={"n": number})
+            assignments.seed_soon(f"{HOME}{number}", metadata={"n": number})
         assert not assignments.is_over
         found = [await asyncio.wait_for(assignments.next(), 60) for _ in range(3)]
     assert all(one is not None and one.url == f"{HOME}{one.metadata['n']}" for one in found)
@@ -145,7 +198,7 @@ async def test_a_seed_that_nobody_can_fetch_is_refused_alone(guide: Any, crawl: 
     await guide.define(crawl, OPEN)
     async with Assignments(guide, crawl) as assignments:
         for url in (HOME, "mailto:me@example.com", f"{HOME}b"):
-            assignments.seed(url)
+            assignments.seed_soon(url)
         seen = await asyncio.wait_for(crawled(assignments, {}), 60)
     assert sorted(seen) == [HOME, f"{HOME}b"]
     assert [result.url for result in assignments.refused] == ["mailto:me@example.com"]

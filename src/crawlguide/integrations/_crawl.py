@@ -1,0 +1,187 @@
+"""A crawl of somebody else's crawler: a guide in this process or a server, the crawl defined and seeded there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from crawlguide.core.errors import ConfigError, NotFound
+from crawlguide.gateway.client import AsyncClient
+from crawlguide.gateway.client.assignments import Assignments
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from types import TracebackType
+
+    from crawlguide.gateway.client.verbs import AsyncVerbs
+
+Seeds = str | Sequence[str | Mapping[str, Any]]
+Goal = str | Mapping[str, Any] | None
+PRODUCT = re.compile(r"[A-Za-z_-]+")  # what robots.txt calls a crawler by
+CANCELLED_AT_MOST = 3
+
+
+class Options(TypedDict, total=False):
+    """What every integration takes, beside its crawler, seeds and goal."""
+
+    guide: str | AsyncVerbs | None
+    data: str | Path | None
+    crawl_id: str
+    crawler_id: str | None
+    strategy: str | Mapping[str, Any] | None
+    policy: Mapping[str, Any]
+    limits: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The same with what holds where nothing is said.
+
+    `guide` is the address of a server, or a guide that is open already; without one a guide is opened in this process,
+    over the folder `data` or over memory. A crawl that exists keeps whatever is not said here.
+    """
+
+    guide: str | AsyncVerbs | None = None
+    data: str | Path | None = None
+    crawl_id: str = "default"
+    crawler_id: str | None = None
+    strategy: str | Mapping[str, Any] | None = None
+    policy: Mapping[str, Any] | None = None
+    limits: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.guide is not None and self.data is not None:
+            raise ConfigError("data: expected either guide= (a server) or data= (a folder of this process), got both")
+        for name in ("policy", "limits"):
+            if not isinstance(getattr(self, name), Mapping | None):
+                raise ConfigError(f"{name}: expected a dictionary, got {getattr(self, name)!r}")
+
+    @property
+    def served(self) -> bool:
+        return self.guide is not None
+
+    def definition(self, goal: Goal) -> dict[str, Any]:
+        """What the caller says about the crawl, and nothing else."""
+        strategy = {"kind": self.strategy} if isinstance(self.strategy, str) else self.strategy
+        said = {"goal": _goal(goal), "strategy": strategy, "policy": self.policy, "limits": self.limits}
+        return {name: dict(value) for name, value in said.items() if value}
+
+
+class GuidedCrawl:
+    """One crawler's part in one crawl, from its definition to the last lease given back. An async context manager.
+
+    `agent` is the User-Agent of the crawler, by whose name robots.txt is read.
+    """
+
+    def __init__(
+        self,
+        seeds: Seeds,
+        goal: Goal,
+        settings: Settings,
+        *,
+        agent: str = "",
+        concurrency: int = 8,
+        on_change: Callable[[], None] | None = None,
+    ) -> None:
+        if concurrency < 1:
+            raise ConfigError(f"concurrency: expected an integer from 1, got {concurrency}")
+        self.seeds: list[str | Mapping[str, Any]] = [seeds] if isinstance(seeds, str) else list(seeds)
+        self.goal, self.settings, self.agent = goal, settings, agent
+        self._concurrency, self._on_change = concurrency, on_change
+        self._assignments: Assignments | None = None
+        self._guide: AsyncVerbs | None = None
+        self._closing = asyncio.Lock()
+
+    async def open(self) -> Assignments:
+        settings = self.settings
+        self._guide = guide = await _opened(settings)
+        try:
+            await self._define(guide)
+            if self.seeds:
+                await guide.seed(settings.crawl_id, self.seeds)
+            ahead = None if self._concurrency > 1 else 0  # one after the other: each answer knows all reports
+            self._assignments = Assignments(
+                guide,
+                settings.crawl_id,
+                settings.crawler_id,
+                concurrency=self._concurrency,
+                ahead=ahead,
+                on_change=self._on_change,
+            )
+            return await self._assignments.__aenter__()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Reports go out and leases go back, also when `asyncio.run` cancels everybody because its program ends."""
+        await to_the_end(self._closed)
+
+    async def _closed(self) -> None:
+        async with self._closing:
+            if self._assignments is not None:
+                await self._assignments.close()
+                self._assignments = None
+            if self._guide is not None and self._guide is not self.settings.guide:
+                await self._guide.close()
+            self._guide = None
+
+    async def __aenter__(self) -> Assignments:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _define(self, guide: AsyncVerbs) -> None:
+        """A crawl that others defined keeps what they said of it; a new one is read robots.txt by our own name."""
+        said = self.settings.definition(self.goal)
+        name = PRODUCT.match(self.agent)
+        ours = {"user_agent": name[0]} if name else {}
+        if not self.settings.served:
+            ours["robots"] = "crawler"  # nobody else here can fetch it
+        whole = said | {"policy": ours | said.get("policy", {})}
+        try:
+            await guide.patch(self.settings.crawl_id, said if self.settings.served else whole)
+        except NotFound:
+            await guide.define(self.settings.crawl_id, whole)
+
+
+async def to_the_end(step: Callable[[], Awaitable[None]]) -> None:
+    """Do what can be begun again, and be cancelled only afterwards."""
+    cancelled: asyncio.CancelledError | None = None
+    for _ in range(CANCELLED_AT_MOST):
+        try:
+            await step()
+            break
+        except asyncio.CancelledError as problem:
+            cancelled = problem
+    if cancelled is not None:
+        raise cancelled
+
+
+async def _opened(settings: Settings) -> AsyncVerbs:
+    if isinstance(settings.guide, str):
+        async with AsyncClient(settings.guide, retries=0) as first:  # a person waits, and is told at once
+            with suppress(NotFound):
+                await first.stats(settings.crawl_id)
+        return AsyncClient(settings.guide)
+    if settings.guide is not None:
+        return settings.guide
+    from crawlguide.gateway.library import AsyncGuide  # noqa: PLC0415 - a guide takes a second to load
+
+    return AsyncGuide.open(settings.data or ":memory:")
+
+
+def _goal(goal: Goal) -> Mapping[str, Any] | None:
+    if goal is None or isinstance(goal, Mapping):
+        return goal
+    if isinstance(goal, str):
+        return {"topic": goal}
+    raise ConfigError(f"goal: expected text or a dictionary such as {{'topic': '…'}}, got {type(goal).__name__}")

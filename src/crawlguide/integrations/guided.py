@@ -1,0 +1,244 @@
+"""A script's own HTTP client, guided: `async for page in guided(client, seeds, goal)`, or `for page in guided_sync(…)`.
+
+    async with httpx.AsyncClient() as client:
+        async for page in guided(client, ["https://example.com/"], "database internals", max_pages=500):
+            print(page.p, page.url, page.title)
+
+Every page is told to the guide when the loop goes on, and the next one is what the guide then thinks best. However the
+loop ends, reports go out first and what was not fetched goes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Unpack
+
+from crawlguide.core.errors import ConfigError
+from crawlguide.core.messages import Outlink
+from crawlguide.core.outcomes import is_success
+from crawlguide.integrations._answers import fetching, fetching_sync
+from crawlguide.integrations._crawl import GuidedCrawl, Settings
+from crawlguide.integrations._pages import READ, Reading, decoded, read
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+
+    from crawlguide.gateway.client.assignments import Assignment, Assignments
+    from crawlguide.integrations._answers import Answer, Fetch, FetchSync
+    from crawlguide.integrations._crawl import Goal, Options, Seeds
+
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+class Page:
+    """A page that was fetched, and what is told of it.
+
+    Set `relevance` (0 to 1) if you know better than the guide, `links` if other links count than those of the HTML.
+    """
+
+    def __init__(self, assignment: Assignment, answer: Answer) -> None:
+        self.url = assignment.url
+        self.p, self.score, self.reason = assignment.p, assignment.score, assignment.reason
+        self.metadata: Mapping[str, Any] = assignment.metadata
+        self.status, self.error, self.headers = answer.status, answer.error, answer.headers
+        self.content, self.response, self.elapsed_ms = answer.content, answer.response, answer.elapsed_ms
+        self.relevance: float | None = None
+        self._answer = answer
+        self._links: Iterable[str | Mapping[str, Any] | Outlink] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Page {self.status or self.error} {self.url}>"
+
+    @property
+    def ok(self) -> bool:
+        """It answered with a status from 200 to 299."""
+        return self.status is not None and is_success(self.status, self.error or "")
+
+    @cached_property
+    def html(self) -> str:
+        """The body as text."""
+        return decoded(self.content, self._answer.content_type)
+
+    @property
+    def title(self) -> str:
+        return self._reading.title
+
+    @property
+    def text(self) -> str:
+        """What a reader sees, without markup."""
+        return self._reading.text
+
+    @property
+    def links(self) -> list[Outlink]:
+        """Where the page leads to: URLs, or dictionaries with `url`, `anchor` and so on, can be put in their place."""
+        given = self._reading.links if self._links is None else self._links
+        return [link if isinstance(link, Outlink) else _outlink(link) for link in given]
+
+    @links.setter
+    def links(self, links: Iterable[str | Mapping[str, Any] | Outlink]) -> None:
+        self._links = list(links)
+
+    def skip(self) -> None:
+        """The page is worth nothing, and nobody should follow its links."""
+        self.relevance, self._links = 0.0, []
+
+    @cached_property
+    def _reading(self) -> Reading:
+        kind = self._answer.content_type.partition(";")[0].strip().lower()
+        if kind in {"", "text/html", "application/xhtml+xml"}:
+            return read(self.html, self.url)
+        return Reading(text=self.html) if kind.startswith("text/") else Reading()
+
+    @property
+    def _location(self) -> str | None:
+        return self.headers.get("location") if self.status in REDIRECTS else None
+
+    def _report(self) -> dict[str, Any]:
+        """A redirect is told with its target as a link, for which the guide finds the time."""
+        told = _told(self.url, self._answer)
+        if self._location:
+            return told | {"outlinks": [{"url": self._location}]}
+        if not self.ok:
+            return told
+        known = {
+            "content_type": self._answer.content_type or None,
+            "bytes": len(self.content),
+            "title": self.title,
+            "text": self.text[:READ],
+            "language": self._reading.language or None,
+            "robots_meta": [*self._reading.robots_meta, *_robots_tag(self.headers)] or None,
+            "relevance": None if self.relevance is None else float(self.relevance),
+            "outlinks": [_as_told(link) for link in self.links],
+        }
+        return told | known
+
+
+async def guided(
+    client: Any,
+    seeds: Seeds,
+    goal: Goal = None,
+    *,
+    max_pages: int = 0,
+    concurrency: int = 8,
+    failures: bool = False,
+    **options: Unpack[Options],
+) -> AsyncGenerator[Page, None]:
+    """The pages of a crawl, best first, fetched by `client`: an httpx.AsyncClient or an aiohttp.ClientSession.
+
+    At most `max_pages` are requested (0: as many as there are; redirects and failures count, robots.txt does not),
+    `concurrency` at a time. `failures`: also what did not answer, or said no. The other options are those of
+    `integrations._crawl.Settings`: `data=` or `guide=`, `crawl_id=`, `policy=`, `strategy=` …
+    """
+    fetch, agent = fetching(client)
+    most = _most(max_pages)
+    crawl = GuidedCrawl(seeds, goal, Settings(**options), agent=agent, concurrency=concurrency)
+    begun, fetches = 0, set[asyncio.Task[Page | None]]()
+    async with crawl as assignments:
+        try:
+            while True:
+                while len(fetches) < concurrency and begun < most:
+                    fetches.add(asyncio.create_task(_fetched(assignments, fetch)))
+                    begun += 1
+                if not fetches:
+                    return
+                done, fetches = await asyncio.wait(fetches, return_when=asyncio.FIRST_COMPLETED)
+                for page in [task.result() for task in done]:
+                    if page is None:
+                        most = 0  # nothing is left: those who still wait will hear so too
+                        continue
+                    if page.ok or (failures and not page._location):
+                        yield page
+                    assignments.report(page._report())
+        finally:
+            for task in fetches:
+                task.cancel()
+            await asyncio.gather(*fetches, return_exceptions=True)
+
+
+def guided_sync(
+    client: Any,
+    seeds: Seeds,
+    goal: Goal = None,
+    *,
+    max_pages: int = 0,
+    failures: bool = False,
+    **options: Unpack[Options],
+) -> Generator[Page, None, None]:
+    """The same for scripts, one page after the other; `client` is a requests.Session or an httpx.Client."""
+    fetch, agent = fetching_sync(client)
+    most = _most(max_pages)
+    crawl = GuidedCrawl(seeds, goal, Settings(**options), agent=agent, concurrency=1)
+    _check_no_loop()
+    with asyncio.Runner() as runner:
+        assignments, begun = runner.run(crawl.open()), 0
+        try:
+            while begun < most and (page := _fetched_sync(runner, assignments, fetch)) is not None:
+                begun += 1
+                if page.ok or (failures and not page._location):
+                    yield page
+                runner.run(_reported(assignments, page._report()))
+        finally:
+            runner.run(crawl.close())
+
+
+async def _fetched(assignments: Assignments, fetch: Fetch) -> Page | None:
+    """What came of the next URL; None: nothing is left. A robots.txt on the way is told as it is."""
+    while (one := await assignments.next()) is not None:
+        answer = await fetch(one.url, one.kind == "robots")
+        if one.kind != "robots":
+            return Page(one, answer)
+        assignments.report(_robots(one.url, answer))
+    return None
+
+
+def _fetched_sync(runner: asyncio.Runner, assignments: Assignments, fetch: FetchSync) -> Page | None:
+    while (one := runner.run(assignments.next())) is not None:
+        answer = fetch(one.url, one.kind == "robots")
+        if one.kind != "robots":
+            return Page(one, answer)
+        runner.run(_reported(assignments, _robots(one.url, answer)))
+    return None
+
+
+async def _reported(assignments: Assignments, report: Mapping[str, Any]) -> None:
+    assignments.report(report)
+
+
+def _told(url: str, answer: Answer) -> dict[str, Any]:
+    outcome = {"error": answer.error} if answer.error else {"status": answer.status}
+    return {"url": url, "elapsed_ms": answer.elapsed_ms, "retry_after_s": answer.retry_after_s} | outcome
+
+
+def _robots(url: str, answer: Answer) -> dict[str, Any]:
+    good = answer.status is not None and is_success(answer.status, answer.error or "")
+    return _told(url, answer) | ({"text": answer.content.decode("utf-8", "replace")} if good else {})
+
+
+def _robots_tag(headers: Mapping[str, str]) -> list[str]:
+    """X-Robots-Tag, as far as it is meant for everybody."""
+    said = headers.get("x-robots-tag", "")
+    return [word.strip().lower() for word in said.split(",") if word.strip() and ":" not in word]
+
+
+def _outlink(link: str | Mapping[str, Any]) -> Outlink:
+    return Outlink(link) if isinstance(link, str) else Outlink(**link)
+
+
+def _as_told(link: Outlink) -> dict[str, Any]:
+    known = {"url": link.url, "anchor": link.anchor, "rel": link.rel}
+    return known | {name: value for name in ("position", "metadata") if (value := getattr(link, name)) is not None}
+
+
+def _most(max_pages: int) -> float:
+    if not isinstance(max_pages, int) or max_pages < 0:
+        raise ConfigError(f"max_pages: expected an integer from 0, got {max_pages!r}")
+    return max_pages or float("inf")
+
+
+def _check_no_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("guided_sync is for scripts; inside an asyncio program use guided and async for")
