@@ -1,8 +1,7 @@
 """Documents read by a process of its own, which may take so long and so much memory and no more.
 
 The process ends itself when its processor time is over, also in the middle of a parser: a timer whose signal nobody
-handles does that.
-So it outlives neither a bad document nor us. The next document gets a new one.
+handles does that. So it outlives neither a bad document nor us. The next document gets a new one.
 """
 
 from __future__ import annotations
