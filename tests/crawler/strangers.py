@@ -26,6 +26,7 @@ class Stranger:
         self.connections = 0
         self.requests: list[bytes] = []
         self.laid: dict[str, bytes | Play] = {}
+        self.at_work: set[asyncio.Task[None]] = set()
 
     def url(self, path: str = "/", host: str = "127.0.0.1", scheme: str = "http") -> str:
         return f"{scheme}://{host}:{self.port}{path}"
@@ -42,6 +43,16 @@ class Stranger:
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self.at_work.add(task)
+        try:
+            await self._play(reader, writer)
+        finally:
+            writer.transport.close()
+            self.at_work.discard(task)
+
+    async def _play(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 request = await reader.readuntil(b"\r\n\r\n")
@@ -56,8 +67,6 @@ class Stranger:
                 await writer.drain()
                 if b"Content-Length" not in laid:
                     break
-        with contextlib.suppress(ConnectionError):
-            writer.close()
 
 
 @asynccontextmanager
@@ -69,6 +78,9 @@ async def stranger(tls: ssl.SSLContext | None = None) -> AsyncIterator[Stranger]
         yield there
     finally:
         server.close()
+        for task in list(there.at_work):
+            task.cancel()
+        await asyncio.gather(*there.at_work, return_exceptions=True)
 
 
 def local(**options: object) -> Fetcher:
