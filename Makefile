@@ -29,7 +29,7 @@ QUICK_POLICIES := random,relational,layered
 POLICIES ?= $(call amount,all,$(QUICK_POLICIES))
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
-.PHONY: help setup demo serve kernels test check style types docs bench crash faults machine tenants politeness overload lab stopping walls clean
+.PHONY: help setup demo serve kernels test check style types docs bench crash faults machine tenants politeness overload crawling lab stopping walls clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12

@@ -44,7 +44,12 @@ class Place:
         return f"http://127.0.0.1:{self.served.port}"
 
     def options(self, out: Path, **more: Any) -> CrawlOptions:
-        usual: dict[str, Any] = {"seeds": self.task.seeds["portal"], "topic": self.task.name, "delay_s": 0.0, "max_pages": 60}
+        usual: dict[str, Any] = {
+            "seeds": self.task.seeds["portal"],
+            "topic": self.task.name,
+            "delay_s": 0.0,
+            "max_pages": 60,
+        }
         return CrawlOptions(**(usual | {"out": out, "proxy": self.proxy} | more))
 
     def crawled(self, out: Path, **more: Any) -> Outcome:

@@ -28,6 +28,7 @@ from crawlguide.crawler.tally import Tally
 from crawlguide.gateway.client import AsyncClient
 from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.gateway.library import AsyncGuide
+from crawlguide.gateway.opening import open_guide
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from crawlguide.crawler.options import CrawlOptions
     from crawlguide.crawler.view import View
     from crawlguide.gateway.client.verbs import AsyncVerbs
+    from crawlguide.guide.local import LocalGuide
 
 TICK_S = 0.5
 UPKEEP_S = 10.0
@@ -116,7 +118,8 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher, 
     if known is not None:
         _check_same(known, options, told)
     topic = known.definition if known else told
-    found = await seeding.found(options.seeds, topic.get("goal", {}), files, options.agent, view.say)
+    pause_s = seeding.PAUSE_S if options.delay_s is None else options.delay_s
+    found = await seeding.found(options.seeds, topic.get("goal", {}), files, options.agent, view.say, pause_s)
     if known is not None:
         return msgspec.structs.replace(known, seeds=[*dict.fromkeys([*known.seeds, *found])])
     return Identity(
@@ -151,8 +154,9 @@ async def _guide(identity: Identity, folder: CrawlFolder) -> AsyncIterator[Async
         async with AsyncClient(identity.guide) as client:
             yield client
         return
-    async with AsyncGuide.open(folder.guide, config=Config()) as guide:
-        upkeep = asyncio.create_task(_upkeep(guide))
+    local = open_guide(folder.guide, Config())
+    async with AsyncGuide(local) as guide:
+        upkeep = asyncio.create_task(_upkeep(local))
         try:
             yield guide
         finally:
@@ -161,7 +165,8 @@ async def _guide(identity: Identity, folder: CrawlFolder) -> AsyncIterator[Async
                 await upkeep
 
 
-async def _upkeep(guide: AsyncGuide) -> None:
+async def _upkeep(guide: LocalGuide) -> None:
+    """What ends by itself, as in a server: leases, answers, waits."""
     while True:
         await asyncio.sleep(UPKEEP_S)
         with suppress(CrawlGuideError):
