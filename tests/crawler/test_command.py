@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
-from crawlguide import Client
+from crawlguide import Client, lab
 from crawlguide.core.errors import ConfigError
 from crawlguide.crawler import options
-from tests.crawler.crawling import Place, lines
+from tests.cli.conftest import commands
+from tests.crawler.crawling import Place, Site, lines
 from tests.gateway.conftest import serving
 
 if TYPE_CHECKING:
@@ -40,6 +43,17 @@ def test_a_crawl_ends_with_a_summary_a_plot_and_its_files(here: Here, place: Pla
     assert "\x1b" not in ended.stdout + ended.stderr
 
 
+def test_the_examples_of_its_help_run(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a web that has the host they name."""
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r"Example: crawlguide (.*)", commands()["crawl"].help)
+    with lab.served(Site("http://example.com/"), slowest_s=0) as served:
+        for example in examples:
+            ended = here(*shlex.split(example), "--proxy", f"http://127.0.0.1:{served.port}", "--delay", 0)
+            assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "databases" / "report.html").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -67,7 +81,7 @@ def test_a_crawl_that_reaches_nothing_has_failed(here: Here, tmp_path: Path) -> 
 
 
 def test_several_crawlers_share_a_served_guide(place: Place, tmp_path: Path) -> None:
-    with serving(tmp_path / "guide") as server:
+    with serving(tmp_path) as server:
         more = {"guide": server.url, "crawl": "shared", "max_pages": 40}
         place.crawled(tmp_path / "one", **more)
         place.crawled(tmp_path / "two", **more)

@@ -11,53 +11,21 @@ from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.crawler import seeds
 from crawlguide.crawler.fetch import Fetcher, FetchOptions
 from crawlguide.lab import served
-from crawlguide.lab.pages import Link, Page
 from crawlguide.policy.robots import allowed
+from tests.crawler.crawling import ROBOTS, Site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from crawlguide.lab.pages import Task
     from crawlguide.lab.serving import Served
 
 HOME = "http://site.example/"
-FILES = {
-    "robots.txt": "User-agent: *\nDisallow: /private\nCrawl-delay: 0\nSitemap: http://site.example/all.xml\n",
-    "all.xml": "<sitemapindex><sitemap><loc>/part.xml</loc></sitemap><sitemap><loc>/private.xml</loc></sitemap>"
-    "</sitemapindex>",
-    "part.xml": "<urlset><url><loc>/storage/btree-indexes</loc></url><url><loc>/about</loc></url></urlset>",
-}
-
-
-class Site:
-    """A host with a sitemap that names another one."""
-
-    name = "site"
-
-    def tasks(self) -> list[Task]:
-        return []
-
-    def fetch(self, url: str) -> Page:
-        path = url.removeprefix(HOME)
-        if path in FILES:
-            return Page(url, 200, "", FILES[path])
-        links = (Link(f"{HOME}x1", "A database index explained", 0), Link(f"{HOME}x2", "Imprint", 1))
-        return Page(url, 200, "Home", "Welcome", links=links) if url == HOME else Page(url, 404)
-
-    def is_relevant(self, task: Task, url: str) -> bool:
-        return False
-
-    def waste(self, url: str) -> str | None:
-        return None
-
-    def reachable(self, seeds: Iterable[str]) -> frozenset[str]:
-        return frozenset(seeds)
 
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Served]:
-    with served(Site(), slowest_s=0) as server:
+    with served(Site(HOME), slowest_s=0) as server:
         yield server
 
 
@@ -87,7 +55,7 @@ def test_without_a_topic_all_pages_are_seeds(site: Served) -> None:
 def test_what_robots_txt_forbids_is_not_looked_at(site: Served) -> None:
     asyncio.run(found(site, "site.example"))
     assert {request.status for request in site.log if "private" not in request.url}
-    assert not [request.url for request in site.log if not allowed(FILES["robots.txt"].encode(), "x", request.url)]
+    assert not [request.url for request in site.log if not allowed(ROBOTS.encode(), "x", request.url)]
 
 
 def test_a_host_that_nobody_reaches_is_an_error_that_names_it() -> None:

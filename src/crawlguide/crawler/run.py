@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 TICK_S = 0.5
 UPKEEP_S = 10.0
 TOLD_AT_ONCE = 50
+TRIES, DEADLINE_S = 2, 20.0  # of a call to a served guide; what passes by itself is tried again for as long as it takes
 CLOSES_WITHIN_S = 3.0
 INTERRUPTED = "interrupted"
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -151,7 +152,7 @@ def _check_same(known: Identity, options: CrawlOptions, told: dict[str, Any]) ->
 async def _guide(identity: Identity, folder: CrawlFolder) -> AsyncIterator[AsyncVerbs]:
     """The one that is served, or one in this process."""
     if identity.guide is not None:
-        async with AsyncClient(identity.guide) as client:
+        async with AsyncClient(identity.guide, retries=TRIES, deadline_s=DEADLINE_S) as client:
             yield client
         return
     local = open_guide(folder.guide, Config())
