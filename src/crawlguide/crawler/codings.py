@@ -44,14 +44,14 @@ class Body:
         self._decoder = _decoder(content_encoding)
         self._max_bytes, self._max_ratio = max_bytes, max_ratio
         self._body = bytearray()
-        self.received_bytes = 0
+        self._received_bytes = 0
 
     def add(self, piece: bytes) -> None:
         """Raises `TooLarge` or `Unreadable`."""
-        self.received_bytes += len(piece)
-        ratio_bytes = max(SMALL_BYTES, self._max_ratio * self.received_bytes)
+        self._received_bytes += len(piece)
+        ratio_bytes = max(SMALL_BYTES, self._max_ratio * self._received_bytes)
         room = min(ratio_bytes, self._max_bytes) - len(self._body)
-        if self.received_bytes > self._max_bytes:  # also what follows the end of a coding
+        if self._received_bytes > self._max_bytes:  # also what follows the end of a coding
             raise TooLarge(f"a body of more than {self._max_bytes} bytes")
         try:
             found = self._decoder.decompress(piece, room + 1) if self._decoder else piece

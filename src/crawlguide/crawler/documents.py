@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_PAGES = 50
-ENOUGH_S = 3.0  # then what has been read must do
+ENOUGH_S = 2.0  # then what has been read must do
 
 
 def read_pdf(body: bytes, url: str) -> Page:

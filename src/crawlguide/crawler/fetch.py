@@ -27,7 +27,6 @@ from crawlguide.version import __version__
 
 try:
     import aiohttp
-    from aiohttp.http_exceptions import LineTooLong
     from yarl import URL
 
     from crawlguide.crawler.codings import ACCEPTED, Body, TooLarge, Unreadable
@@ -73,6 +72,7 @@ WORDS: tuple[tuple[type[Exception], str], ...] = (
     (OSError, "connect"),
     (aiohttp.ClientError, "other"),
 )
+TOO_LARGE = ("Got more than", "Too many headers")  # aiohttp's words for a head beyond our bounds
 OTHERS_DO = tuple(kind for kind, _ in WORDS)
 
 
@@ -126,7 +126,7 @@ class _Way:
     began: float
     redirects: list[Redirect] = field(default_factory=list)
     last: Fetched | None = None  # the last answer, before its body
-    received_bytes: int = 0
+    received_bytes: int = 0  # of its body
 
 
 class Fetcher:
@@ -281,17 +281,17 @@ class Fetcher:
             raise TooLarge(f"a body of {answer.content_length} bytes, of at most {options.max_bytes}")
         body = Body(answer.headers.get("Content-Encoding", ""), options.max_bytes, options.max_ratio)
         async for piece in answer.content.iter_any():
+            way.received_bytes += len(piece)
             body.add(piece)
-            way.received_bytes = body.received_bytes
             elapsed_s = time.monotonic() - began
-            if elapsed_s > options.grace_s and body.received_bytes < elapsed_s * options.min_bytes_per_s:
-                raise TimeoutError(f"{body.received_bytes} bytes in {elapsed_s:.0f} s")
+            if elapsed_s > options.grace_s and way.received_bytes < elapsed_s * options.min_bytes_per_s:
+                raise TimeoutError(f"{way.received_bytes} bytes in {elapsed_s:.0f} s")
         return body.whole()
 
 
 def _failed(way: _Way, wrong: Exception) -> Fetched:
     word = next(word for kind, word in WORDS if isinstance(wrong, kind))
-    if isinstance(wrong.__cause__, LineTooLong):
+    if isinstance(wrong, aiohttp.ClientResponseError) and wrong.message.startswith(TOO_LARGE):
         word = "too_large"
     problem = str(wrong) or ("no whole answer in time" if word == "timeout" else type(wrong).__name__)
     return replace(way.last or Fetched(way.url), error=word, problem=one_line(problem))

@@ -28,8 +28,6 @@ TOLD = (
 )
 WITHOUT_TEXT = ["script", "style", "template", "noscript", "svg", "math", "iframe", "object", "select", "button"]
 AROUND = ["nav", "footer", "aside", "dialog", "menu"]  # not what the page is about
-MAIN = "main,[role=main],article"
-LITTLE_TEXT = 200  # characters: a main part with less is hardly the main one
 FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 PUBLISHED = (
     "article:published_time",
@@ -221,11 +219,10 @@ def _main_text(tree: LexborHTMLParser) -> str:
     """What the page is about, without what stands around it on every page. The tree is spent afterwards."""
     tree.strip_tags(WITHOUT_TEXT, recursive=True)
     tree.strip_tags(AROUND, recursive=True)
-    parts = tree.css(MAIN)
-    if len(parts) > 1 and parts[0].tag == "article":  # a list of articles: none of them is the page
-        parts = []
-    text = one_line(parts[0].text(separator=" "), MAX_TEXT) if parts else ""
-    if len(text) < LITTLE_TEXT and tree.body is not None:
+    parts = tree.css("main,[role=main]") or tree.css("article")
+    is_one = len(parts) == 1 or (parts and parts[0].tag != "article")  # of many articles none is the page
+    text = one_line(parts[0].text(separator=" "), MAX_TEXT) if is_one else ""
+    if not text and tree.body is not None:  # also where scripts would have filled the main part
         text = one_line(tree.body.text(separator=" "), MAX_TEXT)
     return text
 

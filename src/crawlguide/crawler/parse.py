@@ -32,13 +32,13 @@ def parse(fetched: Fetched, agent: str = "crawlguide") -> Page:
     A large document may block for as long as `reading.LIMIT_S`: call it from a thread where that matters.
     """
     document = Document(kind_of(fetched), fetched.body, fetched.final_url, fetched.charset, agent.lower())
-    page = read(document) if _is_quick(document) else reading.aside(document)
+    page = read(document) if is_quick(document) else reading.aside(document)
     robots = dict.fromkeys([*_said(fetched, agent.lower()), *page.robots_meta])
     language = page.language or language_of(fetched.header("content-language"))
     return replace(page, robots_meta=tuple(robots), language=language)
 
 
-def _is_quick(document: Document) -> bool:
+def is_quick(document: Document) -> bool:
     """Can nothing in it take long? Counted in the bytes, before anybody has parsed them."""
     if document.kind != HTML:
         return document.kind != PDF

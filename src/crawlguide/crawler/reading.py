@@ -1,12 +1,12 @@
 """Documents read by a process of its own, which may take so long and so much memory and no more.
 
 The process ends itself when its processor time is over, also in the middle of a parser: a timer whose signal nobody
-handles does that.
-So it outlives neither a bad document nor us. The next document gets a new one.
+handles does that. So it outlives neither a bad document nor us. The next document gets a new one.
 """
 
 from __future__ import annotations
 
+import atexit
 import resource
 import signal
 import subprocess
@@ -21,9 +21,9 @@ import msgspec
 from crawlguide.crawler.page import Page
 from crawlguide.crawler.readers import Document, read
 
-LIMIT_S = 5.0  # of a processor
+LIMIT_S = 4.0  # of a processor
 START_S = 60.0  # for the imports, on a busy machine
-MEMORY_BYTES = 2 * 1024**3
+MEMORY_BYTES = 1024**3
 
 
 def aside(document: Document) -> Page:
@@ -33,14 +33,16 @@ def aside(document: Document) -> Page:
 
 @cache
 def _reader() -> Reader:
-    return Reader()
+    reader = Reader()
+    atexit.register(reader.close)
+    return reader
 
 
 class Reader:
     """The process, started when it is needed."""
 
-    def __init__(self, limit_s: float = LIMIT_S) -> None:
-        self._limit_s = limit_s
+    def __init__(self, limit_s: float = LIMIT_S, memory_bytes: int = MEMORY_BYTES) -> None:
+        self._limit_s, self._memory_bytes = limit_s, memory_bytes
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
@@ -71,7 +73,7 @@ class Reader:
 
     def _start(self) -> Connection:
         ours, its = Pipe()
-        command = [sys.executable, "-m", __name__, str(its.fileno()), str(self._limit_s)]
+        command = [sys.executable, "-m", __name__, str(its.fileno()), str(self._limit_s), str(self._memory_bytes)]
         # A session of its own: Ctrl-C is for us, and the end of the pipe is its sign to go.
         self._process = subprocess.Popen(  # noqa: S603 - ourselves
             command, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
@@ -83,9 +85,9 @@ class Reader:
         return ours
 
 
-def serve(pipe: Connection, limit_s: float) -> None:
+def serve(pipe: Connection, limit_s: float, memory_bytes: int) -> None:
     """In the process: read documents until the pipe is closed."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     pipe.send_bytes(b"ready")
     while True:
@@ -100,4 +102,4 @@ def serve(pipe: Connection, limit_s: float) -> None:
 
 
 if __name__ == "__main__":
-    serve(Connection(int(sys.argv[1])), float(sys.argv[2]))
+    serve(Connection(int(sys.argv[1])), float(sys.argv[2]), int(sys.argv[3]))
