@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, ReportMessage
+from crawlguide.core.messages import MAX_OUTLINKS, VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage
 from crawlguide.core.types import Page
 from crawlguide.crawler.estimate import Estimator
 from crawlguide.features.relevance import Judge
@@ -88,7 +88,7 @@ class Crawl:
         self._estimator.fetched(one.p, relevance)
         return Fetch(
             url=one.url, status=page.status or None, error=page.error, bytes=page.size or None, relevance=relevance,
-            content_hash=page.content_hash, title=page.title or None, text=page.text or None, outlinks=lab.outlinks(page),
+            title=page.title or None, text=page.text or None, outlinks=outlinks(page),
         )  # fmt: skip
 
     def _relevance(self, page: Shown) -> float:
@@ -100,6 +100,13 @@ class Crawl:
         found = sum(self._web.relevant)
         said = self._estimator.estimate(waiting)
         return Stop(len(self._web.relevant), said, found / max(self._reachable, 1), self._reachable - found)
+
+
+def outlinks(page: Shown) -> list[Outlink]:
+    """All that a message may hold; with the lab's bound of 2,000 some pages would be out of reach."""
+    if page.redirected_to:
+        return lab.outlinks(page)
+    return [Outlink(link.url, link.anchor, position=link.position) for link in page.links[:MAX_OUTLINKS]]
 
 
 def queued(guide: lab.CrawlerGuide) -> int:
@@ -143,9 +150,8 @@ def table(web: str, crawls: list[list[Stop]]) -> str:
         found = 100 * np.array([stop.found for stop in stops])
         requests = np.median([stop.requests for stop in stops])
         held = np.mean([stop.covered for stop in stops])
-        rows.append(
-            f"| {share:.0%} | {found.mean():.1f} ± {found.std():.1f} ({found.min():.1f}) | {requests:,.0f} | {held:.0%} |"
-        )
+        spread = f"{found.mean():.1f} ± {found.std():.1f} ({found.min():.1f})"
+        rows.append(f"| {share:.0%} | {spread} | {requests:,.0f} | {held:.0%} |")
     return "\n".join(rows)
 
 

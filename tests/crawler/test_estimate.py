@@ -56,7 +56,7 @@ def test_when_nothing_waits_even_a_crawl_without_hits_is_done() -> None:
 
 
 def test_hits_that_come_as_often_as_ever_go_on_through_all_that_waits() -> None:
-    said = heard([1, 0, 0, 0] * 250).estimate(1_000)
+    said = heard([1, 0, 0, 0] * 250, p=0.25).estimate(1_000)
     assert said.remaining == pytest.approx(250, rel=0.2)
     assert said.next_price == pytest.approx(4, rel=0.2)
 
@@ -78,6 +78,26 @@ def test_the_thinner_the_hits_the_more_is_found_and_the_dearer_the_next() -> Non
 def test_crawls_that_stop_at_a_share_have_found_about_that_share(share: float) -> None:
     found = [stopped(thinning(seed=seed), share) for seed in range(5)]
     assert np.mean(found) == pytest.approx(share, abs=0.05)
+
+
+def test_the_price_lies_between_what_the_guide_says_and_what_the_hits_say() -> None:
+    cheap, dear = (heard([1, 0, 0, 0] * 250, p=p).estimate(1_000).next_price for p in (0.5, 0.05))
+    assert 2 < cheap < 4 < dear < 20
+
+
+def test_a_crawl_that_found_all_in_one_corner_soon_knows_it() -> None:
+    said = heard([1] * 1_000 + [0] * 3_000).estimate(50_000)
+    assert said.share > 0.95
+
+
+def test_bursts_make_it_more_careful() -> None:
+    hits = thinning()[:4_000]
+    bursts = hits.copy()
+    bursts[1_000:4_000] = 0
+    bursts[3_000 : 3_000 + int(hits[1_000:].sum())] = 1  # as many, but in one place
+    even, bursting = (heard(one).estimate(PAGES) for one in (hits, bursts))
+    assert bursting.remaining > even.remaining
+    assert bursting.high > even.high
 
 
 def test_the_interval_holds_the_estimate_and_the_truth() -> None:
@@ -104,7 +124,7 @@ def test_without_a_queue_length_what_was_discovered_and_not_fetched_waits() -> N
 
 
 def test_a_long_crawl_takes_no_more_memory_and_says_nearly_the_same() -> None:
-    hits = thinning(pages=4 * MOST_WINDOWS + 1)
+    hits = thinning(pages=64 * MOST_WINDOWS + 1)
     estimator = heard(hits)
     assert estimator._hits.sum() == hits.sum()
     assert len(estimator._hits) == MOST_WINDOWS

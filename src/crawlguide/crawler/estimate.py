@@ -4,14 +4,18 @@ A guided crawl fetches the likeliest pages first, so its hits thin out as it goe
 
     rate(n) = a · (n + c)^-s        expected hits of the n-th request
 
-`c` is how long the crawl found at its best, `s` how steeply it fell since; s = 2 is the curve of Michaelis and Menten,
-with which ecologists extrapolate how many species an area holds. No single curve is fitted: every (c, s) of a grid
-counts by how well it explains the hits so far (a Poisson likelihood, `a` at its best for each), and what remains is the
-mean over all of them of
+`c` is how long the crawl found at its best, `s` how steeply it fell since; s = 0 is a crawl without any order, s = 2,
+the steepest, the curve of Michaelis and Menten with which ecologists extrapolate how many species an area holds. No
+single curve is fitted: every (c, s) of a grid counts by how well it explains the hits so far, the newer the more (a
+Poisson likelihood, `a` at its best for each). Hits come in bursts, as a crawl finds a new corner of the web; the more
+they do, the less is the likelihood trusted (it is divided by their dispersion, a quasi-likelihood) and the more count
+flatter curves. What remains is the mean over all curves of
 
-    remaining = ∫ rate(x) dx  from n to n + queued
+    remaining = ∫ rate(x) dx        from n to n + queued
 
-so the estimate is never more than what waits could hold. Measured in docs/research/stopping.md.
+but at most what all that waits would hold at the rate of the last quarter of the crawl, since hits thin out: a crawl
+that has emptied its only corner falls more sharply than any of the curves. The price of the next page is read from the
+curves and from the chances that the guide gave of late. docs/research/stopping.md has what was measured and tried.
 """
 
 from __future__ import annotations
@@ -26,11 +30,15 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64
 
 RELEVANT = 0.5  # a page of this relevance is a hit, as the guide counts them
-MOST_WINDOWS = 256  # of equal length, in which hits are counted; when there are more, two become one
+MOST_WINDOWS = 32  # of equal length, in which hits are counted; when there are more, two become one
 FEWEST_HITS = 5  # with fewer nothing is said of a curve
 PLATEAU = np.logspace(-2.5, 2, 28)  # c, in requests so far
-STEEPNESS = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.0])  # s
+STEEPNESS = np.array([0.0, 0.5, 1.0, 1.5, 2.0])  # s
+PARAMETERS = 3  # of a curve
+LAST = 4  # one part of so many is the latest
+RECENT = 50  # requests, over which the chances that the guide gave are averaged
 NINETY = 1.645  # standard deviations to both ends of an interval that holds nine of ten
+MISFIT, MISFIT_EARLY = 0.5, 1.5  # how far curves miss on a logarithmic scale in the end, and so much more at the start
 
 
 @dataclass(frozen=True)
@@ -49,25 +57,25 @@ class Estimator:
     """Listens to a crawl, fetch by fetch in their order. Takes the same memory however long the crawl."""
 
     def __init__(self) -> None:
-        self._hits, self._chances = np.zeros(MOST_WINDOWS), np.zeros(MOST_WINDOWS)
+        self._hits = np.zeros(MOST_WINDOWS)
         self._width = 1  # requests in a window
         self._requests = self._found = self._discovered = 0
+        self._chance = 0.0  # mean of those that the guide gave of late
 
     def fetched(self, p: float, relevance: float, discovered: int = 0) -> None:
         """A request was made: the chance that the guide gave it, what came of it (0 where it failed), and how many
         links it led to that nobody knew."""
         if self._requests == MOST_WINDOWS * self._width:
             self._halve()
-        window, hit = self._requests // self._width, relevance >= RELEVANT
-        self._hits[window] += hit
-        self._chances[window] += p
+        hit = relevance >= RELEVANT
+        self._hits[self._requests // self._width] += hit
         self._requests, self._found = self._requests + 1, self._found + int(hit)
         self._discovered += discovered
+        self._chance += (p - self._chance) / min(self._requests, RECENT)
 
     def _halve(self) -> None:
-        for counts in (self._hits, self._chances):
-            counts[: MOST_WINDOWS // 2] = counts.reshape(-1, 2).sum(1)
-            counts[MOST_WINDOWS // 2 :] = 0
+        self._hits[: MOST_WINDOWS // 2] = self._hits.reshape(-1, 2).sum(1)
+        self._hits[MOST_WINDOWS // 2 :] = 0
         self._width *= 2
 
     def estimate(self, queued: int | None = None) -> Estimate:
@@ -77,9 +85,10 @@ class Estimator:
         if self._found < FEWEST_HITS:
             return self._unknown(waiting)
         remaining, spread, rate = _extrapolated(self._hits[: self._windows], self._ends(), float(waiting))
-        low, high = _interval(remaining, spread, float(waiting))
-        share, price = self._found / (self._found + remaining), 1 / rate if waiting and rate else math.inf
-        return Estimate(self._found, remaining, low, high, share, price)
+        share = self._found / (self._found + remaining)
+        low, high = _interval(remaining, spread, share, float(waiting))
+        margin = math.sqrt(rate * self._chance) if self._chance > 0 else rate
+        return Estimate(self._found, remaining, low, high, share, 1 / margin if waiting else math.inf)
 
     def _unknown(self, waiting: int) -> Estimate:
         """Too little was found to tell anything: all that waits may be relevant."""
@@ -103,15 +112,30 @@ def _extrapolated(hits: F64, ends: F64, waiting: float) -> tuple[float, float, f
     now = ends[-1]
     plateau, steepness = (grid.ravel() for grid in np.meshgrid(PLATEAU * now, STEEPNESS, indexing="ij"))
     shape = _between(ends[None, :-1], ends[None, 1:], plateau[:, None], steepness[:, None])
-    height = hits.sum() / shape.sum(1)
+    newness = ends[1:] / now
+    height = (hits @ newness) / (shape @ newness)
     expected = height[:, None] * shape
-    likelihood = (hits * np.log(expected) - expected).sum(1)
-    belief = np.exp(likelihood - likelihood.max())
+    likelihood = (hits * np.log(expected) - expected) @ newness
+    dispersion = _dispersion(hits, expected[likelihood.argmax()])
+    belief = np.exp((likelihood - likelihood.max()) / dispersion)
     belief /= belief.sum()
     remaining = height * _between(now, now + waiting, plateau, steepness)
+    remaining = np.minimum(remaining, _recent_rate(hits, ends) * waiting)
     mean = float(belief @ remaining)
-    spread = math.sqrt(float(belief @ (remaining - mean) ** 2) + mean)  # of the curves, and of chance
+    spread = math.sqrt(float(belief @ (remaining - mean) ** 2) + dispersion * mean)  # of the curves, and of chance
     return mean, spread, float(belief @ (height * (now + plateau) ** -steepness))
+
+
+def _recent_rate(hits: F64, ends: F64) -> float:
+    """Of the last quarter; one hit more, as none may have come by chance."""
+    last = len(hits) - -(-len(hits) // LAST)
+    return float(hits[last:].sum() + 1) / float(ends[-1] - ends[last])
+
+
+def _dispersion(hits: F64, expected: F64) -> float:
+    """By how much hits scatter more around the best curve than by chance alone; 1: they do not."""
+    scatter = float(((hits - expected) ** 2 / np.maximum(expected, 0.5)).sum())
+    return max(scatter / max(len(hits) - PARAMETERS, 1), 1.0)
 
 
 def _between(start: F64 | float, end: F64 | float, plateau: F64, steepness: F64) -> F64:
@@ -122,11 +146,11 @@ def _between(start: F64 | float, end: F64 | float, plateau: F64, steepness: F64)
     return area
 
 
-def _interval(mean: float, spread: float, most: float) -> tuple[float, float]:
-    """Both ends of nine tenths of a log-normal distribution, which never lies below 0."""
+def _interval(mean: float, spread: float, share: float, most: float) -> tuple[float, float]:
+    """Both ends of nine tenths of a log-normal distribution of this mean, which never lies below 0."""
     if not mean:
         return 0.0, 0.0
-    deviation = math.sqrt(math.log1p((spread / mean) ** 2))
-    middle = math.log(mean) - deviation**2 / 2
-    low, high = math.exp(middle - NINETY * deviation), math.exp(middle + NINETY * deviation)
-    return low if low >= 0.5 else 0.0, min(max(high, 1.0), most)
+    misfit = MISFIT + MISFIT_EARLY * (1 - share)
+    variance = misfit**2 + math.log1p((spread / mean) ** 2)
+    low, high = (mean * math.exp(side * NINETY * math.sqrt(variance) - variance / 2) for side in (-1, 1))
+    return math.floor(low), min(math.ceil(max(high, mean)), most)
