@@ -99,8 +99,8 @@ def table(best: dict[str, dict[str, Any]]) -> str:
         peer = best.get("Scrapy")
         ratio = f"{asked(found) / asked(peer):.2f}, {rate(found) / rate(peer):.2f}" if peer else ""
         share = f"{found['guide_cpu_s'] / found['cpu_s']:.0%}" if "guide_cpu_s" in found else ""
-        figures = f"{found['requests']:,} | {found['pages']:,} | {found['cpu_s']:.2f} | {asked(found):.0f}, {rate(found):.0f}"
-        rows.append(f"| {name} | {figures} | {ratio} | {share} |")
+        counts = f"{found['requests']:,} | {found['pages']:,} | {found['cpu_s']:.2f}"
+        rows.append(f"| {name} | {counts} | {asked(found):.0f}, {rate(found):.0f} | {ratio} | {share} |")
     return "\n".join(rows)
 
 

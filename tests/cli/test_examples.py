@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text()
 REPORT = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0]
 USUAL_PORT = "8080"
-LONG = ("bench", "lab", "train")  # these run for minutes; tests/training runs `train`
+LONG = ("bench", "crawl", "lab", "train")  # tests/training and tests/crawler run `train` and `crawl`
 TO_A_SERVER = ("next", "report", "explain", "status")
 WITHOUT_A_SERVER = ("restore", "export", "import")  # these open the folder that the server had
 

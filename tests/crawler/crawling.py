@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from crawlguide.crawler.options import CrawlOptions
 from crawlguide.crawler.run import crawl
+from crawlguide.lab.pages import Link, Page
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from crawlguide.crawler.run import Outcome
@@ -62,3 +64,39 @@ class Place:
 
 def lines(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / "pages.jsonl").read_text().splitlines()]
+
+
+ROBOTS = "User-agent: *\nDisallow: /private\nCrawl-delay: 0\nSitemap: /all.xml\n"
+FILES = {
+    "robots.txt": ROBOTS,
+    "all.xml": "<sitemapindex><sitemap><loc>/part.xml</loc></sitemap><sitemap><loc>/private.xml</loc></sitemap>"
+    "</sitemapindex>",
+    "part.xml": "<urlset><url><loc>/storage/btree-indexes</loc></url><url><loc>/about</loc></url></urlset>",
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A host with a sitemap that names another one."""
+
+    home: str
+    name: str = "site"
+
+    def tasks(self) -> list[Task]:
+        return []
+
+    def fetch(self, url: str) -> Page:
+        path = url.removeprefix(self.home)
+        if path in FILES:
+            return Page(url, 200, "", FILES[path])
+        links = (Link(f"{self.home}x1", "A database index explained", 0), Link(f"{self.home}x2", "Imprint", 1))
+        return Page(url, 200, "Home", "Welcome", links=links) if url == self.home else Page(url, 404)
+
+    def is_relevant(self, task: Task, url: str) -> bool:
+        return False
+
+    def waste(self, url: str) -> str | None:
+        return None
+
+    def reachable(self, seeds: Iterable[str]) -> frozenset[str]:
+        return frozenset(seeds)

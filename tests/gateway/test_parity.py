@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 METHODS = (
-    "ask", "tell", "define", "patch", "delete", "seed", "pause", "resume", "release", "rules", "edit_rules", "stats",
-    "crawls", "explain", "urls", "export", "close",
+    "ask", "tell", "define", "crawl", "patch", "delete", "seed", "pause", "resume", "release", "rules", "edit_rules",
+    "stats", "crawls", "explain", "urls", "export", "close",
 )  # fmt: skip
 KINDS = (Guide, AsyncGuide, Client, AsyncClient)
 FREE = {"policy": {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}}
@@ -98,6 +98,7 @@ def test_a_whole_life_through_each_of_them(guide: Any, crawl: str) -> None:
     assert guide.explain(crawl, B)["rules"] == ["rules.priority.urls sets its priority to 0.9"]
     changed = guide.patch(crawl, {"limits": {"max_pages": 7}})
     assert (changed["crawl_id"], changed["state"]) == (crawl, "running")
+    assert guide.crawl(crawl) == changed
     assert changed["definition"]["limits"]["max_pages"] == 7
     assert changed["definition"]["rules"] == rules
     lines = list(guide.export(crawl))
@@ -109,7 +110,9 @@ def test_a_whole_life_through_each_of_them(guide: Any, crawl: str) -> None:
         guide.stats(crawl)
 
 
-@pytest.mark.parametrize("name", ["patch", "delete", "release", "rules", "edit_rules", "explain", "urls", "export"])
+@pytest.mark.parametrize(
+    "name", ["crawl", "patch", "delete", "release", "rules", "edit_rules", "explain", "urls", "export"]
+)
 def test_none_of_these_makes_a_crawl(guide: Any, crawl: str, name: str) -> None:
     words: dict[str, Any] = {"patch": {}, "release": "c-1", "edit_rules": {}, "explain": A}
     given = [words[name]] if name in words else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from crawlguide.crawler.run import Outcome
     from crawlguide.crawler.view import View
 
+USUAL_PAGES = 1_000
 SCOPE, LIMITS, WAYS, FILES = "Where it may go", "When it ends", "How it fetches", "What it leaves"
 
 
@@ -32,8 +35,11 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = Path("crawl"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the crawl in --out.")] = False,
     max_pages: Annotated[
-        int, typer.Option(min=0, help="Requests for pages at most; 0: no limit.", rich_help_panel=LIMITS)
-    ] = 1_000,
+        int | None,
+        typer.Option(
+            min=0, help="Requests for pages at most; 1000 if no other limit is given.", rich_help_panel=LIMITS
+        ),
+    ] = None,
     max_time: Annotated[
         str | None, typer.Option(metavar="TIME", help="Such as 90s, 30m or 2h.", rich_help_panel=LIMITS)
     ] = None,
@@ -96,14 +102,13 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
 
     Example: crawlguide crawl example.com --topic "database internals" --max-pages 200 --out databases
     """
-    import os
-
     from crawlguide.crawler import options as said
 
     os.environ.update({name: text for name, text in (("CRAWLGUIDE_TOKEN", token), ("CRAWLGUIDE_CA", ca)) if text})
     options = said.CrawlOptions(
         seeds=tuple(seeds or ()), topic=topic, keywords=_words(keywords), reference=reference, strategy=strategy,
-        max_pages=max_pages, max_depth=max_depth, max_time_s=said.seconds(max_time) if max_time else 0.0,
+        max_pages=_most(max_pages, max_time, until, min_harvest), max_depth=max_depth,
+        max_time_s=said.seconds(max_time) if max_time else 0.0,
         concurrency=concurrency, out=out, resume=resume, guide=guide and _address(guide), crawl=crawl and _name(crawl),
         proxy=proxy, allow_networks=tuple(allow_network or ()), user_agent=user_agent, contact=contact, delay_s=delay,
         same_site=same_site, allow_domains=tuple(allow or ()), deny_domains=tuple(deny or ()),
@@ -125,8 +130,13 @@ def _crawled(options: CrawlOptions) -> Outcome:
 
     from crawlguide.crawler.run import crawl as crawled
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(crawled(options, _view()))
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(crawled(options, _view()))
+    except OSError as problem:
+        on = f"free some space, then crawlguide crawl --resume --out {options.out} goes on"
+        what = on if problem.errno == errno.ENOSPC else "check the folder"
+        raise CrawlGuideError(f"{options.out} cannot be written: {problem.strerror}; {what}") from None
 
 
 def _view() -> View:
@@ -161,6 +171,11 @@ def _check_found(outcome: Outcome) -> None:
         raise CrawlGuideError("robots.txt forbids every seed: begin elsewhere, or ask the site for permission")
     problems = ", ".join(f"{count} {name}" for name, count in outcome.tally.problems.most_common(5))
     raise CrawlGuideError(f"no page could be fetched: {problems or 'no seed is in scope'}")
+
+
+def _most(said: int | None, *others: object) -> int:
+    """Nobody's crawl goes on for ever by mistake."""
+    return said if said is not None else 0 if any(other is not None for other in others) else USUAL_PAGES
 
 
 def _words(text: str | None) -> tuple[str, ...]:

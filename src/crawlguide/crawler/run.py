@@ -28,6 +28,7 @@ from crawlguide.crawler.tally import Tally
 from crawlguide.gateway.client import AsyncClient
 from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.gateway.library import AsyncGuide
+from crawlguide.gateway.opening import open_guide
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -36,10 +37,12 @@ if TYPE_CHECKING:
     from crawlguide.crawler.options import CrawlOptions
     from crawlguide.crawler.view import View
     from crawlguide.gateway.client.verbs import AsyncVerbs
+    from crawlguide.guide.local import LocalGuide
 
 TICK_S = 0.5
 UPKEEP_S = 10.0
 TOLD_AT_ONCE = 50
+TRIES, DEADLINE_S = 2, 20.0  # of a call to a served guide; what passes by itself is tried again for as long as it takes
 CLOSES_WITHIN_S = 3.0
 INTERRUPTED = "interrupted"
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -116,7 +119,8 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher, 
     if known is not None:
         _check_same(known, options, told)
     topic = known.definition if known else told
-    found = await seeding.found(options.seeds, topic.get("goal", {}), files, options.agent, view.say)
+    pause_s = seeding.PAUSE_S if options.delay_s is None else options.delay_s
+    found = await seeding.found(options.seeds, topic.get("goal", {}), files, options.agent, view.say, pause_s)
     if known is not None:
         return msgspec.structs.replace(known, seeds=[*dict.fromkeys([*known.seeds, *found])])
     return Identity(
@@ -148,11 +152,12 @@ def _check_same(known: Identity, options: CrawlOptions, told: dict[str, Any]) ->
 async def _guide(identity: Identity, folder: CrawlFolder) -> AsyncIterator[AsyncVerbs]:
     """The one that is served, or one in this process."""
     if identity.guide is not None:
-        async with AsyncClient(identity.guide) as client:
+        async with AsyncClient(identity.guide, retries=TRIES, deadline_s=DEADLINE_S) as client:
             yield client
         return
-    async with AsyncGuide.open(folder.guide, config=Config()) as guide:
-        upkeep = asyncio.create_task(_upkeep(guide))
+    local = open_guide(folder.guide, Config())
+    async with AsyncGuide(local) as guide:
+        upkeep = asyncio.create_task(_upkeep(local))
         try:
             yield guide
         finally:
@@ -161,7 +166,8 @@ async def _guide(identity: Identity, folder: CrawlFolder) -> AsyncIterator[Async
                 await upkeep
 
 
-async def _upkeep(guide: AsyncGuide) -> None:
+async def _upkeep(guide: LocalGuide) -> None:
+    """What ends by itself, as in a server: leases, answers, waits."""
     while True:
         await asyncio.sleep(UPKEEP_S)
         with suppress(CrawlGuideError):

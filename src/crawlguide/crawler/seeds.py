@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MOST_SITEMAPS, MOST_FEEDS = 5, 2  # files of a site that are looked at
 MOST_ENTRIES = 50_000  # pages that are looked at
 MOST_OF_SITE = 30  # that become seeds, besides the home page
-LONGEST_PAUSE_S = 10.0
+PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0  # between two requests to a host
 REFERENCE_CHARACTERS = 20_000
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -56,12 +56,17 @@ class Named:
 
 
 async def found(
-    given: Sequence[str], goal: Mapping[str, Any], fetcher: Fetcher, agent: str, say: Callable[[str], None]
+    given: Sequence[str],
+    goal: Mapping[str, Any],
+    fetcher: Fetcher,
+    agent: str,
+    say: Callable[[str], object],
+    pause_s: float = PAUSE_S,
 ) -> list[str]:
     """The seeds. Raises `ConfigError` for what is none, `CrawlGuideError` where no host answers."""
     urls = [text if SCHEME.match(text) else "" if _is_host(text) else f"https://{text}" for text in given]
     plain = [_checked(url) for url in urls if url]
-    sites = [Site(_host(text), fetcher, agent, say) for text, url in zip(given, urls, strict=True) if not url]
+    sites = [Site(_host(text), fetcher, agent, say, pause_s) for text, url in zip(given, urls, strict=True) if not url]
     aim = msgspec.convert(dict(goal), Goal)
     of_sites = await asyncio.gather(*(site.seeds(aim) for site in sites))
     if sites and not plain and not any(of_sites):
@@ -76,8 +81,8 @@ class Site:
     host: str
     fetcher: Fetcher
     agent: str
-    say: Callable[[str], None]
-    pause_s: float = 1.0
+    say: Callable[[str], object]
+    pause_s: float
     problem: str = ""
     rules: bytes = b""
 

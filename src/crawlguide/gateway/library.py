@@ -42,10 +42,6 @@ class AsyncGuide(AsyncVerbs):
     async def close(self) -> None:
         await self._guide.close()
 
-    async def upkeep(self) -> None:
-        """What ends by itself: leases, answers, waits. For programs that run for long; a server does it, too."""
-        await self._guide.upkeep()
-
     async def _done(self, call: Call[Result]) -> Result:
         found = await self._served(call)
         message, new = found if isinstance(found, tuple) else (found, False)

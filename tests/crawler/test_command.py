@@ -1,0 +1,118 @@
+"""`crawlguide crawl` as a person types it: what it prints, what it leaves, and how it fails."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawlguide import Client, lab
+from crawlguide.core.errors import ConfigError
+from crawlguide.crawler import options
+from tests.cli.conftest import commands
+from tests.crawler.crawling import Place, Site, lines
+from tests.gateway.conftest import serving
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Here = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_a_crawl_ends_with_a_summary_a_plot_and_its_files(here: Here, place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "plants"
+    ended = here("crawl", *place.task.seeds["portal"], "--topic", place.task.name, "--max-pages", 60, "--delay", 0,
+                 "--proxy", place.proxy, "--out", out)  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    for words in ("as many pages were requested as --max-pages says", "└──", "what to try next", "report.html"):
+        assert words in ended.stdout
+    names = {
+        "crawl.json",
+        "crawl.ndjson",
+        "pages.jsonl",
+        "pages.parquet",
+        "links.parquet",
+        "pages.warc.gz",
+        "report.html",
+    }
+    assert names < {path.name for path in out.iterdir()}
+    assert "\x1b" not in ended.stdout + ended.stderr
+
+
+def test_the_examples_of_its_help_run(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a web that has the host they name."""
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r"Example: crawlguide (.*)", commands()["crawl"].help)
+    with lab.served(Site("http://example.com/"), slowest_s=0) as served:
+        for example in examples:
+            ended = here(*shlex.split(example), "--proxy", f"http://127.0.0.1:{served.port}", "--delay", 0)
+            assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "databases" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "SEED: expected a URL or a host to begin with"),
+        (("http://",), "SEED: "),
+        (("http://a.example/", "--max-time", "soon"), "--max-time: expected a time such as"),
+        (("http://a.example/", "--until", "all"), "--until: expected a share such as"),
+        (("http://a.example/", "--user-agent", "12"), "--user-agent: expected a name"),
+        (("--resume",), "--resume: there is no crawl in"),
+        (("http://a.example/", "--guide", "nowhere"), "expected one such as http://127.0.0.1:8080"),
+    ],
+)
+def test_wrong_usage_says_what_was_expected(here: Here, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    ended = here("crawl", *words, "--out", tmp_path / "out")
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert not (tmp_path / "out" / "crawl.json").exists()
+
+
+def test_a_crawl_that_reaches_nothing_has_failed(here: Here, tmp_path: Path) -> None:
+    """Nobody listens at the proxy; the guide tries again later, so the time is what ends it."""
+    ended = here("crawl", "nowhere.example", "--proxy", "http://127.0.0.1:9", "--out", tmp_path / "out")
+    assert ended.returncode == 1
+    assert "no seed can be reached: nowhere.example" in ended.stderr
+
+
+def test_several_crawlers_share_a_served_guide(place: Place, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        more = {"guide": server.url, "crawl": "shared", "max_pages": 40}
+        place.crawled(tmp_path / "one", **more)
+        place.crawled(tmp_path / "two", **more)
+        with Client(server.url) as guide:
+            assert guide.stats("shared")["crawls"]["shared"]["leased"] == 0
+        with pytest.raises(ConfigError, match=r"'shared' is there already, and differs in goal\.topic"):
+            place.crawled(tmp_path / "three", **more, topic="something else")
+    pages = [{line["url"] for line in lines(tmp_path / name) if line["kind"] == "page"} for name in ("one", "two")]
+    assert [len(some) for some in pages] == [40, 40]
+    assert not pages[0] & pages[1]
+
+
+def test_a_crawl_ends_where_the_harvest_is_too_low(place: Place, tmp_path: Path) -> None:
+    outcome = place.crawled(tmp_path / "out", min_harvest=0.99, max_pages=0)
+    assert outcome.why == "min-harvest"
+    assert outcome.tally.requests >= 100
+
+
+def test_a_crawl_ends_when_its_time_is_over(place: Place, tmp_path: Path) -> None:
+    assert place.crawled(tmp_path / "out", max_time_s=0.3, max_pages=0, delay_s=1.0).why == "max-time"
+
+
+@pytest.mark.parametrize(("text", "value"), [("90", 90), ("90s", 90), ("30m", 1_800), ("2h", 7_200), ("1.5 h", 5_400)])
+def test_times_have_units(text: str, value: float) -> None:
+    assert options.seconds(text) == value
+
+
+@pytest.mark.parametrize(("text", "value"), [("95 %", 0.95), ("95%", 0.95), ("0.8", 0.8)])
+def test_shares_are_percentages_or_fractions(text: str, value: float) -> None:
+    assert options.share(text) == value
+
+
+def test_the_name_in_robots_txt_is_that_of_the_agent() -> None:
+    assert options.token("MyBot/1.0 (+https://me.example/)") == "MyBot"

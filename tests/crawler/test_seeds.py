@@ -1,0 +1,84 @@
+"""A topic and one site are enough: sitemaps, feeds and the home page name the pages to begin with."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawlguide.core.errors import ConfigError, CrawlGuideError
+from crawlguide.crawler import seeds
+from crawlguide.crawler.fetch import Fetcher, FetchOptions
+from crawlguide.lab import served
+from crawlguide.policy.robots import allowed
+from tests.crawler.crawling import ROBOTS, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from crawlguide.lab.serving import Served
+
+HOME = "http://site.example/"
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Served]:
+    with served(Site(HOME), slowest_s=0) as server:
+        yield server
+
+
+async def found(server: Served, *given: str, **goal: object) -> tuple[list[str], list[str]]:
+    said: list[str] = []
+    async with Fetcher(FetchOptions(proxy=f"http://127.0.0.1:{server.port}")) as fetcher:
+        return await seeds.found(given, goal, fetcher, "crawlguide", said.append, 0.0), said
+
+
+def test_a_url_is_taken_as_it_is(site: Served) -> None:
+    assert asyncio.run(found(site, "http://site.example/a/b", "site.example/c"))[0] == [
+        "http://site.example/a/b",
+        "https://site.example/c",
+    ]
+
+
+def test_of_a_host_the_pages_that_fit_the_topic_are_seeds(site: Served) -> None:
+    urls, said = asyncio.run(found(site, "site.example", topic="database indexes"))
+    assert urls == [HOME, f"{HOME}x1", f"{HOME}storage/btree-indexes"]
+    assert said == ["site.example: 4 pages named by sitemaps and feeds, 2 of them are seeds"]
+
+
+def test_without_a_topic_all_pages_are_seeds(site: Served) -> None:
+    assert len(asyncio.run(found(site, "site.example"))[0]) == 5
+
+
+def test_what_robots_txt_forbids_is_not_looked_at(site: Served) -> None:
+    asyncio.run(found(site, "site.example"))
+    assert {request.status for request in site.log if "private" not in request.url}
+    assert not [request.url for request in site.log if not allowed(ROBOTS.encode(), "x", request.url)]
+
+
+def test_a_host_that_nobody_reaches_is_an_error_that_names_it() -> None:
+    async def unreached() -> None:
+        async with Fetcher(FetchOptions(proxy="http://127.0.0.1:9", timeout_s=2)) as fetcher:
+            await seeds.found(["nowhere.example"], {}, fetcher, "crawlguide", str)
+
+    with pytest.raises(CrawlGuideError, match=r"no seed can be reached: nowhere\.example: "):
+        asyncio.run(unreached())
+
+
+def test_what_is_no_url_is_an_error_that_names_it(site: Served) -> None:
+    with pytest.raises(ConfigError, match="SEED: "):
+        asyncio.run(found(site, "http://"))
+
+
+def test_a_reference_is_a_file_or_a_page(site: Served, tmp_path: Path) -> None:
+    async def read(where: str) -> str:
+        async with Fetcher(FetchOptions(proxy=f"http://127.0.0.1:{site.port}")) as fetcher:
+            return await seeds.reference(where, fetcher)
+
+    (tmp_path / "sample.txt").write_text("how an index is built")
+    assert asyncio.run(read(str(tmp_path / "sample.txt"))) == "how an index is built"
+    assert "Welcome" in asyncio.run(read(HOME))
+    with pytest.raises(ConfigError, match=r"--reference: .*missing"):
+        asyncio.run(read(str(tmp_path / "missing.txt")))

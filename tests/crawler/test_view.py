@@ -1,0 +1,93 @@
+"""What is shown while a crawl runs and when it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from crawlguide.crawler.lines import PageLine
+from crawlguide.crawler.plot import plot, rates, sparkline
+from crawlguide.crawler.run import crawl
+from crawlguide.crawler.tally import MOST_POINTS, Tally
+from crawlguide.crawler.view import Pictured, facts
+from tests.crawler.crawling import Listener, Place
+from tests.gateway.conftest import serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def fetched(number: int, relevance: float | None, **more: Any) -> PageLine:
+    usual = {"url": f"https://h{number % 3}.example/{number}", "status": 200, "relevance": relevance, "bytes": 10}
+    return PageLine(**(usual | more))
+
+
+def test_the_picture_shows_numbers_hosts_and_what_comes_next(place: Place, tmp_path: Path) -> None:
+    shown = io.StringIO()
+    view = Pictured(Console(file=shown, force_terminal=True, width=120, height=40, color_system=None))
+    asyncio.run(crawl(place.options(tmp_path / "out", delay_s=0.3, max_pages=30), view))
+    text = shown.getvalue()
+    for words in ("requests", "pages/s", "harvest", "best hosts", "next", "left", "http://"):
+        assert words in text
+
+
+class Ender(Listener):
+    """Ends the server as soon as some pages came, and the crawl once it has said so."""
+
+    def __init__(self, server: Any) -> None:
+        super().__init__()
+        self._server = server
+
+    def show(self, loop: Any) -> None:
+        if loop.tally.requests > 3 and self._server.process.poll() is None:
+            self._server.process.kill()
+            self._server.process.wait()
+        if loop.assignments.trouble:
+            self.said += facts(loop)
+            os.kill(os.getpid(), 2)
+
+
+def test_a_guide_that_is_gone_is_said_and_ctrl_c_works(place: Place, tmp_path: Path) -> None:
+    with serving(tmp_path, tmp_path / "data") as server:
+        view = Ender(server)
+        options = place.options(tmp_path / "out", guide=server.url, delay_s=0.5, max_pages=0)
+        outcome = asyncio.run(crawl(options, view))
+    assert outcome.why == "interrupted"
+    assert any("the guide does not answer and is tried again" in text for text in view.said)
+
+
+def test_a_tally_counts_pages_failures_and_hosts() -> None:
+    tally = Tally()
+    tally.add(fetched(0, 0.9))
+    tally.add(fetched(1, 0.1))
+    tally.add(fetched(2, 0.0, status=404))
+    tally.add(fetched(3, None, status=None, error="timeout"))
+    tally.add(fetched(4, None, status=301, redirected_to="https://h.example/"))
+    tally.add(fetched(5, None, kind="robots"))
+    assert (tally.requests, tally.pages, tally.relevant, tally.redirects, tally.robots) == (5, 2, 1, 1, 1)
+    assert dict(tally.problems) == {"status 404": 1, "timeout": 1}
+    assert [(name, host.relevant) for name, host in tally.best_hosts(5)] == [("h0.example", 1)]
+    assert tally.harvest == 0.2
+
+
+def test_a_curve_of_any_length_has_few_points() -> None:
+    tally = Tally()
+    for number in range(3 * MOST_POINTS):
+        tally.add(fetched(number, float(number % 2)))
+    assert len(tally.curve.points) <= MOST_POINTS
+    assert tally.curve.points[-1][0] > 2.9 * MOST_POINTS
+    assert len(tally.best_pages()) == 20
+
+
+def test_a_plot_has_a_block_for_each_stretch() -> None:
+    points = [(0, 0.0), (10, 10.0), (20, 10.0)]
+    assert rates(points, 2) == [1.0, 0.0]
+    assert sparkline(points, 2) == "█ "
+    drawn = plot(points, 20)
+    assert drawn[0].strip().startswith("10 │")
+    assert drawn[-1].endswith("20 requests")
+    assert plot([(0, 0.0)], 20) == []
