@@ -1,180 +1,205 @@
-"""The main job in a minute: a guide steers two small crawlers over a tiny web on this machine.
+"""The main job in a minute: one guide steers the built-in crawler and a Scrapy spider over a small web.
 
     make demo
-    python -m demo.run 40    # with another number of fetches
+    python -m demo.run 200    # with another number of pages
 
-Four sites on loopback ports, some pages about databases and most about other things. The crawlers fetch only what
-the guide tells them to, and report what they found; at the end the harvest is shown beside what a crawler without a
-guide would expect.
+The web is on this machine, with a dozen hosts: some are slow, some fail, some forbid a part of themselves, and there
+are crawler traps. Both crawlers look for one topic in it. Then the built-in crawler looks for the same topic breadth
+first, as a crawler without a guide does. What each found is counted where the pages are served.
 """
 
 from __future__ import annotations
 
-import json
+import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-import urllib.request
-from contextlib import suppress
-from html.parser import HTMLParser
+from collections import defaultdict
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
-from urllib.error import HTTPError
+from typing import TYPE_CHECKING
 
-from demo.web import TinyWeb
+import msgspec
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
-BUDGET, DELAY_S = 120, 0.05
-KEYWORDS = ["database", "index", "transaction", "query"]
+from crawlguide import Client, lab
+from crawlguide.crawler.plot import plot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crawlguide.lab.pages import Task
+    from crawlguide.lab.serving import Request, Served
+    from crawlguide.lab.synthetic import SyntheticWeb
+
+PAGES, DELAY_S, TOPIC = 400, 0.1, "databases-sql"
+SHOWN_WIDTH = 60
+STARTS_WITHIN_S = 300.0  # on a fresh machine kernels are compiled first
+CRAWLGUIDE = str(Path(sys.executable).with_name("crawlguide"))
+SCRAPY = str(Path(sys.executable).with_name("scrapy"))
 
 
-class Links(HTMLParser):
-    """Links with their words, the title, and the text of a page."""
+@dataclass(frozen=True)
+class Harvest:
+    """What one way of crawling came to, as the web saw it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.links: list[dict[str, Any]] = []
-        self.title, self.text, self._in = "", "", ""
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self._in = tag
-        href = dict(attributes).get("href")
-        if tag == "a" and href:
-            self.links.append({"url": href, "anchor": "", "position": len(self.links)})
-
-    def handle_data(self, data: str) -> None:
-        if self._in == "a" and self.links:
-            self.links[-1]["anchor"] += data.strip()
-        elif self._in == "title":
-            self.title += data.strip()
-        else:
-            self.text += data
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in = "" if tag == self._in else self._in
+    pages: int
+    relevant: int
+    forbidden: int
+    traps: int
+    shortest_gap_s: float
+    curve: list[tuple[int, float]]
 
 
-class Crawler(threading.Thread):
-    """Asks, waits as told, fetches, tells; until the guide has nothing more or the budget is spent."""
+@dataclass(frozen=True)
+class Demo:
+    """The web, what is looked for in it, and where results are kept."""
 
-    def __init__(self, name: str, guide: str, budget: int, spent: list[int]) -> None:
-        super().__init__(name=name, daemon=True)
-        self.guide, self.budget, self.spent = guide, budget, spent
+    web: SyntheticWeb
+    served: Served
+    task: Task
+    folder: Path
+    console: Console
 
-    def run(self) -> None:
-        with suppress(OSError):  # the guide is gone: somebody has ended the demo
-            self.crawl()
+    @property
+    def seeds(self) -> Sequence[str]:
+        return self.task.seeds["portal"]
 
-    def crawl(self) -> None:
-        told: list[dict[str, Any]] = []
-        while len(self.spent) < self.budget:
-            question = self.message(budget={"max_urls": 5}, context={"recent_history": told})
-            answer = post(self.guide, "/v1/next", question)
-            told = [self.fetched(one, time.monotonic()) for one in answer["assigned_urls"]]
-            if not told:
-                if answer["metadata"]["crawl_state"] in {"exhausted", "finished"}:
-                    return
-                time.sleep(answer["retry_after_ms"] / 1_000)
-        post(self.guide, "/v1/report", self.message(fetches=told))
+    @property
+    def proxy(self) -> str:
+        return f"http://127.0.0.1:{self.served.port}"
 
-    def message(self, **parts: Any) -> dict[str, Any]:
-        return {"mcp_version": "2025-11", "crawler_id": self.name, "crawl_id": "demo", **parts}
+    def guided(self, pages: int) -> Harvest:
+        """The built-in crawler, whose view is shown, and a Scrapy spider behind it share one guide."""
+        first = len(self.served.log)
+        with self._guide() as guide:
+            self.console.print(f"The dashboard of the guide, while it runs: {guide}/crawls/demo")
+            with Client(guide) as client:
+                policy = {"robots": "crawler", "default_delay_s": DELAY_S}
+                client.define("demo", {"goal": {"topic": self.task.name}, "policy": policy})
+                client.seed("demo", self.seeds)
+            with self._spider(guide, pages // 2) as spider:
+                self._crawl("guided", pages - pages // 2, "--guide", guide, "--crawl", "demo")
+                spider.wait(60)
+        return self._harvest(self.served.log[first:])
 
-    def fetched(self, one: dict[str, Any], received: float) -> dict[str, Any]:
-        time.sleep(max(0.0, received + one["not_before_ms"] / 1_000 - time.monotonic()))
-        self.spent.append(1)
-        began = time.monotonic()
-        try:
-            with urllib.request.urlopen(one["url"], timeout=5) as reply:
-                body, status = reply.read(), reply.status
-        except HTTPError as refused:
-            body, status = b"", refused.code
-        page = Links()
-        page.feed(body.decode())
-        return {
-            "url": one["url"], "status": status, "elapsed_ms": (time.monotonic() - began) * 1_000, "bytes": len(body),
-            "title": page.title, "text": page.text, "outlinks": page.links,
-        }  # fmt: skip
+    def breadth_first(self, pages: int) -> Harvest:
+        """The same crawler in the order in which links are found."""
+        first = len(self.served.log)
+        said = ("--strategy", "breadth-first", "--topic", self.task.name, "--delay", str(DELAY_S))
+        self._crawl("breadth-first", pages, *said)
+        return self._harvest(self.served.log[first:])
 
+    def _crawl(self, name: str, pages: int, *options: str) -> None:
+        command = [CRAWLGUIDE, "crawl", *self.seeds, "--proxy", self.proxy, "--max-pages", str(pages), *options]
+        hidden = {} if name == "guided" else {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        ended = subprocess.run([*command, "--out", str(self.folder / name)], check=False, **hidden)
+        if ended.returncode < 0 or ended.returncode == 130:
+            raise KeyboardInterrupt
+        if ended.returncode:
+            sys.exit(f"the {name} crawl ended with {ended.returncode}")
 
-def post(guide: str, path: str, message: Any, method: str = "POST") -> Any:
-    request = urllib.request.Request(guide + path, json.dumps(message).encode(), method=method)
-    with urllib.request.urlopen(request, timeout=30) as reply:
-        return json.load(reply)
+    @contextmanager
+    def _spider(self, guide: str, pages: int) -> Iterator[subprocess.Popen[bytes]]:
+        told = {"DEMO_GUIDE": guide, "DEMO_PAGES": str(pages), "DEMO_SEEDS": " ".join(self.seeds)}
+        items = ["runspider", "-O", str(self.folder / "scrapy.jsonl"), str(Path(__file__).with_name("spider.py"))]
+        with (self.folder / "scrapy.log").open("wb") as log:
+            environment = os.environ | told | {"http_proxy": self.proxy, "no_proxy": "127.0.0.1"}
+            spider = subprocess.Popen([SCRAPY, *items], env=environment, stdout=log, stderr=log, start_new_session=True)
+            with _ending(spider):
+                yield spider
 
+    @contextmanager
+    def _guide(self) -> Iterator[str]:
+        """A server with a data folder of its own, on a free port."""
+        ready = self.folder / "ready.json"
+        command = [CRAWLGUIDE, "serve", "--data", str(self.folder / "guide"), "--port", "0", "--ready-file", str(ready)]
+        # in a session of its own: Ctrl-C is for this program, which ends the server when its crawlers have stopped
+        with (self.folder / "guide.log").open("wb") as log:
+            server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            with _ending(server):
+                until = time.monotonic() + STARTS_WITHIN_S
+                while not ready.exists():
+                    if server.poll() is not None or time.monotonic() > until:
+                        sys.exit(f"the guide did not start; it says: {(self.folder / 'guide.log').read_text()}")
+                    time.sleep(0.05)
+                yield f"http://127.0.0.1:{msgspec.json.decode(ready.read_bytes())['port']}"
 
-def started(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
-    """The service, on a free port."""
-    ready = folder / "ready.json"
-    command = [str(Path(sys.executable).with_name("crawlguide")), "serve", "--data", ":memory:", "--port", "0"]
-    # in a session of its own: Ctrl-C is for this program, which ends the service when its crawlers have stopped
-    service = subprocess.Popen([*command, "--ready-file", str(ready)], start_new_session=True)
-    while not ready.exists():
-        if service.poll() is not None:
-            sys.exit("the service did not start")
-        time.sleep(0.05)
-    return service, f"http://127.0.0.1:{json.loads(ready.read_text())['port']}"
-
-
-def progress(stats: dict[str, Any]) -> Table:
-    table = Table(title="crawlguide demo")
-    for name in ("fetched", "on topic", "harvest", "waiting", "leased", "hosts"):
-        table.add_column(name, justify="right")
-    fetched, relevant = stats["fetches"], stats["relevant"]
-    rate = f"{100 * relevant / fetched:.0f} %" if fetched else "-"
-    table.add_row(*map(str, (fetched, relevant, rate, stats["queued"], stats["leased"], stats["hosts"])))
-    return table
-
-
-def crawled(guide: str, web: TinyWeb, budget: int, console: Console) -> dict[str, Any]:
-    """Two crawlers, watched until they stop."""
-    goal = {"topic": "database internals", "keywords": KEYWORDS}
-    policy = {"robots": "ignore", "default_delay_s": DELAY_S, "strict": True}
-    policy["traps"] = False  # pages made of a dozen words look like one
-    post(guide, "/v1/crawls/demo", {"goal": goal, "policy": policy}, "PUT")
-    post(guide, "/v1/crawls/demo/seeds", {"urls": [site + "/" for site in web.sites]})
-    spent: list[int] = []
-    crawlers = [Crawler(name, guide, budget, spent) for name in ("c-901", "c-902")]
-    for crawler in crawlers:
-        crawler.start()
-    with Live(console=console, refresh_per_second=8) as live:
-        while any(crawler.is_alive() for crawler in crawlers):
-            live.update(progress(numbers(guide)))
-            time.sleep(0.1)
-        live.update(progress(numbers(guide)))
-    return numbers(guide)
-
-
-def numbers(guide: str) -> dict[str, Any]:
-    with urllib.request.urlopen(guide + "/v1/stats?crawl_id=demo", timeout=5) as reply:
-        found: dict[str, Any] = json.load(reply)["crawls"]["demo"]
-    return found
+    def _harvest(self, log: Sequence[Request]) -> Harvest:
+        pages = [request for request in log if not request.url.endswith("/robots.txt")]
+        seen: set[str] = set()
+        curve = [(0, 0.0)]
+        for number, request in enumerate(pages, 1):
+            if request.status == 200 and self.web.is_relevant(self.task, request.url):
+                seen.add(request.url)
+            curve.append((number, float(len(seen))))
+        return Harvest(
+            pages=len(pages),
+            relevant=len(seen),
+            forbidden=sum(self.web.forbidden(request.url) for request in pages),
+            traps=sum(self.web.waste(request.url) == "trap" for request in pages),
+            shortest_gap_s=_shortest_gap(log),
+            curve=curve,
+        )
 
 
-def summary(stats: dict[str, Any], web: TinyWeb, console: Console) -> None:
-    rate = stats["relevant"] / max(stats["fetches"], 1)
-    console.print(f"{web.pages} pages on {len(web.sites)} sites, {100 * web.share:.0f} % of them about databases.")
-    console.print(f"{stats['fetches']} fetched, {stats['relevant']} judged on topic: a harvest of {100 * rate:.0f} %.")
-    console.print(f"Shortest time between two requests to one site: {1_000 * web.shortest_gap():.0f} ms")
-    console.print(f"(asked for: {1_000 * DELAY_S:.0f} ms).")
-
-
-def main(budget: int) -> None:
+def main(pages: int) -> None:
     console = Console()
-    with tempfile.TemporaryDirectory() as folder, TinyWeb() as web:
-        service, guide = started(Path(folder))
+    web = lab.synthetic.make(seed=7, pages=1_500, hosts=12, mirrors=1)
+    task = next(task for task in web.tasks() if task.name == TOPIC)
+    folder = Path(tempfile.mkdtemp(prefix="crawlguide-demo-"))
+    with lab.served(web, slowest_s=0.5) as served:
+        demo = Demo(web, served, task, folder, console)
+        console.print(f"A web of {len(web):,} pages on {len(web.hosts)} hosts; {len(task.relevant)} are about {TOPIC}.")
         try:
-            summary(crawled(guide, web, budget, console), web, console)
+            guided = demo.guided(pages)
+            console.print("Now the same without guidance: breadth first.")
+            plain = demo.breadth_first(guided.pages)
         except KeyboardInterrupt:
-            console.print("stopped")
-        finally:
-            service.terminate()
-            service.wait(20)
+            console.print(f"stopped; what there is lies in {folder}")
+            return
+    show(console, folder, guided, plain)
+
+
+def show(console: Console, folder: Path, guided: Harvest, plain: Harvest) -> None:
+    table = Table(title="what the web saw")
+    for name in ("", "requests", f"about {TOPIC}", "forbidden by robots.txt", "in traps", "shortest delay of a host"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, one in (("guided: crawlguide crawl + Scrapy", guided), ("breadth first", plain)):
+        numbers = (one.pages, one.relevant, one.forbidden, one.traps, f"{1_000 * one.shortest_gap_s:.0f} ms")
+        table.add_row(name, *map(str, numbers))
+    for line in ["", *plot(guided.curve, SHOWN_WIDTH), ""]:
+        console.print(line, highlight=False)
+    console.print(table)
+    ratio = guided.relevant / max(plain.relevant, 1)
+    console.print(f"{ratio:.1f} times as many relevant pages for the same number of requests.")
+    console.print(f"Report, pages and WARC of the crawl: {folder / 'guided' / 'report.html'}")
+    console.print('Try next: .venv/bin/crawlguide crawl example.org --topic "…" (docs/crawl.md);')
+    console.print("  your own Scrapy project (docs/scrapy.md); which strategy finds most (docs/lab.md).")
+
+
+def _shortest_gap(log: Sequence[Request]) -> float:
+    """Seconds between the two closest requests to one host."""
+    asked = defaultdict(list)
+    for request in log:
+        asked[request.url.split("/")[2]].append(request.at)
+    gaps = [later - earlier for times in asked.values() for earlier, later in pairwise(sorted(times))]
+    return min(gaps, default=float("inf"))
+
+
+@contextmanager
+def _ending(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(20)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else BUDGET)
+    main(int(sys.argv[1]) if sys.argv[1:] else PAGES)

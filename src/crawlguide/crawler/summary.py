@@ -104,7 +104,7 @@ def write_html(summary: Summary, path: Path) -> None:
         css=css,
         css_hash=b64encode(sha256(css.encode()).digest()).decode(),
         summary=summary,
-        goal=outcome.identity.definition.get("goal", {}),
+        title=outcome.identity.definition.get("goal", {}).get("topic") or outcome.identity.crawl_id,
         identity=outcome.identity,
         tally=outcome.tally,
         chart=chart(outcome.tally.curve.points),
