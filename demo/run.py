@@ -79,7 +79,7 @@ class Demo:
         with self._guide() as guide:
             self.console.print(f"The dashboard of the guide, while it runs: {guide}/crawls/demo")
             with Client(guide) as client:
-                policy = {"robots": "crawler", "default_delay_s": DELAY_S}
+                policy = {"robots": "crawler", "default_delay_s": DELAY_S, "strict": True}
                 client.define("demo", {"goal": {"topic": self.task.name}, "policy": policy})
                 client.seed("demo", self.seeds)
             with self._spider(guide, pages // 2) as spider:
