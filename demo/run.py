@@ -96,8 +96,8 @@ class Demo:
 
     def _crawl(self, name: str, pages: int, *options: str) -> None:
         command = [CRAWLGUIDE, "crawl", *self.seeds, "--proxy", self.proxy, "--max-pages", str(pages), *options]
-        hidden = {} if name == "guided" else {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        ended = subprocess.run([*command, "--out", str(self.folder / name)], check=False, **hidden)
+        seen = None if name == "guided" else subprocess.DEVNULL
+        ended = subprocess.run([*command, "--out", str(self.folder / name)], check=False, stdout=seen, stderr=seen)
         if ended.returncode < 0 or ended.returncode == 130:
             raise KeyboardInterrupt
         if ended.returncode:
