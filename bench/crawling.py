@@ -161,7 +161,7 @@ async def ours(proxy: str, pages: int, concurrency: int, *, full: bool) -> dict[
         spent["guide_cpu_s"] = Stepped.cpu_s + elsewhere
         return why
 
-    CrawlLoop.run = timed  # type: ignore[method-assign]
+    CrawlLoop.run = timed  # type: ignore[method-assign, assignment]
     options = CrawlOptions(
         seeds=(SEED,), topic="garden plants", out=Path("out"), max_pages=pages, concurrency=concurrency, proxy=proxy,
         delay_s=0.0, warc=full, parquet=full,

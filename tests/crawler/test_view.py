@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 
 def fetched(number: int, relevance: float | None, **more: Any) -> PageLine:
-    usual = {"url": f"https://h{number % 3}.example/{number}", "status": 200, "relevance": relevance, "bytes": 10}
+    usual: dict[str, Any] = {
+        "url": f"https://h{number % 3}.example/{number}",
+        "status": 200,
+        "relevance": relevance,
+        "bytes": 10,
+    }
     return PageLine(**(usual | more))
 
 
