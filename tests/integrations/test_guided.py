@@ -154,6 +154,13 @@ def test_every_outcome_is_in_the_data_folder_afterwards(proxy: str, tmp_path: Pa
     }  # fmt: skip
 
 
+def test_robots_is_read_by_the_name_that_the_client_sends(proxy: str, tmp_path: Path) -> None:
+    crawled("httpx", proxy, policy=FREE, data=tmp_path, max_pages=1)
+    with Guide.open(tmp_path) as guide:
+        policy = guide.patch("default", {})["definition"]["policy"]
+    assert (policy["user_agent"], policy["robots"]) == ("rosebot", "crawler")
+
+
 def test_pages_are_judged_by_the_goal(proxy: str, tmp_path: Path) -> None:
     pages = crawled("httpx", proxy, policy=FREE, data=tmp_path)
     assert 0 < told(tmp_path)["relevant"] < len(pages)

@@ -77,6 +77,8 @@ def guided_crawler(kind: type[Crawler], goal: Goal = None, **options: Any) -> Cr
     ours = {name: options.pop(name) for name in Settings.__dataclass_fields__ if name in options}
     if (depth := options.pop("max_crawl_depth", None)) is not None:
         ours["limits"] = {"max_depth": depth} | dict(ours.get("limits") or {})
+    if (settings := options.get("concurrency_settings")) is not None:
+        ours["concurrency"] = settings.max_concurrency
     client = options.setdefault("http_client", GuidedHttpClient())
     manager = GuideManager(goal, http_client=client, proxies=options.get("proxy_configuration"), **ours)
     calm = {"max_request_retries": 0, "retry_on_blocked": False, "request_manager": manager}
@@ -86,7 +88,10 @@ def guided_crawler(kind: type[Crawler], goal: Goal = None, **options: Any) -> Cr
 
 
 class GuideManager(RequestManager):
-    """The guide as Crawlee sees it. `install` it into the crawler that has it as its `request_manager`."""
+    """The guide as Crawlee sees it. `install` it into the crawler that has it as its `request_manager`.
+
+    `http_client` and `proxies` are the crawler's, for robots.txt; `concurrency` is what it has under way at most.
+    """
 
     def __init__(
         self,
