@@ -25,6 +25,6 @@ class DemoSpider(scrapy.Spider):
         "LOG_LEVEL": "WARNING",
     }
 
-    def parse(self, response: HtmlResponse) -> Iterator[Any]:
+    def parse(self, response: HtmlResponse) -> Iterator[Any]:  # type: ignore[override]  # the usual way of Scrapy
         yield {"url": response.url, "title": response.css("title::text").get()}
         yield from response.follow_all(css="a")

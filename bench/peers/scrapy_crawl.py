@@ -17,7 +17,7 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
 
-class Links(Spider):  # type: ignore[misc]
+class Links(Spider):
     """Reads title, text and links with their anchors; follows them all."""
 
     name = "links"
