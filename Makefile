@@ -11,7 +11,7 @@ amount    = $(if $(QUICK),$(2),$(1))
 PORT     ?= 8080
 DATA     ?=
 OUT      ?= .
-FETCHES  ?= $(call amount,120,60)
+FETCHES  ?= $(call amount,400,60)
 URLS     ?= $(call amount,100000 1000000 5000000,10000)
 ROUNDS   ?= $(call amount,500,150)
 KILLS    ?= $(call amount,50,1)
@@ -49,7 +49,7 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-demo: $(READY)  ## start a guide, let two small crawlers fetch a tiny local web, show what they found
+demo: $(READY)  ## let the built-in crawler and a Scrapy spider share a guide over a small local web; compare with breadth first
 	$(BIN)/python -m demo.run $(FETCHES)
 
 serve: $(READY)  ## serve a guide on http://127.0.0.1:8080 until Ctrl-C (PORT=, DATA=)

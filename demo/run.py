@@ -167,14 +167,15 @@ def main(pages: int) -> None:
 
 def show(console: Console, folder: Path, guided: Harvest, plain: Harvest) -> None:
     table = Table(title="what the web saw")
-    for name in ("", "requests", f"about {TOPIC}", "forbidden by robots.txt", "in traps", "shortest delay of a host"):
+    for name in ("", "requests", "relevant", "forbidden", "in traps", "least delay"):
         table.add_column(name, justify="right" if name else "left")
-    for name, one in (("guided: crawlguide crawl + Scrapy", guided), ("breadth first", plain)):
+    for name, one in (("guided", guided), ("breadth first", plain)):
         numbers = (one.pages, one.relevant, one.forbidden, one.traps, f"{1_000 * one.shortest_gap_s:.0f} ms")
         table.add_row(name, *map(str, numbers))
     for line in ["", *plot(guided.curve, SHOWN_WIDTH), ""]:
         console.print(line, highlight=False)
     console.print(table)
+    console.print(f"Relevant: about {TOPIC}. Forbidden: by robots.txt. Least delay: between two requests to one host.")
     ratio = guided.relevant / max(plain.relevant, 1)
     console.print(f"{ratio:.1f} times as many relevant pages for the same number of requests.")
     console.print(f"Report, pages and WARC of the crawl: {folder / 'guided' / 'report.html'}")

@@ -77,20 +77,21 @@ FILES = {
 
 @dataclass(frozen=True)
 class Site:
-    """A host with a sitemap that names another one."""
+    """A host with a sitemap that names another one; without a name, every host is like that."""
 
-    home: str
+    home: str = ""
     name: str = "site"
 
     def tasks(self) -> list[Task]:
         return []
 
     def fetch(self, url: str) -> Page:
-        path = url.removeprefix(self.home)
+        home = self.home or url[: url.index("/", 8) + 1]
+        path = url.removeprefix(home)
         if path in FILES:
             return Page(url, 200, "", FILES[path])
-        links = (Link(f"{self.home}x1", "A database index explained", 0), Link(f"{self.home}x2", "Imprint", 1))
-        return Page(url, 200, "Home", "Welcome", links=links) if url == self.home else Page(url, 404)
+        links = (Link(f"{home}x1", "A database index explained", 0), Link(f"{home}x2", "Imprint", 1))
+        return Page(url, 200, "Home", "Welcome", links=links) if url == home else Page(url, 404)
 
     def is_relevant(self, task: Task, url: str) -> bool:
         return False

@@ -13,6 +13,7 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.crawler import options
 from tests.cli.conftest import commands
 from tests.crawler.crawling import Place, Site, lines
+from tests.docs.blocks import blocks
 from tests.gateway.conftest import serving
 
 if TYPE_CHECKING:
@@ -43,15 +44,31 @@ def test_a_crawl_ends_with_a_summary_a_plot_and_its_files(here: Here, place: Pla
     assert "\x1b" not in ended.stdout + ended.stderr
 
 
-def test_the_examples_of_its_help_run(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a web that has the host they name."""
+def shown() -> dict[str, str]:
+    """The commands of its help and of all pages, by where each stands."""
+    helped = re.findall(r"Example: (crawlguide .*)", commands()["crawl"].help)
+    lines = [("help", line) for line in helped]
+    lines += [(block.page, line) for block in blocks("") for line in block.text.splitlines()]
+    found = [(page, line) for page, line in lines if line.startswith("crawlguide crawl ") and "…" not in line]
+    return {f"{page} {line[17:57]}": line.removeprefix("crawlguide ") for page, line in found}
+
+
+@pytest.mark.parametrize("name", shown())
+def test_every_example_runs(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """On a web that has the hosts they name, with a guide where they name one."""
     monkeypatch.chdir(tmp_path)
-    examples = re.findall(r"Example: crawlguide (.*)", commands()["crawl"].help)
-    with lab.served(Site("http://example.com/"), slowest_s=0) as served:
-        for example in examples:
-            ended = here(*shlex.split(example), "--proxy", f"http://127.0.0.1:{served.port}", "--delay", 0)
-            assert ended.returncode == 0, ended.stderr
-    assert (tmp_path / "databases" / "report.html").exists()
+    words = shlex.split(shown()[name])
+    (tmp_path / "sample.html").write_text("<title>An index</title><p>Rows of a table in order, found by a query.")
+    with lab.served(Site(), slowest_s=0) as served, serving(tmp_path) as guide:
+        words = [guide.url if word.startswith("https://guide.") else word for word in words]
+        quick = ("--proxy", f"http://127.0.0.1:{served.port}", "--delay", "0", "--max-pages", "20")
+        if "--resume" in words:
+            first = ("crawl", "example.com", "--topic", "database internals", "--out", words[words.index("--out") + 1])
+            assert here(*first, *quick).returncode == 0
+            quick = quick[:2]
+        ended = here(*words, *quick)
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / words[words.index("--out") + 1] / "report.html").exists()
 
 
 @pytest.mark.parametrize(

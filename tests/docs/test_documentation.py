@@ -71,6 +71,8 @@ def test_the_service_answers_the_lines_of_the_readme_word_for_word(service: int)
 
 def test_the_python_of_the_readme_runs_and_counts_what_it_told() -> None:
     for example in blocks(README, "python"):
+        if "guided_sync" in example or "ADDONS" in example:
+            continue  # tests/integrations runs these
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             exec(compile(example, "README.md", "exec"), {})

@@ -36,6 +36,7 @@ ELSEWHERE = {
     ("docs/lab-webs.md", "python"): "tests/lab/test_webs_page.py",
     ("docs/lab-webs.md", "sh"): "tests/lab/test_webs_page.py",
     ("docs/lab-webs.md", "text"): "tests/lab/test_webs_page.py",
+    ("docs/recipes.md", "python"): "tests/integrations/test_pages.py",
     ("docs/rules.md", "rego"): "tests/policy/test_rules.py",
     ("docs/scrapy.md", "python"): "tests/integrations/test_scrapy.py",
     ("docs/scrapy.md", "sh"): "tests/integrations/test_scrapy.py",
@@ -50,7 +51,7 @@ ELSEWHERE = {
 NO_COMMAND = {
     "export CRAWLGUIDE_TOKEN=cg_…": "tests/gateway/access/test_fleet.py",
     "export CRAWLGUIDE_TOKEN=cg_… CRAWLGUIDE_CA=authority.pem": "tests/gateway/access/test_fleet.py",
-    "make demo      # a guide, two small crawlers and a tiny local web: a harvest report in seconds": "test_demo.py",
+    "make demo      # the built-in crawler and a Scrapy spider share a guide over a small web": "test_demo.py",
     "make test     # all tests, with real parts": "this is it",
     '{"crawl":"books","definition":{…}}': "lines with parts left out; tests/gateway/test_transfers.py reads whole ones",
 }
