@@ -190,7 +190,7 @@ class Assignments:
         self._ready.clear()
         self._waiting.clear()
         self._closing = True
-        with suppress(TimeoutError, CrawlGuideError):
+        with suppress(Exception):  # what ended the task was raised where it was waited for
             async with asyncio.timeout(CLOSES_WITHIN_S):
                 await self.flush()
         self._task.cancel()
@@ -211,7 +211,7 @@ class Assignments:
                     await self._persist(self._ask)
                 if not self._reports and not self._seeds:
                     await self._rest()
-        except CrawlGuideError as problem:
+        except Exception as problem:  # noqa: BLE001 - whatever ended this task is raised where somebody waits for it
             self._failure = problem
             self._tell_all()
 
