@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from crawlguide.lab.pages import Link, Page
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from crawlguide.lab.serving import Request, Served
 
 SCRAPY = str(Path(sys.executable).with_name("scrapy"))
-WITHIN_S = 100
+WITHIN_S = 110
+TIMER_S = 0.02  # by so much the first and the last of several may differ in how late they arrive
 ADDON = {"ADDONS": {"crawlguide.integrations.scrapy.Addon": 500}}
 QUIET = {"REMOTE_CONTROL_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
 FOLLOW = """
@@ -137,12 +139,15 @@ def asked(served: Served | Sequence[Request], method: str = "GET") -> list[str]:
     return [one.url for one in log if one.method == method and not one.url.endswith("/robots.txt")]
 
 
-def gaps(log: Sequence[Request]) -> list[float]:
-    """The seconds between two requests to one host."""
+def keeps_delay(log: Sequence[Request], delay_s: float) -> bool:
+    """By when requests arrived at each host: on average, and each with room for a machine that is busy elsewhere."""
     by_host: dict[str, list[float]] = {}
     for one in log:
         by_host.setdefault(one.url.split("/")[2], []).append(one.at)
-    return [later - before for times in by_host.values() for before, later in pairwise(times)]
+    several = [times for times in by_host.values() if len(times) > 2]
+    assert several
+    gaps = [[later - before for before, later in pairwise(times)] for times in several]
+    return min(map(min, gaps)) > delay_s / 2 and min(map(mean, gaps)) > delay_s - TIMER_S
 
 
 def violations(web: Web, log: Sequence[Request]) -> list[str]:

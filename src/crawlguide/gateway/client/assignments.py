@@ -234,7 +234,7 @@ class Assignments:
             return
         self._closing = True
         self._wake.set()
-        with suppress(TimeoutError, CrawlGuideError):
+        with suppress(Exception):  # what ended the task was raised where it was waited for
             async with asyncio.timeout(within_s):
                 await self._wind_up(self._task)
         self._task.cancel()
@@ -264,7 +264,7 @@ class Assignments:
                     await self._persist(self._ask)
                 if not (self._reports or self._seeds or self._closing):
                     await self._rest()
-        except CrawlGuideError as problem:
+        except Exception as problem:  # noqa: BLE001 - whatever ended this task is raised where somebody waits for it
             self._failure = problem
             self._tell_all()
 

@@ -50,6 +50,7 @@ TOLD = "told"  # the mark of a request that the guide has as a link already
 SLOT = "crawlguide-"  # a downloader slot of its own for each request, so that it starts when it is handed out
 UNTOLD = "untold.jsonl"
 ROBOTS_PRIORITY = 1_000
+MOST_SEEN = 5_000_000  # URLs of which a `dont_filter` request counts as one more
 
 logger = logging.getLogger(__name__)
 
@@ -163,7 +164,7 @@ class Scheduler(BaseScheduler):
         metadata = self._metadata(request, url)
         if metadata is None or self._is_offsite(request):
             return
-        self._seen.add(identity(url))
+        self._saw(url)
         if priority := self._priority(request):
             self._seed(url, metadata, priority)
         else:
@@ -186,7 +187,7 @@ class Scheduler(BaseScheduler):
         metadata = self._metadata(request, url)
         if metadata is None:
             return self._keep(request)
-        self._seen.add(identity(url))
+        self._saw(url)
         self._seed(url, metadata, self._priority(request))
         return True
 
@@ -228,6 +229,11 @@ class Scheduler(BaseScheduler):
         if not url or (request.dont_filter and identity(url) in self._seen):
             return None
         return travel.packed(request, self._spider)
+
+    def _saw(self, url: str) -> None:
+        if len(self._seen) >= MOST_SEEN:
+            self._seen.clear()
+        self._seen.add(identity(url))
 
     def _is_offsite(self, request: Request) -> bool:
         """Scrapy's own middleware will say so and drop it."""
@@ -275,7 +281,7 @@ class Scheduler(BaseScheduler):
                 on_change=self._wake,
             )
             await assignments.__aenter__()
-        except CrawlGuideError as problem:
+        except Exception as problem:  # noqa: BLE001 - whatever it is, nobody may wait for this guide
             self._give_up(problem)
             return
         self._recall(assignments)
@@ -286,11 +292,13 @@ class Scheduler(BaseScheduler):
         logger.info("crawlguide: crawl %r is open, this crawler is %s", self._plan.crawl, self._plan.crawler)
         self._wake()
 
-    def _give_up(self, problem: CrawlGuideError) -> None:
-        notes = "; ".join(getattr(problem, "__notes__", []))
-        logger.error("crawlguide: the spider is closed: %s%s", problem.message, f" ({notes})" if notes else "")
+    def _give_up(self, problem: Exception) -> None:
+        expected, notes = isinstance(problem, CrawlGuideError), "; ".join(getattr(problem, "__notes__", []))
+        said = str(problem) if expected else repr(problem)
+        why = f"{said} ({notes})" if notes else said
+        logger.error("crawlguide: the spider is closed: %s", why, exc_info=None if expected else problem)
         self._is_closed = True
-        self._stats.set_value("crawlguide/error", problem.message)
+        self._stats.set_value("crawlguide/error", said)
         engine = self._crawler.engine
         if engine is not None and engine.spider is not None:
             self._closing = asyncio.get_running_loop().create_task(
@@ -319,7 +327,7 @@ class Scheduler(BaseScheduler):
                 if one is None:
                     break
                 self._take(one)
-        except CrawlGuideError as problem:
+        except Exception as problem:  # noqa: BLE001 - what ended the guide's task ends the crawl
             self._give_up(problem)
 
     def _take(self, one: Assignment) -> None:
@@ -337,7 +345,7 @@ class Scheduler(BaseScheduler):
             request.meta["dont_obey_robotstxt"] = True
         visit.carried_by(request)
         self._visits.add(visit)
-        self._seen.add(identity(one.url))
+        self._saw(one.url)
         engine = self._crawler.engine
         if engine is not None and engine.spider is not None:
             engine.crawl(request)

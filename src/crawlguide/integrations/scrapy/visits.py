@@ -72,6 +72,10 @@ class Visit:
 
     # for the scheduler and the middlewares
 
+    def __deepcopy__(self, _: object) -> Visit:
+        """A spider may copy its `meta` as deeply as it likes: there is one visit."""
+        return self
+
     def carried_by(self, request: Request) -> None:
         """The request in Scrapy's hands. Where it is dropped and nobody is told, the visit ends with it."""
         loop = asyncio.get_running_loop()
