@@ -6,14 +6,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crawlguide.core import urls
-from crawlguide.core.errors import ConfigError, UrlError
-from crawlguide.crawler.page import MAX_HEADINGS, MAX_LINKS, MAX_TEXT, Link, Page, one_line
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
-try:
-    from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
-except ImportError:
-    raise ConfigError("reading HTML needs selectolax: pip install 'crawlguide[crawl]'") from None
+from crawlguide.core import urls
+from crawlguide.core.errors import UrlError
+from crawlguide.crawler.page import MAX_HEADINGS, MAX_LINKS, MAX_TEXT, Link, Page, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
