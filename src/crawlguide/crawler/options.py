@@ -81,9 +81,13 @@ def definition(options: CrawlOptions, reference: str) -> dict[str, Any]:
     return _said(said)
 
 
-def with_robots(said: dict[str, Any]) -> dict[str, Any]:
-    """robots.txt files are fetched by this crawler: it may be the only one with a way out, as behind a proxy."""
-    return said | {"policy": {"robots": "crawler"} | said.get("policy", {})}
+def completed(said: dict[str, Any]) -> dict[str, Any]:
+    """With what this crawler wants of every guide.
+
+    robots.txt files are fetched by this crawler: it may be the only one with a way out, as behind a proxy. An answer
+    may hold any number of URLs of a host, as relevant pages often are on few: pauses keep hosts from being overrun.
+    """
+    return said | {"policy": {"robots": "crawler", "max_per_host": 0} | said.get("policy", {})}
 
 
 def token(agent: str) -> str:

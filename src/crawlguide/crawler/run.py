@@ -80,7 +80,7 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         outputs = Outputs(folder, tally.add, warc=options.warc, parquet=options.parquet)
         await _tell_again(guide, identity, outputs)
         await guide.seed(identity.crawl_id, identity.seeds)
-        assignments = Assignments(guide, identity.crawl_id, identity.crawler_id, concurrency=options.concurrency)
+        assignments = _assignments(guide, identity, options.concurrency)
         loop = CrawlLoop(assignments, fetchers, outputs, tally, max_pages=options.max_pages)
         with _interruptible(loop, view):
             async with assignments:
@@ -126,7 +126,7 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher, 
     return Identity(
         crawl_id=options.name,
         crawler_id=folders.crawler_name(),
-        definition=said.with_robots(told),
+        definition=said.completed(told),
         seeds=found,
         guide=options.guide,
     )
@@ -191,6 +191,12 @@ async def _define(guide: AsyncVerbs, identity: Identity, options: CrawlOptions, 
             " join it by leaving those options out, or give this one another name with --crawl"
         )
     view.say(f"joining the crawl {identity.crawl_id!r}, which is there already")
+
+
+def _assignments(guide: AsyncVerbs, identity: Identity, concurrency: int) -> Assignments:
+    """A guide in this process answers at once: the fewer URLs are held, the better is their order."""
+    ahead = max(2, concurrency // 4) if identity.guide is None else None
+    return Assignments(guide, identity.crawl_id, identity.crawler_id, concurrency=concurrency, ahead=ahead)
 
 
 def _differing(wanted: dict[str, Any], there: dict[str, Any], told: dict[str, Any]) -> list[str]:
