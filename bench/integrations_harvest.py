@@ -27,6 +27,7 @@ from crawlguide import lab
 from crawlguide.core.errors import UrlError
 from crawlguide.core.urls import canonical
 from crawlguide.integrations._pages import read
+from crawlguide.lab.pages import Link, Page
 from crawlguide.lab.run import seeds_of
 from crawlguide.lab.serving import plain_http
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from crawlguide.lab.pages import Task, Web
     from crawlguide.lab.serving import Served
 
+START = "http://start.example/"
 POLICY = {"default_delay_s": 0, "max_retries": 0}
 CONCURRENCY = 8
 TIMEOUT_S = 60.0  # the machine may be busy with other things
@@ -120,18 +122,18 @@ async def _crawled_by_crawlee(crawler: Any, seeds: Sequence[str]) -> None:
 async def crawl4ai_guided(proxy: str, seeds: Sequence[str], topic: str, budget: int) -> None:
     from crawlguide.integrations.crawl4ai import GuidedCrawlStrategy
 
-    await _crawled_by_crawl4ai(proxy, seeds, GuidedCrawlStrategy(topic, max_pages=budget, policy=POLICY))
+    await _crawled_by_crawl4ai(proxy, seeds, GuidedCrawlStrategy(topic, max_pages=budget + 1, policy=POLICY))
 
 
 async def crawl4ai_alone(proxy: str, seeds: Sequence[str], topic: str, budget: int) -> None:
     from crawl4ai.deep_crawling import BFSDeepCrawlStrategy
 
-    strategy = BFSDeepCrawlStrategy(max_depth=20, include_external=True, max_pages=budget)
+    strategy = BFSDeepCrawlStrategy(max_depth=20, include_external=True, max_pages=budget + 1)
     await _crawled_by_crawl4ai(proxy, seeds, strategy)
 
 
 async def _crawled_by_crawl4ai(proxy: str, seeds: Sequence[str], strategy: Any) -> None:
-    """A deep crawl of Crawl4AI has one start."""
+    """A deep crawl of Crawl4AI has one start: a page that leads to all of them."""
     from crawl4ai import AsyncWebCrawler, CrawlerRunConfig, HTTPCrawlerConfig, ProxyConfig
     from crawl4ai.async_crawler_strategy import AsyncHTTPCrawlerStrategy
 
@@ -141,7 +143,7 @@ async def _crawled_by_crawl4ai(proxy: str, seeds: Sequence[str], strategy: Any) 
     async with AsyncWebCrawler(
         crawler_strategy=AsyncHTTPCrawlerStrategy(HTTPCrawlerConfig()), verbose=False
     ) as crawler:
-        async for _ in await crawler.arun(seeds[0], config=config):
+        async for _ in await crawler.arun(START, config=config):
             pass
 
 
@@ -153,12 +155,26 @@ CRAWLERS: dict[str, dict[str, Callable[..., Coroutine[Any, Any, None]]]] = {
 }
 
 
+class Started:
+    """A web with one page more, which leads to where crawls start."""
+
+    def __init__(self, web: Web, seeds: Sequence[str]) -> None:
+        self._web, self.name = web, web.name
+        self._start = Page(START, 200, "Start", links=tuple(Link(url, "", at) for at, url in enumerate(seeds)))
+
+    def fetch(self, url: str) -> Page:
+        return self._start if plain_http(url) == START else self._web.fetch(url)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._web, name)
+
+
 # counting
 
 
 def harvest(web: Web, task: Task, served: Served, budget: int) -> int:
     """How many relevant pages the first requests for pages found, each counted once."""
-    pages = [one.url for one in served.log if not one.url.endswith("/robots.txt")][:budget]
+    pages = [one.url for one in served.log if one.url != START and not one.url.endswith("/robots.txt")][:budget]
     return len({url for url in map(_known, pages) if url and _is_relevant(web, task, url)})
 
 
@@ -174,50 +190,42 @@ def _is_relevant(web: Web, task: Task, url: str) -> bool:
     return web.is_relevant(task, url) or web.is_relevant(task, url.replace("http://", "https://", 1))
 
 
-def row(where: str, web: Web, task: Task, kind: str, budget: int) -> dict[str, Any]:
+def row(web: Web, task: Task, kind: str, budget: int) -> dict[str, Any]:
     seeds = [plain_http(url) for url in seeds_of(web, task, "auto")[1]]
-    seeds = seeds[:1] if kind == "crawl4ai" else seeds
-    found: dict[str, Any] = {"web": where, "task": task.name, "crawler": kind, "budget": budget}
+    started: Any = Started(web, seeds)
+    found: dict[str, Any] = {"web": web.name, "task": task.name, "crawler": kind, "budget": budget}
     for how, crawl in CRAWLERS[kind].items():
-        with lab.served(web, slowest_s=0) as served:
+        with lab.served(started, slowest_s=0) as served:
             asyncio.run(crawl(f"http://127.0.0.1:{served.port}", seeds, task.name, budget))
             found[how] = harvest(web, task, served, budget)
             found[f"requests_{how}"] = len(served.log)
     return found
 
 
-def rows(arguments: argparse.Namespace, kind: str) -> None:
-    """One line of JSON for each task."""
-    logging.disable(logging.CRITICAL)  # pages that are missing are no news
-    for where in arguments.webs:
-        web = lab.web.open(where)
-        for task in list(web.tasks())[: arguments.tasks]:
-            found = row(web.name, web, task, kind, arguments.budget)
-            print(json.dumps(found), flush=True)
-            print(table([found]).splitlines()[-1], file=sys.stderr, flush=True)  # for those who wait
-
-
-def elsewhere(kind: str) -> list[dict[str, Any]]:
-    """The rows of one kind, in a process and, for Crawl4AI, in an environment of its own."""
+def elsewhere(kind: str, where: str, task: str, budget: int) -> dict[str, Any]:
+    """A row, in a process of its own, as Crawlee keeps its queues for the next crawl; Crawl4AI needs more than that."""
     python = environments.python("crawl4ai", beside_ours=True) if kind == "crawl4ai" else sys.executable
-    command = [str(python), "-m", "bench.integrations_harvest", *sys.argv[1:], "--here", kind]
+    command = [str(python), "-m", "bench.integrations_harvest", "--webs", where, "--budget", str(budget)]
     with tempfile.TemporaryDirectory() as folder:
         own = {"CRAWL4_AI_BASE_DIRECTORY": folder, "CRAWL4AI_NO_CLOUD_NOTICE": "1"}
         ended = subprocess.run(
-            command, env=os.environ | own, stdout=subprocess.PIPE, text=True, timeout=RUN_LIMIT_S, check=True
+            [*command, "--crawlers", kind, "--here", task],
+            env=os.environ | own,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=RUN_LIMIT_S,
+            check=True,
         )
-    return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return found
 
 
-def table(found: Sequence[dict[str, Any]]) -> str:
-    lines = ["crawler    web          task                         requests  with  without  ratio"]
-    for one in found:
-        ratio = one["with"] / one["without"] if one["without"] else float("inf")
-        lines.append(
-            f"{one['crawler']:<10} {one['web']:<12} {one['task'][:28]:<28} {one['budget']:>8} {one['with']:>5} "
-            f"{one['without']:>8} {ratio:>6.1f}"
-        )
-    return "\n".join(lines)
+def line(one: dict[str, Any]) -> str:
+    ratio = one["with"] / one["without"] if one["without"] else float("inf")
+    return (
+        f"{one['crawler']:<10} {one['web'][:12]:<12} {one['task'][:28]:<28} {one['budget']:>8} {one['with']:>5} "
+        f"{one['without']:>8} {ratio:>6.1f}"
+    )
 
 
 def main() -> None:
@@ -226,12 +234,19 @@ def main() -> None:
     arguments.add_argument("--tasks", type=int, default=1, help="of each web")
     arguments.add_argument("--budget", type=int, default=500, help="requests for pages")
     arguments.add_argument("--crawlers", nargs="+", default=list(CRAWLERS), choices=CRAWLERS)
-    arguments.add_argument("--here", choices=CRAWLERS, help=argparse.SUPPRESS)
+    arguments.add_argument("--here", help=argparse.SUPPRESS)  # a task: one row, in this process
     given = arguments.parse_args()
     if given.here:
-        rows(given, given.here)
-    else:
-        print(table([one for kind in given.crawlers for one in elsewhere(kind)]))
+        logging.disable(logging.CRITICAL)  # pages that are missing are no news
+        web = lab.web.open(given.webs[0])
+        task = next(task for task in web.tasks() if task.name == given.here)
+        print(json.dumps(row(web, task, given.crawlers[0], given.budget)))
+        return
+    print("crawler    web          task                         requests  with  without  ratio")
+    tasks = [(where, task.name) for where in given.webs for task in list(lab.web.open(where).tasks())[: given.tasks]]
+    for kind in given.crawlers:
+        for where, name in tasks:
+            print(line(elsewhere(kind, where, name, given.budget)), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GARDEN, HARBOUR = "http://garden.example/", "http://harbour.example/"
 TOPIC = "roses and garden plants"
 FREE = {"default_delay_s": 0, "max_retries": 0}
-DELAY_S = 0.15
+DELAY_S = 0.3
 ROSES = [f"{GARDEN}roses/{number}" for number in range(6)]
 SHIPS = [f"{HARBOUR}ships/{number}" for number in range(6)]
 PRIVATE, MOVED, NEW, GONE, BUSY = (GARDEN + path for path in ("private/diary", "old", "new", "gone", "busy"))
@@ -80,10 +80,11 @@ def requested(server: Served, *, robots: bool = False) -> list[str]:
     return [one.url for one in server.log if one.url.endswith("/robots.txt") == robots]
 
 
-def shortest_gap_s(server: Served, host: str) -> float:
-    """Between two requests of one host, as it saw them."""
+def paced(server: Served, host: str) -> bool:
+    """Did requests of a host arrive no faster than permitted? One that the machine held up comes near its successor."""
     at = [one.at for one in server.log if one.url.startswith(host)]
-    return min(later - earlier for earlier, later in pairwise(at))
+    gaps = [later - earlier for earlier, later in pairwise(at)]
+    return len(gaps) >= 3 and (at[-1] - at[0]) / len(gaps) > 0.8 * DELAY_S and sorted(gaps)[1] > DELAY_S / 2
 
 
 def settled(stats: dict[str, Any], crawl: str = "default") -> dict[str, int]:
