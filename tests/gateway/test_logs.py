@@ -341,8 +341,10 @@ def test_the_first_start_says_why_it_takes_long(tmp_path: Path) -> None:
     nothing_kept = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     with subprocess.Popen(command, env=nothing_kept, stderr=subprocess.PIPE, text=True) as starting:
         assert starting.stderr is not None
-        assert "compiling for this machine" in starting.stderr.readline()
-        starting.kill()
+        try:
+            assert "compiling for this machine" in starting.stderr.readline()
+        finally:
+            starting.kill()
 
 
 def test_the_page_names_every_event() -> None:

@@ -16,6 +16,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from crawlguide.core.errors import MalformedRequest, UnsupportedVersion
 
 VERSION = "2025-11"
+DEFAULT_TENANT = "default"  # of whoever names none
 MAX_URLS = 10_000
 MAX_OUTLINKS = 10_000
 MAX_METADATA_BYTES = 4_096

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from crawlguide.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 IDENTITY = "crawl.json"
 
@@ -71,12 +77,30 @@ class CrawlFolder:
         except (msgspec.DecodeError, UnicodeDecodeError, OSError) as wrong:
             raise ConfigError(f"--out: {self.identity} cannot be read: {wrong}") from None
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else works in it meanwhile."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            _lock(handle, self.path)
+            yield
+        finally:
+            os.close(handle)
+
     def begin(self, identity: Identity) -> None:
         """Make it the folder of a crawl."""
         self.path.mkdir(parents=True, exist_ok=True)
         new = self.identity.with_suffix(".new")
         new.write_bytes(msgspec.json.format(msgspec.json.encode(identity)) + b"\n")
         new.replace(self.identity)
+
+
+def _lock(handle: int, path: Path) -> None:
+    try:
+        flock(handle, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        raise ConfigError(f"--out: another crawl is at work in {path}; end it, or name another folder") from None
 
 
 def crawler_name() -> str:

@@ -25,6 +25,7 @@ TOLD = (
 )
 WITHOUT_TEXT = ["script", "style", "template", "noscript", "svg", "math", "iframe", "object", "select", "button"]
 AROUND = ["nav", "footer", "aside", "dialog", "menu"]  # not what the page is about
+MAX_REL, MAX_DIRECTIVES = 100, 50
 FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 PUBLISHED = (
     "article:published_time",
@@ -60,7 +61,7 @@ def read_html(text: str, url: str, agent: str = "crawlguide", also: tuple[str, .
         text=_main_text(tree),
         links=tuple(heard.links),
         canonical=heard.canonical,
-        robots_meta=tuple(dict.fromkeys(heard.robots_meta)),
+        robots_meta=tuple(dict.fromkeys(heard.robots_meta))[:MAX_DIRECTIVES],
         language=language or heard.language,
         feeds=tuple(dict.fromkeys(heard.feeds)),
         published=heard.published or heard.first_time,
@@ -105,7 +106,7 @@ def _hear_link(heard: Heard, node: LexborNode) -> None:
     attributes = node.attributes
     target = attributes.get("href") or ""
     if not target.startswith("#"):  # a place on this page
-        heard.link(target, _anchor(node, attributes), one_line(attributes.get("rel") or "").lower())
+        heard.link(target, _anchor(node, attributes), one_line(attributes.get("rel") or "", MAX_REL).lower())
 
 
 def _hear_frame(heard: Heard, node: LexborNode) -> None:

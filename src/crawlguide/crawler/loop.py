@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.crawler import lines
 from crawlguide.crawler.lines import NOTHING, ROBOTS
-from crawlguide.crawler.parse import parse
+from crawlguide.crawler.parse import is_read_here, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crawlguide.crawler.tally import Tally
     from crawlguide.gateway.client.assignments import Assignment, Assignments
 
-LARGE, MANY_TAGS = 30_000, 5_000  # bytes, tags: what has more is read aside, as parse says
+LARGE = 30_000  # bytes: what has more is read in a thread
 ENDS_WITHIN_S = 5.0  # what is under way when the end is near
 
 
@@ -115,7 +115,7 @@ class CrawlLoop:
         self._under_way.discard(task)
         self._slots.release()
         if not task.cancelled() and (problem := task.exception()) is not None:
-            self._fail(problem)
+            self.fail(problem)
 
     def _answered(self, number: int, answer: asyncio.Future[ItemResult]) -> None:
         if answer.cancelled() or answer.exception() is not None:
@@ -123,10 +123,11 @@ class CrawlLoop:
         try:
             self._outputs.answered(number, answer.result().relevance)
         except (OSError, CrawlGuideError) as problem:
-            self._fail(problem)
+            self.fail(problem)
         self.on_answered()
 
-    def _fail(self, problem: BaseException) -> None:
+    def fail(self, problem: BaseException) -> None:
+        """End with this problem."""
         self._failure = self._failure or problem
         self.stop("failed")
 
@@ -136,6 +137,6 @@ async def _read(fetched: Fetched) -> Page:
     body = fetched.body
     if fetched.error or not body:
         return NOTHING
-    if len(body) > LARGE or body.count(b"<") > MANY_TAGS or body.startswith(b"%PDF"):
+    if len(body) > LARGE or not is_read_here(fetched):
         return await asyncio.to_thread(parse, fetched)
     return parse(fetched)

@@ -31,11 +31,20 @@ def parse(fetched: Fetched, agent: str = "crawlguide") -> Page:
 
     A large document may block for as long as `reading.LIMIT_S`: call it from a thread where that matters.
     """
-    document = Document(kind_of(fetched), fetched.body, fetched.final_url, fetched.charset, agent.lower())
+    document = _document(fetched, agent)
     page = read(document) if is_quick(document) else reading.aside(document)
     robots = dict.fromkeys([*_said(fetched, agent.lower()), *page.robots_meta])
     language = page.language or language_of(fetched.header("content-language"))
     return replace(page, robots_meta=tuple(robots), language=language)
+
+
+def is_read_here(fetched: Fetched) -> bool:
+    """Does `parse` read it here, within a moment?"""
+    return is_quick(_document(fetched))
+
+
+def _document(fetched: Fetched, agent: str = "") -> Document:
+    return Document(kind_of(fetched), fetched.body, fetched.final_url, fetched.charset, agent.lower())
 
 
 def is_quick(document: Document) -> bool:

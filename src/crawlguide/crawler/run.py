@@ -15,7 +15,6 @@ import msgspec
 from crawlguide.core.config import Config
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound
-from crawlguide.core.messages import VERSION, ReportMessage
 from crawlguide.crawler import folder as folders
 from crawlguide.crawler import options as said
 from crawlguide.crawler import seeds as seeding
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
 TICK_S = 0.5
 UPKEEP_S = 10.0
-TOLD_AT_ONCE = 50
 TRIES, DEADLINE_S = 2, 20.0  # of a call to a served guide; what passes by itself is tried again for as long as it takes
 CLOSES_WITHIN_S = 3.0
 INTERRUPTED = "interrupted"
@@ -72,21 +70,21 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
     async with AsyncExitStack() as stack:
         fetchers = await _fetchers(options, stack)
         identity = await _identity(options, folder, fetchers.files, view)
+        stack.enter_context(folder.held())
         view.say(f"crawl {identity.crawl_id!r} in {folder.path}")
         guide = await stack.enter_async_context(_guide(identity, folder))
         await _define(guide, identity, options, view)
         folder.begin(identity)
         tally = Tally()
         outputs = Outputs(folder, tally.add, warc=options.warc, parquet=options.parquet)
-        await _tell_again(guide, identity, outputs)
-        await guide.seed(identity.crawl_id, identity.seeds)
-        assignments = _assignments(guide, identity, options.concurrency)
+        assignments = await stack.enter_async_context(_assignments(guide, identity, options.concurrency))
+        await _tell_again(assignments, outputs)
+        await assignments.seed(identity.seeds)
         loop = CrawlLoop(assignments, fetchers, outputs, tally, max_pages=options.max_pages)
         with _interruptible(loop, view):
-            async with assignments:
-                async with _watched(loop, outputs, view, options):
-                    why = await loop.run()
-                await assignments.close(CLOSES_WITHIN_S)
+            async with _watched(loop, outputs, view, options):
+                why = await loop.run()
+            await assignments.close(CLOSES_WITHIN_S)
             outputs.close()
             stats = await _stats(guide, identity.crawl_id)
             await _export(guide, identity.crawl_id, folder, view)
@@ -209,15 +207,12 @@ def _differing(wanted: dict[str, Any], there: dict[str, Any], told: dict[str, An
     ]
 
 
-async def _tell_again(guide: AsyncVerbs, identity: Identity, outputs: Outputs) -> None:
+async def _tell_again(assignments: Assignments, outputs: Outputs) -> None:
     """What a killed run has fetched and may not have told. What was told is known again by its time."""
-    entries = outputs.unanswered
-    for start in range(0, len(entries), TOLD_AT_ONCE):
-        some = entries[start : start + TOLD_AT_ONCE]
-        message = ReportMessage(VERSION, identity.crawler_id, [entry.report for entry in some], identity.crawl_id)
-        ack = await guide.tell(message)
-        for entry, result in zip(some, ack.results, strict=True):
-            outputs.answered(entry.number, result.relevance)
+    told = [(entry.number, assignments.report(entry.report)) for entry in outputs.unanswered]
+    await assignments.flush()
+    for number, result in told:
+        outputs.answered(number, (await result).relevance)
 
 
 # While it runs.
@@ -265,11 +260,15 @@ def _at_once() -> None:
 
 async def _tick(loop: CrawlLoop, outputs: Outputs, view: View, options: CrawlOptions) -> None:
     limits = Limits(options)
-    while True:
-        await asyncio.sleep(TICK_S)
-        outputs.flush()
-        await limits.look(loop)
-        view.show(loop)
+    try:
+        while True:
+            await asyncio.sleep(TICK_S)
+            outputs.flush()
+            await limits.look(loop)
+            with suppress(OSError):  # nobody looks any more
+                view.show(loop)
+    except (OSError, CrawlGuideError) as problem:
+        loop.fail(problem)
 
 
 # After it.

@@ -14,7 +14,7 @@ import msgspec
 from crawlguide.core.definition import Goal
 from crawlguide.core.errors import ConfigError, CrawlGuideError, DataError, UrlError
 from crawlguide.core.outcomes import is_success
-from crawlguide.core.urls import canonical
+from crawlguide.core.urls import canonical, domain_of, parts
 from crawlguide.crawler.fetched import Fetched
 from crawlguide.crawler.parse import parse
 from crawlguide.features.embedding import words_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_SITEMAPS, MOST_FEEDS = 5, 2  # files of a site that are looked at
 MOST_ENTRIES = 50_000  # pages that are looked at
+MOST_WORDS = 300  # characters about one of them
 MOST_OF_SITE = 30  # that become seeds, besides the home page
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0  # between two requests to a host
 REFERENCE_CHARACTERS = 20_000
@@ -38,13 +39,17 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 @dataclass
 class Named:
-    """Pages that a site itself names, with the words it says about them."""
+    """Pages that a site itself names, with the words it says about them. It speaks for its own domain alone."""
 
+    domain: str
     words: dict[str, str] = field(default_factory=dict)
 
     def add(self, url: str, words: str = "") -> None:
-        if len(self.words) < MOST_ENTRIES or url in self.words:
-            self.words[url] = f"{self.words.get(url, '')} {words}".strip()
+        known = self.words.get(url)
+        if (known is None and len(self.words) >= MOST_ENTRIES) or domain_of(parts(url).host) != self.domain:
+            return
+        if known is None or len(known) < MOST_WORDS:
+            self.words[url] = f"{known or ''} {words[:MOST_WORDS]}".strip()
 
     def best(self, goal: Goal, most: int) -> list[str]:
         """Those that have words of the goal, most of them first; without a goal, the first."""
@@ -85,13 +90,15 @@ class Site:
     pause_s: float
     problem: str = ""
     rules: bytes = b""
+    home: str = ""
 
     async def seeds(self, goal: Goal) -> list[str]:
         """Its home page, and the pages that fit the goal best."""
         robots = await self._reached()
         if robots is None:
             return []
-        home, named = canonical("/", robots.final_url), Named()
+        self.home = home = canonical("/", robots.final_url)
+        named = Named(domain_of(parts(home).host))
         if robots.status is not None and robots.status >= 500:
             return [home]  # nobody may look around there now; the guide waits until its rules are known
         group, sitemaps = parser.parse(self._take_rules(robots), self.agent)
@@ -119,7 +126,9 @@ class Site:
         return None
 
     async def _get(self, url: str) -> Fetched:
-        """Politely, and if its rules permit it."""
+        """Politely, and if its rules permit it; they say nothing of other hosts."""
+        if not url.startswith(self.home):
+            return Fetched(url, error="blocked", problem="it is on another host")
         if not allowed(self.rules, self.agent, url):
             return Fetched(url, error="blocked", problem="its robots.txt forbids it")
         await asyncio.sleep(self.pause_s)

@@ -82,7 +82,7 @@ class Warc:
         kept = [(_undone(name), _plain(value)) for name, value in headers]
         if body:
             kept.append(("Content-Length", str(len(body))))
-        return self._headers(f"{status} {_plain(reason)}".strip(), kept, protocol="HTTP/1.1")
+        return self._headers(f"{status} {_ascii(reason)}".strip(), kept, protocol="HTTP/1.1")
 
     def _append(self, record: bytes) -> None:
         whole = memoryview(record)
@@ -93,6 +93,11 @@ class Warc:
 
 def _undone(name: str) -> str:
     return f"X-Archive-Orig-{name}" if name.lower() in UNDONE else name
+
+
+def _ascii(text: str) -> str:
+    """As a status line may be: warcio writes no other letters there."""
+    return _plain(text).encode("ascii", "replace").decode()
 
 
 def _plain(text: str) -> str:

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
+from crawlguide.core.messages import DEFAULT_TENANT
 from crawlguide.core.telemetry import LOGGER, printable, without_secrets
-from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from crawlguide.core.clock import SystemClock
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import ConfigError, MalformedRequest
+from crawlguide.core.messages import DEFAULT_TENANT
 from crawlguide.core.telemetry import happened
 from crawlguide.guide.crawl import composition
-from crawlguide.guide.local import DEFAULT_TENANT, LocalGuide
+from crawlguide.guide.local import LocalGuide
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ import msgspec
 from crawlguide.core.aside import aside
 from crawlguide.core.bounded import Bounded
 from crawlguide.core.errors import Conflict, MalformedRequest, TooLarge, UrlError
-from crawlguide.core.messages import Ack, Advice, StatsMessage, check_version, digest
+from crawlguide.core.messages import DEFAULT_TENANT, Ack, Advice, StatsMessage, check_version, digest
 from crawlguide.core.telemetry import SILENT, happened
 from crawlguide.core.turns import LONG_BYTES, in_turns
 from crawlguide.core.types import Crawl
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Seed
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
 
-DEFAULT_TENANT = "default"
 ANSWER_KEPT_S = 600.0
 REPORT_KEPT_S = 86_400.0
 SEEDS_AT_ONCE = 200

@@ -20,7 +20,7 @@ from crawlguide.core.outcomes import is_success
 from crawlguide.gateway.client.calls import seconds
 from crawlguide.integrations._answers import fetching
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
-from crawlguide.integrations._pages import READ, read
+from crawlguide.integrations._pages import READ, read, robots_text
 
 try:
     from crawl4ai.deep_crawling import DeepCrawlStrategy
@@ -158,7 +158,7 @@ class Fetching:
                 return one, await self._page(one)
             answer = await self._rules(one.url, True)
             outcome = {"error": answer.error} if answer.error else {"status": answer.status}
-            text = answer.content.decode("utf-8", "replace")
+            text = robots_text(answer.content)
             self._assignments.report({"url": one.url, "text": text} | outcome)
         return None
 

@@ -24,7 +24,7 @@ from crawlguide.core.outcomes import is_success
 from crawlguide.gateway.client.calls import seconds
 from crawlguide.integrations._answers import error_of
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
-from crawlguide.integrations._pages import READ, Reading, decoded, read
+from crawlguide.integrations._pages import READ, Reading, decoded, read, robots_text
 
 try:
     from crawlee import Request, RequestState
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 Crawler = TypeVar("Crawler")
 OURS = "crawlguide"  # where a request says what the guide thinks of it
 RELEVANCE = "relevance"  # where a handler says what it thinks of the page
+NOT_TRAVELLING = frozenset({OURS, RELEVANCE, "__crawlee"})  # of `user_data`
+SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})  # headers: others may share the guide
 REDIRECTS = (301, 302, 303, 307, 308)
 WAITS_S = 1.0
 MOST_REDIRECTS = 5  # of a robots.txt
@@ -224,7 +226,7 @@ class GuideManager(RequestManager):
                 at = urljoin(at, answer.headers.get("location", ""))
         except Exception as problem:  # noqa: BLE001 - every client has its own, and a fetch that fails is told
             return {"url": url, "error": error_of(problem)}
-        return {"url": url, "status": status, "text": body.decode("utf-8", "replace")}
+        return {"url": url, "status": status, "text": robots_text(body)}
 
     async def _opened(self) -> Assignments:
         if self._assignments is None:
@@ -269,19 +271,32 @@ async def _html(context: Any, visit: Visit) -> str:
     return html
 
 
+class Travelled(msgspec.Struct):
+    """What comes back with a URL, checked."""
+
+    user_data: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+
+
 def _request(one: Assignment) -> Request:
     """As it was enqueued, with what the guide thinks of it."""
-    said = one.metadata.get(OURS, {})
     judged = {OURS: {"p": one.p, "score": one.score, "reason": one.reason}}
-    return Request.from_url(
-        one.url, unique_key=one.url, headers=said.get("headers"), user_data=said.get("user_data", {}) | judged
-    )
+    try:
+        said = msgspec.convert(one.metadata.get(OURS, {}), Travelled)
+        own = {name: value for name, value in said.user_data.items() if name not in NOT_TRAVELLING}
+        headers = {name: value for name, value in said.headers.items() if name.lower() not in SECRET}
+        return Request.from_url(one.url, unique_key=one.url, headers=headers, user_data=own | judged)
+    except (msgspec.ValidationError, ValueError):  # others who share the guide may have written anything
+        return Request.from_url(one.url, unique_key=one.url, user_data=judged)
 
 
 def _link(request: Request) -> dict[str, Any]:
     """A request as a link; what its maker put into it travels along."""
-    own = {name: value for name, value in request.user_data.items() if name not in {OURS, RELEVANCE, "__crawlee"}}
-    said = {"user_data": own, "headers": dict(request.headers)}
+    own = {name: value for name, value in request.user_data.items() if name not in NOT_TRAVELLING}
+    said = {
+        "user_data": own,
+        "headers": {name: value for name, value in request.headers.items() if name.lower() not in SECRET},
+    }
     kept = {name: value for name, value in said.items() if value}
     if len(msgspec.json.encode(kept)) > MAX_METADATA_BYTES - 20:
         raise ConfigError(f"user_data of {request.url}: expected at most {MAX_METADATA_BYTES} bytes of JSON, got more")

@@ -19,7 +19,7 @@ from crawlguide.core.messages import Outlink
 from crawlguide.core.outcomes import is_success
 from crawlguide.integrations._answers import fetching, fetching_sync
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
-from crawlguide.integrations._pages import READ, Reading, decoded, read
+from crawlguide.integrations._pages import READ, Reading, decoded, read, robots_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
@@ -212,7 +212,7 @@ def _told(url: str, answer: Answer) -> dict[str, Any]:
 
 def _robots(url: str, answer: Answer) -> dict[str, Any]:
     good = answer.status is not None and is_success(answer.status, answer.error or "")
-    return _told(url, answer) | ({"text": answer.content.decode("utf-8", "replace")} if good else {})
+    return _told(url, answer) | ({"text": robots_text(answer.content)} if good else {})
 
 
 def _robots_tag(headers: Mapping[str, str]) -> list[str]:

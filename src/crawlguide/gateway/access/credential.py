@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlguide.core.errors import ConfigError, Forbidden
+from crawlguide.core.messages import DEFAULT_TENANT
 from crawlguide.core.types import TENANT, TENANT_WORDS
-from crawlguide.guide.local import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

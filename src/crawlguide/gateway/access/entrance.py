@@ -114,7 +114,8 @@ class Entrance:
             credential = self.identify(caller)
         except Unauthenticated:
             self._familiar.pop(shown, None)
-            self._failures.take(address)
+            if caller.authorization:  # who shows nothing guesses nothing
+                self._failures.take(address)
             raise
         self._familiar[shown] = None
         return credential

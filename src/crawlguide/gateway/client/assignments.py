@@ -21,7 +21,14 @@ from uuid import uuid4
 import msgspec
 from msgspec import UNSET
 
-from crawlguide.core.errors import CrawlGuideError, MalformedRequest, RateLimited, StorageFull, UnavailableError
+from crawlguide.core.errors import (
+    CrawlGuideError,
+    MalformedRequest,
+    RateLimited,
+    StorageFull,
+    TooLarge,
+    UnavailableError,
+)
 from crawlguide.core.messages import (
     VERSION,
     AskMessage,
@@ -176,9 +183,9 @@ class Assignments:
 
     def report(self, fetch: Mapping[str, Any] | Fetch) -> asyncio.Future[ItemResult]:
         """What became of a URL, sent with the next group. The future holds the guide's word once it is on its disk."""
+        self.started.pop(fetch.url if isinstance(fetch, Fetch) else str(fetch.get("url")), None)
         told = fetch if isinstance(fetch, Fetch) else _fetch(fetch)
         result: asyncio.Future[ItemResult] = asyncio.get_running_loop().create_future()
-        self.started.pop(told.url, None)
         self._reports.append((told, result))
         self._wake.set()
         return result
@@ -215,7 +222,7 @@ class Assignments:
     def is_over(self) -> bool:
         """Nothing is left: not in the crawl, not here."""
         held = self._ready or self._waiting or self.started or self.unreported or self._seeds
-        return self._failure is None and self.state in OVER and not held
+        return self._closed or (self._failure is None and self.state in OVER and not held)
 
     async def flush(self) -> None:
         """Wait until every seed and every report is acknowledged."""
@@ -243,10 +250,12 @@ class Assignments:
     async def _wind_up(self, task: asyncio.Task[None]) -> None:
         """What is being said is said to the end: an answer that nobody hears would leave its leases behind."""
         await asyncio.wait([task])
-        while self.unreported or self._seeds:
-            await self._persist(self._sow)
-            await self._persist(self._send)
-        await self.guide.release(self.crawl_id, self.crawler_id)
+        try:
+            while self.unreported or self._seeds:
+                await self._persist(self._sow)
+                await self._persist(self._send)
+        finally:
+            await self.guide.release(self.crawl_id, self.crawler_id)
         self._ready.clear()
         self._waiting.clear()
         self.started.clear()
@@ -260,13 +269,18 @@ class Assignments:
                 self._wake.clear()
                 await self._persist(self._sow)
                 await self._persist(self._send)
-                if not self._closing and self._wanted() and time.monotonic() >= self._ask_after:
+                if self._may_ask():
                     await self._persist(self._ask)
-                if not (self._reports or self._seeds or self._closing):
+                if not (self.unreported or self._seeds or self._closing):
                     await self._rest()
         except Exception as problem:  # noqa: BLE001 - whatever ended this task is raised where somebody waits for it
             self._failure = problem
             self._tell_all()
+
+    def _may_ask(self) -> bool:
+        """Not while there is something to report: the answer should know it."""
+        waiting = self.unreported or self._closing
+        return not waiting and self._wanted() > 0 and time.monotonic() >= self._ask_after
 
     async def _persist(self, step: Callable[[], Any]) -> None:
         """Try again, ever more slowly, while the guide is away or too busy."""
@@ -321,13 +335,35 @@ class Assignments:
             return
         fetches = [fetch for fetch, _ in self._sending]
         message = ReportMessage(VERSION, self.crawler_id, fetches, self.crawl_id, self._report_id)
-        ack = await self.guide.tell(message)
+        try:
+            ack = await self.guide.tell(message)
+        except (MalformedRequest, TooLarge) as refusal:
+            self._take_apart(refusal)
+            return
         sent, self._sending = self._sending, []
         for report, result in zip(sent, ack.results, strict=True):
             self._settle(report, result)
+        if any(result.status == "retry" for result in ack.results):
+            await asyncio.sleep(SOON_S)
         self.state = "running"  # something may be new
         self._ask_after = min(self._ask_after, time.monotonic() + SHORTEST_WAIT_S)
         self._tell_all()
+
+    def _take_apart(self, refusal: CrawlGuideError) -> None:
+        """One bad report must not keep others from being heard: halves, then one alone, then that without its words."""
+        half = len(self._sending) // 2
+        if half:
+            self._reports.extendleft(reversed(self._sending[half:]))
+            self._sending, self._report_id = self._sending[:half], uuid4().hex
+            return
+        fetch, result = self._sending.pop()
+        self._refuse(ItemResult(fetch.url, "skip", refusal.message))
+        bare = msgspec.structs.replace(fetch, outlinks=None, text=None, title=None, robots_meta=None)
+        if bare != fetch:
+            self._reports.appendleft((bare, result))
+        elif not result.done():
+            result.set_result(ItemResult(fetch.url, "skip", refusal.message))
+            self._tell_all()
 
     def _group(self) -> list[Report]:
         group: list[Report] = []

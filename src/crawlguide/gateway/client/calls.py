@@ -38,6 +38,7 @@ RAISED: list[type[CrawlGuideError]] = [UnavailableError, StorageFull, *RequestEr
 KINDS = {kind.code: kind for kind in RAISED}
 PASSING = {429: RateLimited, 502: UnavailableError, 503: UnavailableError, 504: UnavailableError}  # whoever says so
 LINES = "application/x-ndjson"
+LONGEST_WISH_S = 366 * 86_400.0
 
 
 class Answer(Protocol):
@@ -296,13 +297,14 @@ def body(call: Call[Any]) -> bytes:
 def seconds(retry_after: str | None) -> float | None:
     """A Retry-After header: seconds or a date. What is neither says nothing."""
     text = (retry_after or "").strip()
-    if text.isdecimal():
-        return float(text)
+    if text.isascii() and text.isdecimal():
+        return min(float(text[:12]), LONGEST_WISH_S)
     try:
-        at = parsedate_to_datetime(text)
-    except ValueError:
+        at = parsedate_to_datetime(text[:100])
+        wait_s = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    except (ValueError, TypeError, OverflowError, IndexError):
         return None
-    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+    return min(max(0.0, wait_s), LONGEST_WISH_S)
 
 
 def _message(kind: type[Message]) -> Callable[[Answer], Message]:

@@ -27,6 +27,7 @@ from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.core.messages import Fetch, Outlink
 from crawlguide.core.urls import identity, queue
 from crawlguide.gateway.client.assignments import Assignments
+from crawlguide.integrations._pages import robots_text
 from crawlguide.integrations.scrapy import travel
 from crawlguide.integrations.scrapy.middlewares import Downloads, Pages, error_of, now, visit_of
 from crawlguide.integrations.scrapy.pace import Pace
@@ -388,7 +389,7 @@ class Scheduler(BaseScheduler):
         report: dict[str, Any] = {"url": one.url, "fetch_time": now()}
         try:
             response = await self._crawler.engine.download_async(request)
-            report |= {"status": response.status, "text": response.body.decode("utf-8", "replace")}
+            report |= {"status": response.status, "text": robots_text(response.body)}
         except Exception as problem:  # noqa: BLE001 - a downloader may fail in any way, and each is an outcome
             report["error"] = error_of(problem)
         self._pace.answered(host, one.not_before, time.monotonic())

@@ -1,7 +1,9 @@
 """A request as the metadata of a URL: what it says beyond its address goes to the guide and comes back.
 
 A guide knows URLs, so only what a GET says can travel, as JSON of at most 4 KiB. Of a class or a function only the name
-of a method of the spider travels: whatever comes back can call nothing else.
+of a method of the spider travels. Others who share the guide may have written what comes back: it can name a public
+method that the spider itself defines, and nothing of it decides where a request goes or who it says it is. For the same
+reason no secret travels.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from scrapy import FormRequest, Request
+from scrapy import Spider as BaseSpider
 
 from crawlguide.core.messages import MAX_METADATA_BYTES
 
@@ -22,7 +25,23 @@ if TYPE_CHECKING:
 KEY = "crawlguide"  # in `meta`
 NAME = "scrapy"  # in the metadata of a URL
 OURS = frozenset({KEY, "download_slot", "download_latency", "dont_retry", "dont_obey_robotstxt"})
-LEFT_OUT = ("cookies", "cb_kwargs", "flags")  # copied as they are, where there are any
+LEFT_OUT = ("cb_kwargs", "flags")  # copied as they are, where there are any
+SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})  # headers
+ROUTING = frozenset({"proxy", "bindaddress", "cookiejar", "allow_offsite", "_auth_proxy"})  # in `meta`
+
+
+class Travelled(msgspec.Struct):
+    """What comes back, checked."""
+
+    callback: str = ""
+    errback: str = ""
+    headers: dict[str, list[str]] = {}
+    meta: dict[str, Any] = {}
+    cb_kwargs: dict[str, Any] = {}
+    flags: list[str] = []
+    encoding: str = "utf-8"
+    dont_filter: bool = False
+
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +49,8 @@ logger = logging.getLogger(__name__)
 def packed(request: Request, spider: Spider) -> dict[str, Any] | None:
     """The metadata of a request; None: it cannot travel."""
     if request.method != "GET" or request.body or type(request) not in {Request, FormRequest}:
+        return None
+    if request.cookies or ROUTING & request.meta.keys() or any(_is_secret(name) for name in request.headers):
         return None
     callback, errback = _name(request.callback, spider), _name(request.errback, spider)
     if callback is None or errback is None:
@@ -49,10 +70,22 @@ def packed(request: Request, spider: Spider) -> dict[str, Any] | None:
 
 def unpacked(url: str, metadata: Mapping[str, Any], spider: Spider) -> Request:
     """The request for an assigned URL. One that another crawler found says nothing beyond its address."""
-    said = metadata.get(NAME)
-    kept: dict[str, Any] = dict(said) if isinstance(said, dict) else {}
-    called: dict[str, Any] = {name: _method(kept.pop(name, ""), spider) for name in ("callback", "errback")}
-    return Request(url, **(called | {name: value for name, value in kept.items() if name in Request.attributes}))
+    try:
+        said = msgspec.convert(metadata.get(NAME, {}), Travelled)
+        return Request(
+            url,
+            callback=_method(said.callback, spider),
+            errback=_method(said.errback, spider),
+            headers={name: values for name, values in said.headers.items() if _is_harmless(name, values)},
+            meta={name: value for name, value in said.meta.items() if name not in ROUTING | OURS},
+            cb_kwargs=said.cb_kwargs,
+            flags=said.flags,
+            encoding=said.encoding,
+            dont_filter=said.dont_filter,
+        )
+    except (msgspec.ValidationError, LookupError, TypeError, ValueError) as wrong:
+        logger.warning("crawlguide: what came with %s is no request of Scrapy: %s", url, wrong)
+        return Request(url)
 
 
 def _name(function: Callable[..., Any] | None, spider: Spider) -> str | None:
@@ -64,10 +97,20 @@ def _name(function: Callable[..., Any] | None, spider: Spider) -> str | None:
 
 
 def _method(name: str, spider: Spider) -> Callable[..., Any] | None:
-    found = getattr(spider, name, None) if name else None
+    """A public method, but none that every spider has: those are for Scrapy to call."""
+    own = name == "parse" or not (name.startswith("_") or hasattr(BaseSpider, name))
+    found = getattr(spider, name, None) if name and own else None
     if name and not callable(found):
         logger.warning("crawlguide: %s has no method %r, which a URL asks for; parse is called", spider.name, name)
     return found if callable(found) else None
+
+
+def _is_secret(name: bytes) -> bool:
+    return _word(name).lower() in SECRET
+
+
+def _is_harmless(name: str, values: list[str]) -> bool:
+    return name.lower() not in SECRET and not any("\r" in text or "\n" in text for text in (name, *values))
 
 
 def _word(text: bytes) -> str:

@@ -256,7 +256,7 @@ def back_off(queue, status, retry_after_s, at):  # type: ignore[no-untyped-def]
         queue.blocked = max(queue.blocked, at + min(wait, LONGEST_BLOCK_S))
 
 
-@part
+@allocating_part
 def measure(number, host, queue, failed, fetches):  # type: ignore[no-untyped-def]
     queue.fetches += 1
     queue.failures += failed
