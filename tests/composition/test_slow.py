@@ -47,8 +47,8 @@ def test_one_that_takes_too_long_is_not_called_again_for_a_while(guide: Guide, c
 
 def test_many_urls_may_take_longer(guide: Guide, clock: ManualClock) -> None:
     many = [f"0.{number}" for number in range(100, 1_100)]
+    defined(guide, model(), *many)
     models.FAULTS["model"] = slow_for(clock, 0.3)
-    defined(guide, model(), *many)  # ranking a thousand seeds may take more than a second
     assert degraded(ask(guide, max_urls=1_000)) == (None, None)
     guide.release("default", "c-1")
     assert degraded(ask(guide, max_urls=1))[0] == HEURISTIC

@@ -13,6 +13,9 @@ import pytest
 
 from crawlguide import lab
 from crawlguide.core.errors import ConfigError
+from crawlguide.crawler.fetched import Fetched
+from crawlguide.crawler.folder import CrawlFolder
+from crawlguide.crawler.warc import Warc
 from crawlguide.lab.run import Settings, run
 from tests.crawler.crawling import Place, lines
 
@@ -131,3 +134,18 @@ def test_there_must_be_a_crawl_to_go_on_with(place: Place, tmp_path: Path) -> No
 def test_what_goes_on_is_the_crawl_that_was_begun(done: tuple[Place, Outcome]) -> None:
     with pytest.raises(ConfigError, match=r"goal\.topic: this crawl was begun with"):
         done[0].crawled(out(done), resume=True, topic="something else")
+
+
+def test_two_crawls_do_not_work_in_one_folder(tmp_path: Path) -> None:
+    folder = CrawlFolder(tmp_path / "out")
+    with folder.held(), pytest.raises(ConfigError, match="another crawl is at work"), folder.held():
+        pass
+    with folder.held():
+        assert folder.path.is_dir()
+
+
+def test_a_reason_in_any_language_is_archived(tmp_path: Path) -> None:
+    archive = Warc(tmp_path / "pages.warc.gz")
+    answer = Fetched("http://a.example/", 404, reason="Objet non trouv\u00e9", body=b"x")
+    assert archive.add(answer, "2026-01-01T00:00:00Z") is not None
+    archive.close()

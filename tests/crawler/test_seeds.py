@@ -82,3 +82,17 @@ def test_a_reference_is_a_file_or_a_page(site: Served, tmp_path: Path) -> None:
     assert "Welcome" in asyncio.run(read(HOME))
     with pytest.raises(ConfigError, match=r"--reference: .*missing"):
         asyncio.run(read(str(tmp_path / "missing.txt")))
+
+
+def test_a_site_names_seeds_of_its_own_domain_alone() -> None:
+    named, own = seeds.Named("site.example"), [HOME, "https://www.site.example/a"]
+    for url in (*own, "https://bank.example/", "http://169.254.169.254/", "http://site.evil/"):
+        named.add(url, "database")
+    assert list(named.words) == own
+
+
+def test_words_about_a_page_are_bounded() -> None:
+    named = seeds.Named("site.example")
+    for _ in range(1_000):
+        named.add(HOME, "x" * 1_000)
+    assert len(named.words[HOME]) < 1_000

@@ -115,7 +115,7 @@ def test_a_plain_request_needs_no_metadata() -> None:
 def test_what_a_request_says_beyond_its_url_comes_back() -> None:
     spider = Tried()
     sent = Request(
-        PAGE, spider.other, errback=spider.failed, headers={"X-Key": "ü"}, cookies={"a": "b"}, meta={"depth": 2},
+        PAGE, spider.other, errback=spider.failed, headers={"X-Key": "ü"}, meta={"depth": 2},
         cb_kwargs={"n": 1}, flags=["f"], encoding="latin-1", dont_filter=True,
     )  # fmt: skip
     packed = travel.packed(sent, spider)

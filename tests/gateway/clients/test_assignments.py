@@ -211,3 +211,22 @@ async def test_reports_that_a_guide_did_not_take_are_known_after_the_end(
     async with AsyncClient("http://127.0.0.1:9", retries=0) as nobody, Assignments(nobody, crawl) as assignments:
         assignments.report({"url": HOME, "status": 200})
     assert [fetch.url for fetch in assignments.unacknowledged()] == [HOME]
+
+
+async def test_a_report_that_is_too_large_keeps_no_other_from_being_heard(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl, *(f"{HOME}{n}" for n in range(5)))
+    async with Assignments(guide, crawl, concurrency=5) as assignments:
+        urls = [one.url for _ in range(5) if (one := await assignments.next()) is not None]
+        many = [{"url": f"{HOME}{n}/{'x' * 1_000}", "anchor": "y" * 1_000} for n in range(3_000)]
+        reports = [{"url": url, "status": 200, "outlinks": many if url == urls[2] else []} for url in urls]
+        told = [assignments.report(report) for report in reports]
+        results = [await asyncio.wait_for(one, 60) for one in told]
+    assert [result.status for result in results] == ["ok"] * 5
+    assert (await guide.stats(crawl))["crawls"][crawl]["done"] == 5
+
+
+async def test_nobody_waits_for_assignments_that_are_closed(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl)
+    assignments = await Assignments(guide, crawl).__aenter__()
+    await assignments.close()
+    assert await asyncio.wait_for(assignments.next(), 10) is None

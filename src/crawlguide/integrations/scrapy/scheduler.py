@@ -446,8 +446,8 @@ class Scheduler(BaseScheduler):
         for visit in list(self._visits):
             visit.conclude(**({} if visit.facts else {"error": "released"}))
         if not self._stats.get_value("crawlguide/assigned"):
-            words = "crawl %r had nothing to fetch: what it was given is refused, or was fetched before; it is %s"
-            logger.warning(f"crawlguide: {words}", self._plan.crawl, assignments.state)
+            words = "had nothing to fetch: what it was given is refused, or was fetched before; it is"
+            logger.warning("crawlguide: crawl %r %s %s", self._plan.crawl, words, assignments.state)
         await assignments.close()
         self._remember(assignments.unacknowledged())
 

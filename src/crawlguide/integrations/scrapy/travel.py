@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies
 
 import msgspec
 from scrapy import FormRequest, Request
@@ -50,7 +51,7 @@ def packed(request: Request, spider: Spider) -> dict[str, Any] | None:
     """The metadata of a request; None: it cannot travel."""
     if request.method != "GET" or request.body or type(request) not in {Request, FormRequest}:
         return None
-    if request.cookies or ROUTING & request.meta.keys() or any(_is_secret(name) for name in request.headers):
+    if request.cookies or _is_routed(request.meta) or any(_is_secret(name) for name in request.headers):
         return None
     callback, errback = _name(request.callback, spider), _name(request.errback, spider)
     if callback is None or errback is None:
@@ -59,7 +60,7 @@ def packed(request: Request, spider: Spider) -> dict[str, Any] | None:
         "callback": callback,
         "errback": errback,
         "headers": {_word(name): [*map(_word, values)] for name, values in request.headers.items()},
-        "meta": {name: value for name, value in request.meta.items() if name not in OURS},
+        "meta": {name: value for name, value in request.meta.items() if name not in OURS | ROUTING},
         "encoding": "" if request.encoding == "utf-8" else request.encoding,
         "dont_filter": request.dont_filter,
         **{name: getattr(request, name) for name in LEFT_OUT},
@@ -103,6 +104,17 @@ def _method(name: str, spider: Spider) -> Callable[..., Any] | None:
     if name and not callable(found):
         logger.warning("crawlguide: %s has no method %r, which a URL asks for; parse is called", spider.name, name)
     return found if callable(found) else None
+
+
+def _is_routed(meta: Mapping[str, Any]) -> bool:
+    """Whether it goes a way of its own. The proxies of the environment are everybody's: Scrapy puts them in again."""
+    usual = {_place(proxy) for proxy in getproxies().values()}
+    return any(_place(str(meta[name])) not in usual for name in ROUTING & meta.keys())
+
+
+def _place(proxy: str) -> str:
+    """Host and port, without scheme and credentials."""
+    return proxy.rpartition("://")[2].rpartition("@")[2].rstrip("/")
 
 
 def _is_secret(name: bytes) -> bool:
