@@ -198,7 +198,7 @@ def _assignments(guide: AsyncVerbs, identity: Identity, concurrency: int) -> Ass
 
 
 def _differing(wanted: dict[str, Any], there: dict[str, Any], told: dict[str, Any]) -> list[str]:
-    """Fields of which something was said that is not so there; how many of a host go into an answer is theirs to say."""
+    """Fields of which something was said that is not so there; how many URLs of a host an answer holds is theirs."""
     return [
         f"{part}.{name}"
         for part, fields in told.items()
