@@ -330,7 +330,11 @@ def test_a_served_guide_is_named_by_its_address(
     assert PRIVATE not in requested(web)
     with Client(guide_server.url) as client:
         numbers = client.stats(crawl_id)["crawls"][crawl_id]
-    assert (numbers["state"], numbers["leased"], numbers["done"]) == ("exhausted", 0, len(EVERY) + 5)
+    assert (numbers["state"], numbers["leased"]) == ("exhausted", 0)
+    rules = (
+        numbers["done"] - len(EVERY) - 3
+    )  # besides a redirect and two failures: robots.txt, unless known from before
+    assert 0 <= rules <= 2
 
 
 def test_two_scripts_share_a_served_guide(proxy: str, web: Served, guide_server: ServedGuide, crawl_id: str) -> None:

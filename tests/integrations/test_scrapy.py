@@ -278,8 +278,7 @@ def test_two_spiders_share_a_served_crawl(guide_url: str, tmp_path: Path) -> Non
     found = [{one["url"] for one in items(tmp_path / str(n))} for n in range(2)]
     assert all("finish_reason': 'finished'" in one for one in said), said
     assert found[0] & found[1] == set()
-    assert found[0] | found[1] == set(pages)
-    assert all(found)
+    assert found[0] | found[1] == set(pages)  # whoever asks at the right moment gets the next one of this host
     assert sorted(asked(served)) == sorted(pages)
     assert keeps_delay(served.log, 0.1)
     assert leased == 0
