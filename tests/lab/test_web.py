@@ -222,10 +222,13 @@ def shared(name: str) -> Web:
 
 
 @pytest.mark.parametrize("name", ["docsweb", "debpkg", "wikispeedia"])
-def test_a_recorded_web_opens_in_five_seconds_of_processor_time_and_says_what_its_tasks_say(name: str) -> None:
+def test_a_recorded_web_opens_about_as_fast_as_its_files_and_says_what_its_tasks_say(name: str) -> None:
     began = time.process_time()
     its = shared(name)
-    assert time.process_time() - began < 5
+    opened = time.process_time()
+    for file in ("nodes", "edges", "external"):
+        pq.read_table(WEBS / name / f"{file}.parquet")
+    assert opened - began < 5 * (time.process_time() - opened) + 1
     entries = json.loads((WEBS / name / "tasks.json").read_text())
     assert [task.name for task in its.tasks()] == [entry["topic"] for entry in entries]
     for entry, task in zip(entries[:2], its.tasks(), strict=False):

@@ -40,9 +40,10 @@ class RecordedWeb:
     def __init__(self, folder: Path) -> None:
         self.name = folder.resolve().name
         self._folder = folder
-        nodes = _table(folder / "nodes.parquet", ("url", *TEXTS, "size"))
+        pages = folder / "nodes.parquet"
+        nodes = _table(pages, ("url", *TEXTS, "size"))
         self._urls: list[str] = nodes["url"].to_pylist()
-        self._canonical = [_canonical_url(url, row, folder / "nodes.parquet") for row, url in enumerate(self._urls)]
+        self._canonical = [_canonical_url(url, row, pages) for row, url in enumerate(self._urls)]
         self._rows = {url: row for row, url in reversed(list(enumerate(self._canonical)))}
         self._texts = {name: _column(nodes, name) for name in TEXTS}
         self._size: list[int] = nodes["size"].to_pylist()
