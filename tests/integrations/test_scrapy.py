@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from crawlguide.lab.serving import Request
     from crawlguide.lab.synthetic import SyntheticWeb
 
+pytestmark = pytest.mark.timeout(400)  # each crawl is a process that loads Scrapy and a guide
+
 HOME = "http://a.example/"
 FAST = {"DOWNLOAD_DELAY": 0, "CRAWLGUIDE_DEFINITION": {"policy": {"max_retries": 1}}}
 
@@ -287,7 +289,7 @@ def test_two_spiders_share_a_served_crawl(guide_url: str, tmp_path: Path) -> Non
 def test_what_others_found_and_this_spider_may_not_visit_goes_back_unvisited(guide_url: str, tmp_path: Path) -> None:
     told = {"CRAWLGUIDE_URL": guide_url, "CRAWLGUIDE_CRAWL": "wide"}
     with Client(guide_url) as client, lab.served(TinyWeb(PAGES), slowest_s=0) as served:
-        client.define("wide", {"policy": {"robots": "ignore", "default_delay_s": 0}})
+        client.define("wide", {"policy": {"robots": "ignore", "default_delay_s": 0, "max_retries": 0}})
         client.seed("wide", ["http://off.example/x"])
         crawled = run(spider(tmp_path, [HOME], allowed_domains=["a.example"]), served, **told)
         counted = client.stats("wide")["crawls"]["wide"]
@@ -365,7 +367,7 @@ def test_requests_that_no_guide_knows_wait_in_the_job_as_scrapy_keeps_them(job: 
 
 
 def test_a_killed_job_loses_nothing_and_asks_again_only_for_what_was_in_work(tmp_path: Path) -> None:
-    pages = site("e.example", 60)
+    pages = site("e.example", 40)
     told: dict[str, Any] = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 2}
     policy = {"CRAWLGUIDE_DEFINITION": {"policy": {"default_delay_s": 0.03}}}
     with lab.served(TinyWeb(pages), slowest_s=0) as served:

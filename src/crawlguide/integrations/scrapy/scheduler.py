@@ -17,6 +17,7 @@ import msgspec
 from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.core.scheduler import Scheduler as ScrapyScheduler
+from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
@@ -32,7 +33,7 @@ from crawlguide.integrations.scrapy import travel
 from crawlguide.integrations.scrapy.middlewares import Downloads, Pages, error_of, now, visit_of
 from crawlguide.integrations.scrapy.pace import Pace
 from crawlguide.integrations.scrapy.plan import plan
-from crawlguide.integrations.scrapy.reading import Anchor, address
+from crawlguide.integrations.scrapy.reading import Anchor, address, words
 from crawlguide.integrations.scrapy.travel import KEY
 from crawlguide.integrations.scrapy.visits import Visit
 
@@ -156,7 +157,7 @@ class Scheduler(BaseScheduler):
         request = getattr(response, "request", None)
         visit = None if request is None else visit_of(request)
         if visit is not None:
-            visit.conclude()
+            visit.conclude(**(words(response) if isinstance(response, Response) else {}))
 
     # what visits call
 
