@@ -160,7 +160,8 @@ class Started:
 
     def __init__(self, web: Web, seeds: Sequence[str]) -> None:
         self._web, self.name = web, web.name
-        self._start = Page(START, 200, "Start", links=tuple(Link(url, "", at) for at, url in enumerate(seeds)))
+        text = "These are the pages with which a crawl begins. " * 20  # Crawl4AI takes short pages for a refusal
+        self._start = Page(START, 200, "Start", text, links=tuple(Link(url, url, at) for at, url in enumerate(seeds)))
 
     def fetch(self, url: str) -> Page:
         return self._start if plain_http(url) == START else self._web.fetch(url)
