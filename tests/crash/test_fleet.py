@@ -12,6 +12,7 @@ import httpx
 from crawlguide import AsyncGuide
 from crawlguide.core.config import Config
 from crawlguide.gateway.http import Door
+from crawlguide.gateway.service import Service
 from tests.crash import checker, final, fleet
 from tests.crash.facts import Word, told
 from tests.crash.history import History, load
@@ -42,7 +43,7 @@ class Lossy(httpx.AsyncBaseTransport):
 
 async def test_a_lossy_wire_breaks_no_promise(tmp_path: Path) -> None:
     async with AsyncGuide.open() as guide:
-        app = Door(guide._guide, Config()).app()
+        app = Door(Service(guide._guide, Config())).app()
         transport = Lossy(httpx.ASGITransport(app=app), Random(1))
         with History(tmp_path / "history.jsonl") as history:
             async with httpx.AsyncClient(transport=transport, base_url="http://guide") as http:

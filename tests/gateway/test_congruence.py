@@ -22,8 +22,8 @@ from crawlguide.core.config import Config, ServerOptions
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import VERSION, AskMessage, Released, ReportMessage
 from crawlguide.gateway import serve, wire
-from crawlguide.gateway.http import Door
 from crawlguide.gateway.opening import MEMORY, open_guide
+from crawlguide.gateway.service import Service
 from crawlguide.gateway.websocket.sockets import Sockets
 from crawlguide.testing import ManualClock
 
@@ -175,7 +175,7 @@ class Doors:
     def __init__(self) -> None:
         self.runner = asyncio.Runner()
         self._stack = AsyncExitStack()
-        self._doors: list[Door] = []
+        self._services: list[Service] = []
         self._served: list[tuple[Any, asyncio.Task[None]]] = []
         self.runner.run(self._open())
 
@@ -185,12 +185,12 @@ class Doors:
         self._line = await self._stack.enter_async_context(connect(f"ws://127.0.0.1:{port}/ws", proxy=None))
 
     async def _server(self) -> int:
-        ready, door = asyncio.Event(), Door(open_guide(MEMORY, CONFIG), CONFIG)
-        sockets = Sockets(door)
-        door.on_served = sockets.served
+        ready, service = asyncio.Event(), Service(open_guide(MEMORY, CONFIG), CONFIG)
         listener = serve.bound(CONFIG.server.host, 0)
-        server = serve.Server(serve._uvicorn(serve.checked(door, sockets), CONFIG), ready.set, load=door.load)
-        self._doors.append(door)
+        server = serve.Server(
+            serve._uvicorn(serve.checked(service, Sockets(service)), CONFIG), ready.set, load=service.load
+        )
+        self._services.append(service)
         self._served.append((server, asyncio.create_task(server.serve([listener]))))
         await ready.wait()
         return int(listener.getsockname()[1])
@@ -201,8 +201,8 @@ class Doors:
 
     def fresh(self, clock: ManualClock) -> list[Library | Http]:
         guides = [open_guide(MEMORY, CONFIG, clock, SEED) for _ in range(3)]
-        for door, guide in zip(self._doors, guides[1:], strict=True):
-            door.guide = guide
+        for service, guide in zip(self._services, guides[1:], strict=True):
+            service.guide = guide
         return [
             Library(guides[0]),
             Http(guides[1], self._clients[0]),

@@ -28,10 +28,11 @@ from crawlguide.core.errors import CrawlGuideError, StorageFull
 from crawlguide.core.messages import SeedsMessage
 from crawlguide.core.telemetry import ERROR, LOGGER, Event, happened
 from crawlguide.core.types import Crawl
-from crawlguide.gateway import http, logs
+from crawlguide.gateway import logs, service
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.logs import AT_MOST, WINDOW_S, Lines, as_json, as_text
 from crawlguide.gateway.opening import open_guide
+from crawlguide.gateway.service import Service
 from crawlguide.gateway.upkeep import Upkeep
 from crawlguide.store.embedded import writer
 from crawlguide.testing import ManualClock
@@ -111,7 +112,7 @@ def test_names_of_crawls_from_outside_make_one_line_each(heard: Heard) -> None:
 
 
 async def test_whatever_a_request_says_makes_one_line(heard: Heard) -> None:
-    door = Door(open_guide(":memory:", Config()), Config())
+    door = Door(Service(open_guide(":memory:", Config()), Config()))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(door.app()), base_url="http://here") as client:
         for text in strings():
             if "\ud800" in text:
@@ -289,15 +290,15 @@ def test_a_snapshot_is_told(heard: Heard, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 async def test_a_request_that_took_long_is_told(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "SLOW_S", 0.0)
-    await answered(Door(open_guide(":memory:", Config()), Config()))
+    monkeypatch.setattr(service, "SLOW_S", 0.0)
+    await answered(Door(Service(open_guide(":memory:", Config()), Config())))
     (slow,) = heard.records
     assert (slow.levelname, slow.__dict__["event"]) == ("WARNING", "request_slow")
     assert slow.__dict__["fields"]["route"] == "/v1/stats"
 
 
 async def test_a_request_that_failed_for_our_sake_is_a_warning(heard: Heard) -> None:
-    await answered(Door(open_guide(":memory:", Config()), Config(), draining=True))
+    await answered(Door(Service(open_guide(":memory:", Config()), Config(), draining=True)))
     (failed,) = heard.records
     assert (failed.levelname, failed.__dict__["event"]) == ("WARNING", "request_failed")
     assert (failed.__dict__["fields"]["status"], failed.__dict__["fields"]["code"]) == (503, "unavailable")

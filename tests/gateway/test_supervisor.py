@@ -16,6 +16,7 @@ from crawlguide.core.types import Crawl
 from crawlguide.gateway import supervisor
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.opening import open_guide
+from crawlguide.gateway.service import Service
 from crawlguide.gateway.supervisor import Supervisor
 from crawlguide.gateway.upkeep import Upkeep
 from crawlguide.testing import ManualClock
@@ -84,17 +85,19 @@ def guide(clock: ManualClock) -> LocalGuide:
 
 
 async def test_ready_says_what_does_not_run(guide: LocalGuide) -> None:
-    door = Door(guide, Config())
+    service = Service(guide, Config())
+    door = Door(service)
     assert await ready(door) == (200, {"status": "ready"})
-    door.not_running = lambda: ["robots"]
+    service.not_running = lambda: ["robots"]
     assert await ready(door) == (200, {"status": "degraded", "not_running": ["robots"]})
 
 
 async def test_who_cannot_write_is_not_ready_until_that_has_passed(
     guide: LocalGuide, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    door, upkeep = Door(guide, Config()), Upkeep(guide, 1.0)
-    door.trouble = lambda: upkeep.trouble
+    service, upkeep = Service(guide, Config()), Upkeep(guide, 1.0)
+    door = Door(service)
+    service.trouble = lambda: upkeep.trouble
 
     async def full(durable: bool = True) -> None:
         raise StorageFull("no space left on /secret/place")

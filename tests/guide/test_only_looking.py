@@ -19,6 +19,7 @@ from crawlguide.core.types import Ask, Budget
 from crawlguide.gateway.dashboard import views
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.opening import open_guide
+from crawlguide.gateway.service import Service
 from crawlguide.guide.explain import explain
 from crawlguide.policy.traps import Traps
 from crawlguide.strategies.layered.learner import DRAWN_FIRST
@@ -158,7 +159,7 @@ async def test_a_look_ends_no_lease_and_leaves_nothing_to_write(tmp_path: Path) 
     await guide.tell(ReportMessage(VERSION, "c-2", [Fetch(one.url, 200) for one in given.assigned_urls]))
     guide.clock.advance(86_400.0)  # type: ignore[attr-defined]
     before, written = await guide.store.stats(CRAWL), guide.store.state_hash()  # type: ignore[attr-defined]
-    pages = ASGITransport(Door(guide, Config()).app())
+    pages = ASGITransport(Door(Service(guide, Config())).app())
     async with AsyncClient(transport=pages, base_url="http://here") as person:
         assert [(await person.get(path)).status_code for path in ("/", f"/crawls/{CRAWL.name}")] == [200, 200]
     (shown,) = await views.overviews(guide, [CRAWL])

@@ -154,6 +154,15 @@ class Turns:
         self._started += 1
         start()
 
+    async def come(self) -> None:
+        """The same for who can wait: it goes on when its turn has come."""
+        if self._waiting or self._started >= self._at_once:
+            turn = asyncio.get_running_loop().create_future()
+            self.wait(lambda: None if turn.done() else turn.set_result(None))
+            await turn
+        else:
+            self.wait(lambda: None)
+
     def _next_turn(self) -> None:
         self._began = time.perf_counter()
         asyncio.get_running_loop().call_soon(self._turn)

@@ -25,6 +25,7 @@ from crawlguide.gateway.http import Door
 from crawlguide.gateway.http_connection import HttpConnection
 from crawlguide.gateway.listener import Listener
 from crawlguide.gateway.load import Load
+from crawlguide.gateway.service import Service
 from crawlguide.gateway.sitemaps import Sitemaps
 from crawlguide.gateway.supervisor import Supervisor
 from crawlguide.gateway.tls import Certificates
@@ -51,19 +52,19 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     """Answer until SIGTERM or SIGINT, then let running requests end."""
     _allow_files()
     listener = bound(config.server.host, config.server.port)
-    door = Door(guide, config)
-    door.entrance.check_host(config.server.host)
-    sockets = Sockets(door)
-    door.on_served, door.sockets = sockets.served, sockets.count
-    guide.listen(door.metrics)
+    service = Service(guide, config)
+    service.entrance.check_host(config.server.host)
+    sockets = Sockets(service)
+    service.sockets = sockets.count
+    guide.listen(service.metrics)
     _keep_what_is_loaded()
     stop = asyncio.Event()
     _on_signals(stop.set)
-    announce = partial(_announce, config.server, listener, guide, ready_file, door.entrance)
-    server = Server(_uvicorn(checked(door, sockets), config), announce, config.server, door.load)
+    announce = partial(_announce, config.server, listener, guide, ready_file, service.entrance)
+    server = Server(_uvicorn(checked(service, sockets), config), announce, config.server, service.load)
     answering = asyncio.create_task(server.serve([listener]))
-    background, upkeep = Supervisor(door.metrics), Upkeep(guide, config.guide.upkeep_every_s)
-    door.not_running, door.trouble = background.not_running, lambda: upkeep.trouble
+    background, upkeep = Supervisor(service.metrics), Upkeep(guide, config.guide.upkeep_every_s)
+    service.not_running, service.trouble = background.not_running, lambda: upkeep.trouble
     outgoing = Outgoing(config.outgoing)
     background.start("upkeep", upkeep.run)
     background.start("robots", lambda: guide.robots.run(outgoing))
@@ -71,12 +72,12 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     background.start("sockets", sockets.watch)
     await asyncio.wait({answering, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
     happened("stopping", "stopping: requests that came in are answered, new ones are sent elsewhere")
-    door.draining = server.should_exit = True
+    service.draining = server.should_exit = True
     sockets.leave()
     await answering
     await background.stop()
     await guide.close()
-    door.audit.close()
+    service.audit.close()
     happened("stop", "all is written; the end")
 
 
@@ -96,11 +97,11 @@ def check_listening(config: Config) -> None:
     Entrance(config).check_host(config.server.host)
 
 
-def checked(door: Door, sockets: Sockets) -> ASGIApp:
+def checked(service: Service, sockets: Sockets) -> ASGIApp:
     """Both doors, behind what holds for each: limits of bodies, pages of other sites, credentials."""
-    entrance = door.entrance
-    behind = BrowserCheck(door.app(sockets), door.options.allowed_hosts, door.log_refusal, lambda: entrance.required)
-    return BodyLimits(behind, door.load, door.options.max_message_bytes)
+    entrance, options, app = service.entrance, service.options, Door(service).app(sockets)
+    behind = BrowserCheck(app, options.allowed_hosts, service.log_refusal, lambda: entrance.required)
+    return BodyLimits(behind, service.load, options.max_message_bytes)
 
 
 def _allow_files() -> None:

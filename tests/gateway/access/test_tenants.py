@@ -24,6 +24,7 @@ from crawlguide.gateway.access import api_keys
 from crawlguide.gateway.access.credential import grants_of
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.opening import open_guide
+from crawlguide.gateway.service import Service
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,9 +50,9 @@ class Server:
         )
         tokens = {name: api_keys.create(keys, grants_of(["admin", "robots:override"]), name)[0] for name in tenants}
         self.guide = open_guide(":memory:", config, clock, 7)
-        door = Door(self.guide, config)
-        self.guide.listen(door.metrics)
-        app = httpx.ASGITransport(door.app())
+        service = Service(self.guide, config)
+        self.guide.listen(service.metrics)
+        app = httpx.ASGITransport(Door(service).app())
         self.clients = {
             name: httpx.AsyncClient(transport=app, base_url="http://here", headers={"authorization": f"Bearer {token}"})
             for name, token in tokens.items()

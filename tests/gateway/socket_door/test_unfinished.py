@@ -14,8 +14,8 @@ from websockets.asyncio.client import connect
 
 from crawlguide.core.config import Config
 from crawlguide.gateway import serve
-from crawlguide.gateway.http import Door
 from crawlguide.gateway.opening import open_guide
+from crawlguide.gateway.service import Service
 from crawlguide.gateway.websocket import connection
 from crawlguide.gateway.websocket.sockets import Sockets
 
@@ -28,17 +28,19 @@ PING = bytes((0x89, 0x80 | 2)) + bytes(4) + b"hi"
 
 
 @asynccontextmanager
-async def opened(config: Config) -> AsyncIterator[tuple[Door, Line]]:
-    ready, door = asyncio.Event(), Door(open_guide(":memory:", config), config)
+async def opened(config: Config) -> AsyncIterator[tuple[Service, Line]]:
+    ready, service = asyncio.Event(), Service(open_guide(":memory:", config), config)
     listener = serve.bound("127.0.0.1", 0)
-    server = serve.Server(serve._uvicorn(serve.checked(door, Sockets(door)), config), ready.set, load=door.load)
+    server = serve.Server(
+        serve._uvicorn(serve.checked(service, Sockets(service)), config), ready.set, load=service.load
+    )
     running = asyncio.create_task(server.serve([listener]))
     await ready.wait()
     async with connect(f"ws://127.0.0.1:{listener.getsockname()[1]}/ws", proxy=None) as line:
-        yield door, Line(line)
+        yield service, Line(line)
     server.should_exit = True
     await running
-    await door.guide.close()
+    await service.guide.close()
 
 
 @pytest.mark.parametrize("start", [unfinished(100, 200), unfinished(0, 200), PART, PART + PING, b"\x81"])
@@ -47,22 +49,22 @@ async def test_a_message_of_which_the_rest_does_not_come_closes_with_1008(
     monkeypatch: pytest.MonkeyPatch, start: bytes
 ) -> None:
     monkeypatch.setattr(connection, "MESSAGE_WITHIN_S", 0.3)
-    async with opened(Config()) as (door, line):
+    async with opened(Config()) as (service, line):
         line.socket.transport.write(start)
         assert await line.closed_with() == 1008
-        assert door.load.bodies.held_bytes == 0
+        assert service.load.bodies.held_bytes == 0
 
 
 @on_uvloop
 async def test_what_comes_whole_is_no_longer_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "MESSAGE_WITHIN_S", 0.3)
-    async with opened(Config()) as (door, line):
+    async with opened(Config()) as (service, line):
         for _ in range(5):
             line.socket.transport.write(PING + PART + PING)
-            await until(lambda: door.load.bodies.held_bytes == len(PART))
+            await until(lambda: service.load.bodies.held_bytes == len(PART))
             await asyncio.sleep(0.1)
             line.socket.transport.write(PING + REST + PING)
             assert await line.hear() == {"type": "pong", "id": 12}
-            await until(lambda: door.load.bodies.held_bytes == 0)
+            await until(lambda: service.load.bodies.held_bytes == 0)
         await asyncio.sleep(0.5)
         assert (await line.call("ping", 1))["type"] == "pong"

@@ -15,7 +15,6 @@ from crawlguide.core.errors import (
     NotFound,
     RateLimited,
     Unauthenticated,
-    UnavailableError,
 )
 from crawlguide.core.messages import AskMessage, ReportMessage
 from crawlguide.gateway import routes, wire
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from crawlguide.core.messages import Advice, StatsMessage
     from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.access.entrance import Caller
-    from crawlguide.gateway.http import Door
-    from crawlguide.gateway.websocket.assigned import AssignedUrls, Holder
+    from crawlguide.gateway.assigned import Holder
+    from crawlguide.gateway.service import Service
     from crawlguide.gateway.websocket.connection import Connection
     from crawlguide.gateway.websocket.messages import Id, Pieces
     from crawlguide.gateway.websocket.subscriptions import Stream
@@ -51,10 +50,10 @@ class Session:
     The caller is admitted anew for every message, as over HTTP for every request: limits count, and revoked keys end.
     """
 
-    def __init__(self, connection: Connection, door: Door, caller: Caller, assigned: AssignedUrls) -> None:
+    def __init__(self, connection: Connection, service: Service, caller: Caller) -> None:
         self.connection = connection
         self._caller = caller
-        self._door, self._assigned = door, assigned
+        self._service, self._assigned = service, service.assigned
         self._working = self._work_bytes = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._streams: dict[Id, Stream] = {}
@@ -66,22 +65,22 @@ class Session:
         """One message. Over the limits the connection is held until one of those before is answered."""
         try:
             envelope = messages.envelope(body)
-            credential = self._door.entrance.admit(self._caller)
-            self._check_load()
-            self._door.load.bodies.grow(0, len(body))
+            credential = self._service.entrance.admit(self._caller)
+            self._service.check_load()
+            self._service.load.bodies.grow(0, len(body))
         except CrawlGuideError as problem:
             self._refuse("other", messages.id_of(body), problem, 0.0, self._caller.logged)
             return
         self._working += 1
         self._work_bytes += len(body)
-        self._door.running += 1
+        self._service.running += 1
         if self._is_full():
             self.connection.pause_receiving()
-        self._door.load.turns.wait(lambda: self._start(self._served(envelope, credential, body)))
+        self._service.load.turns.wait(lambda: self._start(self._served(envelope, credential, body)))
 
     def check_credential(self) -> None:
         """A key that was revoked, or has expired, ends the socket: whoever subscribed would wait for ever."""
-        entrance = self._door.entrance
+        entrance = self._service.entrance
         if self._known_until > time.time() and self._known_by == entrance.version:
             return
         try:
@@ -106,17 +105,10 @@ class Session:
         if self._tasks:
             await asyncio.wait(self._tasks)
         for holder in self._holders:
-            await holder.give_back(self._door.guide)
-
-    def _check_load(self) -> None:
-        most = self._door.options.max_requests
-        if self._door.running >= most:
-            raise UnavailableError(f"more than {most} requests at once", retry_after_s=1.0)
-        if self._door.load.turns.is_crowded():
-            raise UnavailableError("more requests than can be answered within a second", retry_after_s=1.0)
+            await holder.give_back(self._service.guide)
 
     def _is_full(self) -> bool:
-        return self._working >= self._door.options.socket_in_flight or self._work_bytes >= MOST_WORK_BYTES
+        return self._working >= self._service.options.socket_in_flight or self._work_bytes >= MOST_WORK_BYTES
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = self.connection.loop.create_task(work)
@@ -130,7 +122,7 @@ class Session:
                 await self.connection.writable.wait()
                 began = time.perf_counter()
             answer = await SERVES[envelope.type](self, credential, envelope.id, body)
-            self._door.answered(ROUTES[envelope.type], 200, time.perf_counter() - began, None, **who)
+            self._service.answered(ROUTES[envelope.type], 200, time.perf_counter() - began, None, **who)
             if answer:
                 self.connection.send_message(answer)
         except NotFound as problem:
@@ -148,8 +140,8 @@ class Session:
         was_full = self._is_full()
         self._working -= 1
         self._work_bytes -= size
-        self._door.running -= 1
-        self._door.load.bodies.free(size)
+        self._service.running -= 1
+        self._service.load.bodies.free(size)
         if self._leaving:
             self._close_if_done()
         elif was_full and not self._is_full():
@@ -162,7 +154,7 @@ class Session:
     def _refuse(
         self, kind: str, name: Id | None, problem: CrawlGuideError, took_s: float, who: Mapping[str, str]
     ) -> None:
-        self._door.answered(ROUTES[kind], STATUS[problem.code], took_s, problem, **who)
+        self._service.answered(ROUTES[kind], STATUS[problem.code], took_s, problem, **who)
         self.connection.send_message(messages.error(name, problem))
 
     # one step for each type
@@ -183,9 +175,11 @@ class Session:
         wanted = wire.decode(body, Subscribe)
         crawl = self._call(credential, ASK, wanted).permitted(wanted.crawl_id)
         credential.check_crawler(wanted.crawler_id)
-        subscription = Subscription(name, wanted, crawl, self._asks, self._door.guide, self.connection, self._assigned)
+        subscription = Subscription(
+            name, wanted, crawl, self._asks, self._service.guide, self.connection, self._assigned
+        )
         self._begin(name, subscription)
-        now = self._door.guide.clock.now()
+        now = self._service.guide.clock.now()
         self._holders = [one for one in self._holders if one.next_end(now) is not None]
         self._holders.append(subscription.holder)
 
@@ -195,7 +189,7 @@ class Session:
         Whoever may no longer ask is given nothing more.
         """
         try:
-            credential = self._door.entrance.admit(self._caller)
+            credential = self._service.entrance.admit(self._caller)
         except RateLimited as problem:
             return problem.retry_after_s or 1.0
         return await routes.ask(replace(self._call(credential, ASK, message), create=create))
@@ -208,7 +202,7 @@ class Session:
     async def _numbers(self, wanted: StatsWanted) -> StatsMessage | None:
         """For a subscription: each look counts, and over a limit there is none."""
         try:
-            credential = self._door.entrance.admit(self._caller)
+            credential = self._service.entrance.admit(self._caller)
         except RateLimited:
             return None
         return await self._shown(credential, wanted)
@@ -216,7 +210,7 @@ class Session:
     async def _shown(self, credential: Credential, wanted: StatsWanted) -> StatsMessage:
         query = {} if wanted.crawl_id is None else {"crawl_id": wanted.crawl_id}
         credential.check_some(READ)
-        return await routes.stats(RouteCall(self._door.guide, credential, READ, {}, query, None))
+        return await routes.stats(RouteCall(self._service.guide, credential, READ, {}, query, None))
 
     async def _unsubscribe(self, _: Credential, name: Id, body: bytes) -> Pieces:
         """What was assigned stays so: the crawler is on its way, and only its report or the lease's end frees it."""
@@ -229,13 +223,13 @@ class Session:
 
     async def _release(self, credential: Credential, name: Id, body: bytes) -> Pieces:
         wanted = wire.decode(body, Release)
-        call = RouteCall(self._door.guide, credential, TELL, {"crawl_id": wanted.crawl_id}, {}, wanted)
+        call = RouteCall(self._service.guide, credential, TELL, {"crawl_id": wanted.crawl_id}, {}, wanted)
         released = await routes.release(call)
         self._assigned.released(call.crawl, wanted.crawler_id)
         return messages.framed("release", name, released)
 
     def _call(self, credential: Credential, scope: str, message: Any) -> RouteCall:
-        return RouteCall(self._door.guide, credential, scope, {}, {}, message)
+        return RouteCall(self._service.guide, credential, scope, {}, {}, message)
 
     async def _ping(self, _: Credential, name: Id, body: bytes) -> Pieces:
         wire.decode(body, Envelope)
@@ -246,8 +240,8 @@ class Session:
             raise Draining(LEAVING, retry_after_s=1.0)
         if name in self._streams:
             raise Conflict(f"id: {name!r} is subscribed already; unsubscribe it first, or use another id", field="id")
-        if len(self._streams) >= self._door.options.socket_in_flight:
-            most = self._door.options.socket_in_flight
+        if len(self._streams) >= self._service.options.socket_in_flight:
+            most = self._service.options.socket_in_flight
             raise RateLimited(f"expected at most {most} subscriptions of one socket", retry_after_s=1.0)
         self._streams[name] = stream
         self._start(self._streamed(name, stream))

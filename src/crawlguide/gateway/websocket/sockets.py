@@ -12,7 +12,6 @@ from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.http import SOCKETS
 from crawlguide.gateway.responses import STATUS, problem_response
 from crawlguide.gateway.watched_files import LOOKS_EVERY_S
-from crawlguide.gateway.websocket.assigned import AssignedUrls
 from crawlguide.gateway.websocket.session import Session
 
 if TYPE_CHECKING:
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.errors import CrawlGuideError
     from crawlguide.gateway.access.credential import Credential
-    from crawlguide.gateway.http import Door
-    from crawlguide.gateway.routes import RouteCall
+    from crawlguide.gateway.service import Service
     from crawlguide.gateway.websocket.connection import Connection
 
 PATH = SOCKETS
@@ -32,12 +30,10 @@ LOOKS_PER_STALL = 10  # whoever does not read is cut a little late; ten thousand
 class Sockets:
     """All open sockets of one door. An ASGI application for scopes of type `websocket`, over `Connection`s alone."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._open: set[Session] = set()
         self._of: Counter[tuple[str, ...]] = Counter()  # how many, of each tenant and of each of its credentials
-        self._assigned = AssignedUrls()
-        door.guide.on_deleted.append(self._assigned.deleted)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
@@ -45,17 +41,17 @@ class Sockets:
         if problem is not None:
             state = scope["state"]
             who = {"address": state["caller"].address, **state["credential"].logged} if "caller" in state else {}
-            self._door.log_refusal(PATH, STATUS[problem.code], problem, **who)
+            self._service.log_refusal(PATH, STATUS[problem.code], problem, **who)
             await problem_response(problem)(scope, receive, send)
             return
         connection: Connection = scope["state"]["connection"]
-        session = Session(connection, self._door, scope["state"]["caller"], self._assigned)
+        session = Session(connection, self._service, scope["state"]["caller"])
         self._open.add(session)
         owners = _owners(scope["state"]["credential"])
         self._of.update(owners)
         try:
             await send({"type": "websocket.accept"})
-            connection.open(session.receive, self._door.options.socket_buffer_bytes)
+            connection.open(session.receive, self._service.options.socket_buffer_bytes)
             await connection.lost.wait()
             await session.end()
         except asyncio.CancelledError:  # the server's patience has ended; leases end by themselves
@@ -64,10 +60,6 @@ class Sockets:
             self._open.discard(session)
             self._left(owners)
 
-    def served(self, call: RouteCall) -> None:
-        """A call was served over HTTP: what it reports or releases is no longer held."""
-        self._assigned.served(call)
-
     def leave(self) -> None:
         """The server ends: say so to all, and close each socket when it has its answers."""
         for session in tuple(self._open):
@@ -75,7 +67,7 @@ class Sockets:
 
     async def watch(self) -> None:
         """Cut whoever does not take what was sent, or may not be here any more. Runs until it is cancelled."""
-        most_s = self._door.options.socket_stall_s
+        most_s = self._service.options.socket_stall_s
         while True:
             await asyncio.sleep(min(most_s / LOOKS_PER_STALL, LOOKS_EVERY_S))
             now = asyncio.get_running_loop().time()
@@ -99,15 +91,15 @@ class Sockets:
     def _objection(self, scope: Scope) -> CrawlGuideError | None:
         if scope["path"] != PATH:
             return NotFound(f"no such page: {scope['path'][:200]}; sockets are opened at {PATH}")
-        if self._door.draining:
+        if self._service.draining:
             return Draining("the server is shutting down; connect elsewhere", retry_after_s=1.0)
-        if len(self._open) >= self._door.options.max_sockets:
-            return UnavailableError(f"more than {self._door.options.max_sockets} sockets at once", retry_after_s=1.0)
+        if len(self._open) >= self._service.options.max_sockets:
+            return UnavailableError(f"more than {self._service.options.max_sockets} sockets at once", retry_after_s=1.0)
         return self._too_many(scope["state"]["credential"])
 
     def _too_many(self, credential: Credential) -> RateLimited | None:
         """One credential must not take all places there are. Where none is wanted there is nobody to tell apart."""
-        bounds = zip(_owners(credential), self._door.entrance.most_sockets(credential.tenant), strict=True)
+        bounds = zip(_owners(credential), self._service.entrance.most_sockets(credential.tenant), strict=True)
         for owner, most in bounds if credential is not ANYONE else ():
             if most and self._of[owner] >= most:
                 whose = "credential" if len(owner) > 1 else "tenant"

@@ -9,15 +9,15 @@ import msgspec
 
 from crawlguide.core.messages import AskMessage
 from crawlguide.core.types import Crawl
+from crawlguide.gateway.assigned import Holder
 from crawlguide.gateway.websocket import messages
-from crawlguide.gateway.websocket.assigned import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from crawlguide.core.messages import Advice, StatsMessage
     from crawlguide.core.types import Crawl
-    from crawlguide.gateway.websocket.assigned import AssignedUrls
+    from crawlguide.gateway.assigned import AssignedUrls
     from crawlguide.gateway.websocket.connection import Connection
     from crawlguide.gateway.websocket.messages import Id, StatsWanted, Subscribe
     from crawlguide.guide.local import LocalGuide
