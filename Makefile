@@ -42,7 +42,7 @@ help:  ## this list
 
 setup: $(READY)  ## make the virtual environment in .venv
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml $(wildcard src/crawlguide/gateway/*/*.proto)  # whose Python the install makes
 	@sh scripts/debian-packages.sh python3-venv "$(PYTHON) -c 'import venv, ensurepip'"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
