@@ -30,6 +30,10 @@ MEANINGS = {
     "server.tls_certificate": "PEM file of the certificate, and of its chain; with it all doors speak TLS only",
     "server.tls_key": "PEM file of its private key; empty: it is in the file of the certificate",
     "server.tls_client_ca": "PEM file of authorities: a client that shows a certificate shows one of theirs",
+    "server.grpc": "answer over gRPC, too (also `--grpc-port`)",
+    "server.grpc_port": "its port; 0 picks a free one",
+    "server.urlfrontier": "answer clients of URLFrontier, too (also `--urlfrontier-port`)",
+    "server.urlfrontier_port": "its port; 0 picks a free one",
     "server.max_connections": "connections at once; fewer where the system allows fewer open files",
     "server.max_connections_per_address": (
         "the same of one address, or one IPv6 network (/64); 0: 2,000, and 12,000 of this machine"
@@ -47,6 +51,9 @@ MEANINGS = {
     "server.socket_stall_s": "a socket that has not read anything for so many seconds is closed",
     "server.log_format": "format of the log, one line for each event: `text` for people, `json` for programs",
     "server.log_level": "lowest level that is logged: `debug`, `info`, `warning` or `error`",
+    "bus.nats": "address of a NATS server whose messages are answered, such as `nats://127.0.0.1:4222`",
+    "bus.kafka": "addresses of Kafka brokers whose messages are answered, such as `127.0.0.1:9092`",
+    "bus.prefix": "what the names of all subjects and topics begin with",
     "store.data": "the data folder (also `--data`); `:memory:` keeps nothing on disk",
     "store.max_urls": "queued URLs of one crawl; beyond, the lowest-ranked are forgotten",
     "store.max_urls_per_host": "queued URLs of one host in one crawl; beyond, the lowest-ranked are forgotten",

@@ -28,6 +28,7 @@ TABLES = ("predict", "tenant")  # lists of tables instead of sections
 NOT_KEYS = (*(PREFIX + name for name in ("CONFIG", "TOKEN", "CA", "CERTIFICATE", "CERTIFICATE_KEY")), faults.VARIABLE)
 EVERY_CRAWLER = EVERY_TENANT = "*"
 POLICIES = ("slow_domain_ms", "unreliable_threshold", "domain_max_pages")
+Port = Annotated[int, Meta(ge=0, le=65_535)]
 Positive = Annotated[int, Meta(ge=1)]
 Rate = Annotated[float, Meta(ge=0, le=1e9)]
 
@@ -37,10 +38,14 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class ServerOptions(Section, frozen=True):
-    """The doors for HTTP and WebSockets."""
+    """The doors that listen: for HTTP and WebSockets always, others where they are wanted."""
 
     host: str = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65_535)] = 8080
+    port: Port = 8080
+    grpc: bool = False
+    grpc_port: Port = 8081
+    urlfrontier: bool = False
+    urlfrontier_port: Port = 7071
     insecure: bool = False
     tls_certificate: str = ""
     tls_key: str = ""
@@ -59,6 +64,14 @@ class ServerOptions(Section, frozen=True):
     socket_stall_s: Annotated[float, Meta(gt=0, le=3_600)] = 30.0
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class BusOptions(Section, frozen=True):
+    """The door for message buses: the addresses of the servers, of each kind or none."""
+
+    nats: str = ""
+    kafka: str = ""
+    prefix: str = "crawlguide"
 
 
 class AccessOptions(Section, frozen=True):
@@ -176,6 +189,7 @@ class Config(Section, frozen=True):
     """Everything an operator can set."""
 
     server: ServerOptions = ServerOptions()
+    bus: BusOptions = BusOptions()
     access: AccessOptions = AccessOptions()
     store: StoreOptions = StoreOptions()
     crawls: CrawlsOptions = CrawlsOptions()

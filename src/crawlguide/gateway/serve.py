@@ -18,6 +18,7 @@ import uvicorn
 from crawlguide.core.config import ServerOptions
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.telemetry import WARNING, happened
+from crawlguide.gateway import doors
 from crawlguide.gateway.access.entrance import LOOPBACK, Entrance
 from crawlguide.gateway.bodies import BodyLimits
 from crawlguide.gateway.browsers import BrowserCheck
@@ -60,25 +61,32 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     _keep_what_is_loaded()
     stop = asyncio.Event()
     _on_signals(stop.set)
-    announce = partial(_announce, config.server, listener, guide, ready_file, service.entrance)
-    server = Server(_uvicorn(checked(service, sockets), config), announce, config.server, service.load)
-    answering = asyncio.create_task(server.serve([listener]))
-    background, upkeep = Supervisor(service.metrics), Upkeep(guide, config.guide.upkeep_every_s)
-    service.not_running, service.trouble = background.not_running, lambda: upkeep.trouble
-    outgoing = Outgoing(config.outgoing)
-    background.start("upkeep", upkeep.run)
-    background.start("robots", lambda: guide.robots.run(outgoing))
-    background.start("sitemaps", Sitemaps(guide, outgoing).run)
-    background.start("sockets", sockets.watch)
-    await asyncio.wait({answering, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
-    happened("stopping", "stopping: requests that came in are answered, new ones are sent elsewhere")
-    service.draining = server.should_exit = True
-    sockets.leave()
+    async with doors.opened(service) as ready:
+        announce = partial(_announce, service, listener, ready_file, ready)
+        server = Server(_uvicorn(checked(service, sockets), config), announce, config.server, service.load)
+        answering = asyncio.create_task(server.serve([listener]))
+        background = _background(service, sockets)
+        await asyncio.wait({answering, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        happened("stopping", "stopping: requests that came in are answered, new ones are sent elsewhere")
+        service.draining = server.should_exit = True
+        sockets.leave()
     await answering
     await background.stop()
     await guide.close()
     service.audit.close()
     happened("stop", "all is written; the end")
+
+
+def _background(service: Service, sockets: Sockets) -> Supervisor:
+    """What runs beside the answers."""
+    guide, outgoing = service.guide, Outgoing(service.config.outgoing)
+    background, upkeep = Supervisor(service.metrics), Upkeep(guide, service.config.guide.upkeep_every_s)
+    service.not_running, service.trouble = background.not_running, lambda: upkeep.trouble
+    background.start("upkeep", upkeep.run)
+    background.start("robots", lambda: guide.robots.run(outgoing))
+    background.start("sitemaps", Sitemaps(guide, outgoing).run)
+    background.start("sockets", sockets.watch)
+    return background
 
 
 def _keep_what_is_loaded() -> None:
@@ -111,14 +119,9 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _announce(
-    options: ServerOptions,
-    listener: socket.socket,
-    guide: LocalGuide,
-    ready_file: Path | None,
-    entrance: Entrance,
-) -> None:
-    """Tell whoever waits that the guide answers now, and where."""
+def _announce(service: Service, listener: socket.socket, ready_file: Path | None, ready: dict[str, Any]) -> None:
+    """Tell whoever waits that the guide answers now, and where; `ready` is what other doors say."""
+    options, guide, entrance = service.options, service.guide, service.entrance
     scheme = "https" if options.tls_certificate else "http"
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
@@ -133,7 +136,7 @@ def _announce(
         words = "keys can be read on their way to {host}: name a certificate with --tls-certificate"
         happened("unencrypted", words, WARNING, host=shown)
     if ready_file is not None:
-        where = {"scheme": scheme, "host": host, "port": port, "opened_s": guide.store.opened_s}
+        where = {"scheme": scheme, "host": host, "port": port, "opened_s": guide.store.opened_s, **ready}
         _write_ready(ready_file, where)
 
 
