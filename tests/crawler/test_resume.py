@@ -113,7 +113,7 @@ def folder(tmp_path: Path) -> CrawlFolder:
 
 
 def opened(folder: CrawlFolder, heard: Callable[[PageLine], object] = str) -> Outputs:
-    return Outputs(folder, heard, warc=True, parquet=True)
+    return Outputs(folder, (heard,), warc=True, parquet=True)
 
 
 def killed(outputs: Outputs, folder: CrawlFolder) -> CrawlFolder:

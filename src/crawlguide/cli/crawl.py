@@ -53,6 +53,10 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
     max_depth: Annotated[
         int | None, typer.Option(min=0, help="Links from a seed at most.", rich_help_panel=LIMITS)
     ] = None,
+    recrawl_after: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Fetch pages again after, say, 12h or 7d.", rich_help_panel=LIMITS),
+    ] = None,
     min_p: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Only URLs with this chance of being relevant.", rich_help_panel=SCOPE),
@@ -109,6 +113,7 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
         seeds=tuple(seeds or ()), topic=topic, keywords=_words(keywords), reference=reference, strategy=strategy,
         max_pages=_most(max_pages, max_time, until, min_harvest), max_depth=max_depth,
         max_time_s=said.seconds(max_time) if max_time else 0.0,
+        recrawl_after_s=said.seconds(recrawl_after, "--recrawl-after") if recrawl_after else None,
         concurrency=concurrency, out=out, resume=resume, guide=guide and _address(guide), crawl=crawl and _name(crawl),
         proxy=proxy, allow_networks=tuple(allow_network or ()), user_agent=user_agent, contact=contact, delay_s=delay,
         same_site=same_site, allow_domains=tuple(allow or ()), deny_domains=tuple(deny or ()),

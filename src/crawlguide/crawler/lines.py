@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ROBOTS = "robots"
 MOST_LINK_BYTES = 2 << 20  # of one page: a message may have 4 MiB
+LONGEST_HEADER = 200
 NOTHING = Page()
 
 
@@ -44,6 +45,10 @@ class PageLine(Struct, kw_only=True):
     canonical: str | None = None
     published: str | None = None
     modified: str | None = None
+    content_hash: str | None = None  # of its text: equal where nothing has changed
+    etag: str | None = None  # as the server named this copy
+    last_modified: str | None = None  # as the server says
+    revisited: bool = False  # it was fetched before, as `--recrawl-after` wants it
     links: int = 0
     bytes: int = 0
     elapsed_ms: float = 0.0
@@ -80,6 +85,9 @@ def line_of(one: Assignment, fetched: Fetched, page: Page, at: str) -> PageLine:
         canonical=page.canonical,
         published=page.published,
         modified=page.modified,
+        content_hash=xxhash.xxh3_64_hexdigest(page.text.encode("utf-8", "replace")) if page.text else None,
+        etag=fetched.header("etag")[:LONGEST_HEADER] or None,
+        last_modified=fetched.header("last-modified")[:LONGEST_HEADER] or None,
         links=len(page.links),
         bytes=fetched.received_bytes,
         elapsed_ms=round(fetched.elapsed_ms, 1),
@@ -98,7 +106,7 @@ def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
         elapsed_ms=line.elapsed_ms,
         bytes=line.bytes or None,
         content_type=line.content_type,
-        content_hash=xxhash.xxh3_64_hexdigest(page.text.encode("utf-8", "replace")) if page.text else None,
+        content_hash=line.content_hash,
         retry_after_s=fetched.retry_after_s,
         title=line.title,
         text=text if read and (text or line.kind == ROBOTS) else None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.crawler import lines
+from crawlguide.crawler.copies import UNCHANGED, unchanged
 from crawlguide.crawler.lines import NOTHING, ROBOTS
 from crawlguide.crawler.parse import is_read_here, parse
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawlguide.core.messages import ItemResult
+    from crawlguide.crawler.copies import Copies
     from crawlguide.crawler.fetch import Fetcher
     from crawlguide.crawler.fetched import Fetched
     from crawlguide.crawler.outputs import Outputs
@@ -44,10 +46,17 @@ class CrawlLoop:
     """Fetches as many at once as its assignments are for; `stop` ends it from outside."""
 
     def __init__(
-        self, assignments: Assignments, fetchers: Fetchers, outputs: Outputs, tally: Tally, *, max_pages: int = 0
+        self,
+        assignments: Assignments,
+        fetchers: Fetchers,
+        outputs: Outputs,
+        tally: Tally,
+        copies: Copies,
+        *,
+        max_pages: int = 0,
     ) -> None:
         self.assignments, self.tally = assignments, tally
-        self._fetchers, self._outputs = fetchers, outputs
+        self._fetchers, self._outputs, self._copies = fetchers, outputs, copies
         self._max_pages = max_pages
         self._slots = asyncio.Semaphore(assignments.concurrency)
         self._under_way: set[asyncio.Task[None]] = set()
@@ -103,10 +112,14 @@ class CrawlLoop:
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def _visit(self, one: Assignment) -> None:
-        fetched = await self._fetchers.of(one).fetch(one.url)
+        copy = self._copies.of(one.url) if one.kind != ROBOTS else None
+        fetched = await self._fetchers.of(one).fetch(one.url, copy and copy.validators)
         page = NOTHING if one.kind == ROBOTS or fetched.redirects else await _read(fetched)
         line = lines.line_of(one, fetched, page, lines.now())
         report = lines.report_of(line, fetched, page)
+        line.revisited = copy is not None
+        if copy is not None and line.status == UNCHANGED:
+            report = unchanged(line, report, copy)
         number = self._outputs.add(line, fetched, report)
         self.assignments.report(report).add_done_callback(partial(self._answered, number))
         self.tally.tick()

@@ -26,6 +26,7 @@ class CrawlOptions:
     strategy: str | None = None
     max_pages: int = 0
     max_depth: int | None = None
+    recrawl_after_s: float | None = None
     max_time_s: float = 0.0
     concurrency: int = 16
     out: Path
@@ -71,6 +72,8 @@ def definition(options: CrawlOptions, reference: str) -> dict[str, Any]:
         "allow_domains": list(options.allow_domains),
         "deny_domains": list(options.deny_domains),
         "min_p": options.min_p,
+        "recrawl": options.recrawl_after_s is not None,
+        "recrawl_after_s": options.recrawl_after_s,
     }
     said = {
         "goal": _said(goal),
@@ -98,11 +101,11 @@ def token(agent: str) -> str:
     return found[0]
 
 
-def seconds(text: str) -> float:
+def seconds(text: str, option: str = "--max-time") -> float:
     """90, 90s, 30m, 2h, 1d."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
     if found is None or found[2] not in UNITS:
-        raise ConfigError(f"--max-time: expected a time such as 90s, 30m, 2h or 1d, got {text[:40]!r}")
+        raise ConfigError(f"{option}: expected a time such as 90s, 30m, 2h or 1d, got {text[:40]!r}")
     return float(found[1]) * UNITS[found[2]]
 
 

@@ -16,7 +16,7 @@ from crawlguide.crawler.tables import Tables, page_lines
 from crawlguide.crawler.warc import Warc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from crawlguide.core.messages import Fetch
     from crawlguide.crawler.fetched import Fetched
@@ -30,16 +30,18 @@ _encode = msgspec.json.Encoder().encode
 class Outputs:
     """The open files of one crawl. Made over what an earlier run has left: that is brought in order first.
 
-    `heard` is given every line once: those of earlier runs, then each that the guide has answered.
+    Each of `heard` is given every line once: those of earlier runs, then each that the guide has answered.
     """
 
-    def __init__(self, folder: CrawlFolder, heard: Callable[[PageLine], object], *, warc: bool, parquet: bool) -> None:
+    def __init__(
+        self, folder: CrawlFolder, heard: Sequence[Callable[[PageLine], object]], *, warc: bool, parquet: bool
+    ) -> None:
         self._folder, self._heard = folder, heard
         kept = journal.read(folder.journal)
         journal.cut(folder.pages, kept.lengths.pages)
         journal.cut(folder.warc, kept.warc)
         for line in page_lines(folder.pages):
-            heard(line)
+            self._say(line)
         self._tables = Tables(folder.path, folder.parts) if parquet else None
         self._warc = Warc(folder.warc) if warc else None
         self._pages = folder.pages.open("ab")
@@ -85,7 +87,11 @@ class Outputs:
         entry.line.relevance = word.relevance
         self._pages.write(_encode(entry.line) + b"\n")
         self._told.append(entry.report)
-        self._heard(entry.line)
+        self._say(entry.line)
+
+    def _say(self, line: PageLine) -> None:
+        for heard in self._heard:
+            heard(line)
 
     def flush(self) -> None:
         """For those who read `pages.jsonl` while it grows."""

@@ -18,6 +18,7 @@ from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound
 from crawlguide.crawler import folder as folders
 from crawlguide.crawler import options as said
 from crawlguide.crawler import seeds as seeding
+from crawlguide.crawler.copies import Copies
 from crawlguide.crawler.fetch import Fetcher, FetchOptions
 from crawlguide.crawler.folder import CrawlFolder, Identity
 from crawlguide.crawler.limits import Limits
@@ -73,14 +74,14 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         stack.enter_context(folder.held())
         view.say(f"crawl {identity.crawl_id!r} in {folder.path}")
         guide = await stack.enter_async_context(_guide(identity, folder))
-        await _define(guide, identity, options, view)
+        definition = await _define(guide, identity, options, view)
         folder.begin(identity)
-        tally = Tally()
-        outputs = Outputs(folder, tally.add, warc=options.warc, parquet=options.parquet)
+        tally, copies = Tally(), Copies(wanted=definition["policy"]["recrawl"])
+        outputs = Outputs(folder, (tally.add, copies.add), warc=options.warc, parquet=options.parquet)
         assignments = await stack.enter_async_context(_assignments(guide, identity, options.concurrency))
         await _tell_again(assignments, outputs)
         await assignments.seed(identity.seeds)
-        loop = CrawlLoop(assignments, fetchers, outputs, tally, max_pages=options.max_pages)
+        loop = CrawlLoop(assignments, fetchers, outputs, tally, copies, max_pages=options.max_pages)
         with _interruptible(loop, view):
             async with _watched(loop, outputs, view, options):
                 why = await loop.run()
@@ -172,23 +173,24 @@ async def _upkeep(guide: LocalGuide) -> None:
             await guide.upkeep()
 
 
-async def _define(guide: AsyncVerbs, identity: Identity, options: CrawlOptions, view: View) -> None:
-    """A crawl that others have begun is joined, if it is the same one."""
+async def _define(guide: AsyncVerbs, identity: Identity, options: CrawlOptions, view: View) -> dict[str, Any]:
+    """A crawl that others have begun is joined, if it is the same one. Returns its definition."""
     wanted = msgspec.convert(identity.definition, Definition)
     try:
-        there = await guide.crawl(identity.crawl_id)
+        there: dict[str, Any] = (await guide.crawl(identity.crawl_id))["definition"]
     except NotFound:
         await guide.define(identity.crawl_id, wanted)
-        return
+        return dict(msgspec.to_builtins(wanted))
     if options.resume or identity.guide is None:
-        return
-    differing = _differing(msgspec.to_builtins(wanted), there["definition"], identity.definition)
+        return there
+    differing = _differing(msgspec.to_builtins(wanted), there, identity.definition)
     if differing:
         raise ConfigError(
             f"--guide: a crawl {identity.crawl_id!r} is there already, and differs in {', '.join(differing)};"
             " join it by leaving those options out, or give this one another name with --crawl"
         )
     view.say(f"joining the crawl {identity.crawl_id!r}, which is there already")
+    return there
 
 
 def _assignments(guide: AsyncVerbs, identity: Identity, concurrency: int) -> Assignments:

@@ -49,6 +49,7 @@ class Summary:
     def facts(self) -> list[tuple[str, str]]:
         tally, stats = self.outcome.tally, self.outcome.stats
         came = f"{tally.pages:,} pages, {tally.redirects:,} redirects, {sum(tally.problems.values()):,} failures"
+        came += f", {tally.revisits:,} pages again" if tally.revisits else ""
         found = [
             ("ended", self.ended),
             ("requests", f"{tally.requests:,} ({came}), {tally.robots:,} of robots.txt"),

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 ROWS = 20_000  # of a portion
 THROUGH = b"crawlguide.parts"  # how many parts of the links a file holds
 KINDS = {
-    "status": "int16", "links": "int32", "bytes": "int64", "warc_offset": "int64", "warc_length": "int64",
-    "relevance": "float32", "p": "float32", "score": "float32", "elapsed_ms": "float32",
+    "revisited": "bool_", "status": "int16", "links": "int32", "bytes": "int64", "warc_offset": "int64",
+    "warc_length": "int64", "relevance": "float32", "p": "float32", "score": "float32", "elapsed_ms": "float32",
 }  # fmt: skip
 LINK_KINDS = {"source": "string", "target": "string", "anchor": "string", "rel": "string", "position": "int32"}
 

@@ -55,6 +55,7 @@ class Tally:
     relevant: int = 0
     judged: int = 0
     redirects: int = 0
+    revisits: int = 0  # of pages that came before; whether they are relevant was counted then
     bytes: int = 0
     problems: Counter[str] = field(default_factory=Counter)
     hosts: dict[str, HostCount] = field(default_factory=dict)
@@ -70,6 +71,9 @@ class Tally:
             self.robots += 1
             return
         self.requests += 1
+        if line.revisited:
+            self.revisits += 1
+            return
         good = line.relevance is not None and line.relevance >= RELEVANT
         self._count_host(line, good)
         if is_failure(line.status or 0, line.error or ""):

@@ -14,6 +14,7 @@ from crawlguide.core.types import READ_TEXT, READ_TITLE, Lesson
 from crawlguide.guide.ask.valuation import priority_at_rest
 from crawlguide.guide.tell.intake import no_fetches, reported, seeded
 from crawlguide.guide.tell.pages import is_readable, page_of, told_relevance
+from crawlguide.policy.robots.cache import is_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +63,9 @@ class Telling:
         await self._located(report, recorded, fetches)
         discovered = await self._discovered(active, report, recorded, fetches)
         if policy.recrawl:
-            due = np.full(len(report.fetches), at + policy.recrawl_after_s)
-            await self.store.schedule(crawl, report.fetches.target_id, due)
+            pages = [not is_file(url) for url in report.fetches.url]  # a robots.txt has times of its own
+            targets = report.fetches.target_id[pages]
+            await self.store.schedule(crawl, targets, np.full(len(targets), at + policy.recrawl_after_s))
         counts = recorded.taught & np.array([reason is None for reason in recorded.skipped], np.bool_)
         await self.robots.take_reported(report, fetches, counts)
         results = _results(report, recorded)
