@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+import unicodedata
 from typing import Literal, Protocol
 
 
@@ -66,7 +67,12 @@ def happened(event: Event, sentence: str, level: int = INFO, /, **fields: str | 
 
 def printable(text: str) -> str:
     """A text without characters that would move the cursor, change colours or end the line."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    return "".join(letter if letter.isprintable() else _named(letter) for letter in text)
+
+
+def _named(letter: str) -> str:
+    """A space of whatever width is one; anything else is named by its number."""
+    return " " if unicodedata.category(letter) == "Zs" else repr(letter)[1:-1]
 
 
 def without_secrets(text: str) -> str:

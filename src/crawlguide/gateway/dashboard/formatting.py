@@ -12,8 +12,11 @@ NOTHING = "–"
 THIN = "\u202f"  # a narrow space that does not break
 LINKED = ("http://", "https://")
 UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
-# control characters have pictures, so that nothing in a name goes unseen; those without one get the same stand-in
-PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+# control characters have pictures, so that nothing in a name goes unseen; those without one get the same stand-in,
+# and so do marks that turn the direction of what follows
+TURNS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+STANDS_IN = dict.fromkeys((*range(0x80, 0xA0), *TURNS), 0xFFFD)
+PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421} | STANDS_IN
 REASONS = {
     "high_relevance": "relevance", "recency": "freshness", "authority": "authority", "low_cost": "low cost",
     "polite_now": "host is free", "exploration": "exploration", "in_focus": "in focus",
