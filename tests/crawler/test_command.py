@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
+import subprocess
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
-from crawlguide import Client, lab
+from crawlguide import AsyncClient, Client, lab
 from crawlguide.core.errors import ConfigError
 from crawlguide.crawler import options
+from crawlguide.gateway.client.assignments import Assignments
+from crawlguide.lab.pages import Page
 from tests.cli.conftest import commands
 from tests.crawler.crawling import Place, Site, lines
 from tests.docs.blocks import blocks
 from tests.gateway.conftest import serving
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable
     from pathlib import Path
 
@@ -67,6 +71,8 @@ def test_every_example_runs(here: Here, tmp_path: Path, monkeypatch: pytest.Monk
             first = ("crawl", "example.com", "--topic", "database internals", "--out", words[words.index("--out") + 1])
             assert here(*first, *quick).returncode == 0
             quick = proxy
+        if "--recrawl-after" in words:  # it would wait for the pages to be due again
+            quick += ["--max-time", "3s"]
         ended = here(*words, *quick)
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / words[words.index("--out") + 1] / "report.html").exists()
@@ -96,6 +102,83 @@ def test_a_crawl_that_reaches_nothing_has_failed(here: Here, tmp_path: Path) -> 
     ended = here("crawl", "nowhere.example", "--proxy", "http://127.0.0.1:9", "--out", tmp_path / "out")
     assert ended.returncode == 1
     assert "no seed can be reached: nowhere.example" in ended.stderr
+
+
+@dataclass(frozen=True)
+class Closed(Site):
+    """A site that wants no crawlers."""
+
+    def fetch(self, url: str) -> Page:
+        return Page(url, 200, "", "User-agent: *\nDisallow: /\n") if url.endswith("/robots.txt") else super().fetch(url)
+
+
+def test_where_robots_txt_forbids_everything_nothing_is_fetched_and_that_is_said(here: Here, tmp_path: Path) -> None:
+    with lab.served(Closed(), slowest_s=0) as served:
+        proxy = f"http://127.0.0.1:{served.port}"
+        ended = here("crawl", "http://example.com/", "--proxy", proxy, "--out", tmp_path / "out")
+        asked = {request.url for request in served.log}
+    assert ended.returncode == 1
+    assert "robots.txt forbids every seed" in ended.stderr
+    assert asked == {"http://example.com/robots.txt"}
+
+
+def test_a_full_disk_ends_it_and_resume_goes_on(here: Here, place: Place, tmp_path: Path) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "crawlguide", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a small disk can only be mounted by root, where mounting is permitted")
+    try:
+        words = ("--max-pages", 200, "--proxy", place.proxy, "--out", tmp_path / "out")
+        begun = here("crawl", *place.task.seeds["portal"], "--topic", place.task.name, "--delay", 0, *words)
+        assert begun.returncode == 1
+        assert f"free some space, then crawlguide crawl --resume --out {tmp_path / 'out'} goes on" in begun.stderr
+        subprocess.run(["mount", "-o", "remount,size=64m", str(tmp_path)], check=True)
+        assert here("crawl", "--resume", *words).returncode == 0
+        pages = [line["url"] for line in lines(tmp_path / "out") if line["kind"] == "page"]
+        assert len(pages) == len(set(pages)) == 200
+    finally:
+        subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
+
+
+@pytest.mark.parametrize(("part", "package"), [("warc", "warcio"), ("tables", "pyarrow")])
+def test_without_what_an_output_needs_one_is_told_how_to_get_it(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, package: str
+) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(f"crawlguide.crawler.{part}.import_module", missing)
+    with lab.served(Site(), slowest_s=0) as served:
+        proxy = f"http://127.0.0.1:{served.port}"
+        ended = here("crawl", "example.com", "--proxy", proxy, "--delay", 0, "--out", tmp_path / "out")
+    assert ended.returncode == 2
+    assert f"crawl needs {package}: pip install 'crawlguide[crawl]'" in ended.stderr
+
+
+def test_a_crawl_ends_when_enough_is_found(place: Place, tmp_path: Path) -> None:
+    outcome = place.crawled(tmp_path / "out", max_pages=0, until=0.3)
+    assert outcome.why == "until"
+    assert 100 <= outcome.tally.requests < 300
+    assert "are found" in outcome.remaining
+
+
+async def test_a_guide_that_is_away_is_said_once_and_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    tries = asyncio.Semaphore(0)
+
+    def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tries.release()
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as nobody:
+        url = f"http://127.0.0.1:{nobody.sockets[0].getsockname()[1]}"
+        async with AsyncClient(url, retries=0) as guide, Assignments(guide, "crawl", "here") as assigned:
+            waiting = asyncio.create_task(assigned.next())
+            async with asyncio.timeout(60):
+                for _ in range(3):
+                    await tries.acquire()
+            assert not waiting.done()
+            waiting.cancel()
+    (said,) = [record.message for record in caplog.records if "is tried again" in record.message]
+    assert f"{url} broke off" in said
 
 
 def test_several_crawlers_share_a_served_guide(place: Place, tmp_path: Path) -> None:

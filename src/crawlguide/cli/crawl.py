@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crawlguide.cli.common import INTERRUPTED, CaOption, TokenOption, app, say
-from crawlguide.core.errors import CrawlGuideError
+from crawlguide.core.errors import CrawlGuideError, StorageFull
 
 if TYPE_CHECKING:
     from crawlguide.crawler.options import CrawlOptions
@@ -135,11 +135,13 @@ def _crawled(options: CrawlOptions) -> Outcome:
 
     from crawlguide.crawler.run import crawl as crawled
 
+    on = f"free some space, then crawlguide crawl --resume --out {options.out} goes on"
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(crawled(options, _view()))
+    except StorageFull as problem:
+        raise CrawlGuideError(f"{problem.message}; {on}") from None
     except OSError as problem:
-        on = f"free some space, then crawlguide crawl --resume --out {options.out} goes on"
         what = on if problem.errno == errno.ENOSPC else "check the folder"
         raise CrawlGuideError(f"{options.out} cannot be written: {problem.strerror}; {what}") from None
 

@@ -43,7 +43,7 @@ Event = Literal[
     "warm_start",
     "audit", "credentials_unread", "insecure", "unencrypted",
     "request_refused", "request_failed", "request_slow",
-    "overloaded", "tls_reloaded", "tls_failed",
+    "guide_away", "overloaded", "tls_reloaded", "tls_failed",
     "high_risk", "rules_loaded", "rules_failed",
     "predictor_failed", "predictor_recovered",
     "robots_unread", "robots_ignored", "sitemap_unread", "errand_failed", "task_failed", "task_recovered",

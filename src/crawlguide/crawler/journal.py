@@ -20,6 +20,7 @@ from crawlguide.crawler.lines import PageLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from io import FileIO
     from pathlib import Path
 
 
@@ -113,9 +114,7 @@ class Journal:
 
     def _write(self, found: Iterable[Entry | Word]) -> None:
         text = b"".join(_encode(one) + b"\n" for one in found)
-        whole = memoryview(text)
-        while whole:
-            whole = whole[self._file.write(whole) or 0 :]
+        append(self._file, text)
         self.size += len(text)
 
     def close(self) -> None:
@@ -123,6 +122,17 @@ class Journal:
             self._write(self._words)
             self._words = []
         self._file.close()
+
+    def abandon(self) -> None:
+        """Close it without what the guide said last: to hear it again does no harm."""
+        self._file.close()
+
+
+def append(file: FileIO, text: bytes) -> None:
+    """All of it, however few bytes the system takes at once."""
+    whole = memoryview(text)
+    while whole:
+        whole = whole[file.write(whole) or 0 :]
 
 
 def cut(path: Path, length: int) -> None:

@@ -44,7 +44,8 @@ class Outputs:
             self._say(line)
         self._tables = Tables(folder.path, folder.parts) if parquet else None
         self._warc = Warc(folder.warc) if warc else None
-        self._pages = folder.pages.open("ab")
+        self._pages = folder.pages.open("ab", buffering=0)
+        self._unwritten: list[bytes] = []  # lines of it; a file that buffers would write them whenever it is collected
         self._parts, self._number = kept.lengths.link_parts, max([kept.lengths.numbers, *kept.entries])
         self._waiting: dict[int, Entry] = {}
         self._told: list[Fetch] = []  # whose links are not in a part
@@ -85,7 +86,7 @@ class Outputs:
         if entry is None:
             return
         entry.line.relevance = word.relevance
-        self._pages.write(_encode(entry.line) + b"\n")
+        self._unwritten.append(_encode(entry.line) + b"\n")
         self._told.append(entry.report)
         self._say(entry.line)
 
@@ -95,7 +96,8 @@ class Outputs:
 
     def flush(self) -> None:
         """For those who read `pages.jsonl` while it grows."""
-        self._pages.flush()
+        journal.append(self._pages, b"".join(self._unwritten))
+        self._unwritten = []
 
     def save(self) -> None:
         """Begin another journal, without what is in the outputs for good."""
@@ -107,18 +109,23 @@ class Outputs:
             self._parts += 1
             self._tables.write_part(self._parts, self._told)
         self._told = []
-        self._pages.flush()
+        self.flush()
         warc = self._warc.length if self._warc else 0
         lengths = Lengths(self._pages.tell(), warc, self._parts, self._number)
         return Journal(self._folder.journal, lengths, self._waiting.values())
+
+    def abandon(self) -> None:
+        """Close all files as they are: what is not written is in the journal, or was not told."""
+        self._journal.abandon()
+        self._pages.close()
+        if self._warc is not None:
+            self._warc.close()
 
     def close(self) -> None:
         """Save, and make the tables."""
         self.save()
         self._journal.close()
-        self._pages.close()
-        if self._warc is not None:
-            self._warc.close()
+        self.abandon()
         if self._tables is not None:
             self._tables.join_links(self._parts)
             self._tables.write_pages(self._folder.pages)

@@ -78,6 +78,7 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         folder.begin(identity)
         tally, copies = Tally(), Copies(wanted=definition["policy"]["recrawl"])
         outputs = Outputs(folder, (tally.add, copies.add), warc=options.warc, parquet=options.parquet)
+        stack.callback(outputs.abandon)
         assignments = await stack.enter_async_context(_assignments(guide, identity, options.concurrency))
         await _tell_again(assignments, outputs)
         await assignments.seed(identity.seeds)

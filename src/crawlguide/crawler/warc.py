@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.crawler.journal import append
 from crawlguide.crawler.lines import redirect_of
 from crawlguide.version import __version__
 
@@ -85,9 +86,7 @@ class Warc:
         return self._headers(f"{status} {_ascii(reason)}".strip(), kept, protocol="HTTP/1.1")
 
     def _append(self, record: bytes) -> None:
-        whole = memoryview(record)
-        while whole:
-            whole = whole[self._file.write(whole) or 0 :]
+        append(self._file, record)
         self.length += len(record)
 
 

@@ -38,6 +38,7 @@ from crawlguide.core.messages import (
     ItemResult,
     ReportMessage,
 )
+from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.core.urls import queue
 
 if TYPE_CHECKING:
@@ -289,12 +290,19 @@ class Assignments:
             try:
                 await step()
             except PASSING as problem:
-                self.trouble = problem.message
+                self._note_trouble(problem.message)
                 await asyncio.sleep(min(max(wait_s, problem.retry_after_s or 0.0), LONGEST_WAIT_S))
                 wait_s *= 2
             else:
                 self.trouble = ""
                 return
+
+    def _note_trouble(self, problem: str) -> None:
+        """Said once: whoever waits without a word looks like one that hangs."""
+        if not self.trouble:
+            words = "the guide cannot be asked, and is tried again until it answers: {problem}"
+            happened("guide_away", words, WARNING, problem=problem)
+        self.trouble = problem
 
     async def _rest(self) -> None:
         until = self._ask_after if self._wanted() else float("inf")
