@@ -10,6 +10,7 @@ from hypothesis import strategies as some
 from crawlguide.core.errors import DataError
 from crawlguide.lab import compare as comparing
 from crawlguide.lab.compare import compare, interval
+from crawlguide.lab.report.formatting import saturation
 from crawlguide.lab.results import Run
 from crawlguide.lab.summary import Summary
 from tests.lab.made import made, results, run
@@ -18,7 +19,7 @@ BUDGET = 100
 
 
 def found(policy: str, task: str, hits: int, repeat: int = 0) -> Run:
-    return run([1] * hits + [0] * (BUDGET - hits), policy=policy, task=task, repeat=repeat)
+    return run([1] * hits + [0] * (BUDGET - hits), policy=policy, task=task, repeat=repeat, reachable=2 * BUDGET)
 
 
 def summary(*runs: Run) -> Summary:
@@ -48,6 +49,20 @@ def test_only_what_both_have_run_counts() -> None:
     )
     assert (said.difference, said.pairs) == pytest.approx((0.2, 1))
     assert np.isnan(said.low)
+
+
+def test_where_everything_was_found_the_way_there_decides() -> None:
+    early, late = [1] * 20 + [0] * (BUDGET - 20), [0] * (BUDGET - 20) + [1] * 20
+    ways = {"early": early, "late": late}
+    table = summary(*(run(hits, policy=name, task="a", reachable=20) for name, hits in ways.items()))
+    assert table.saturated
+    assert table.deciding == "auc"
+    assert table.policies == ["early", "late"]
+    assert compare(table, "early", "late", table.last).difference == 0
+    assert compare(table, "early", "late").difference > 0.1
+    assert "This run is saturated" in saturation(table)
+    unended = summary(*(run(hits, policy=name, task="a", reachable=40) for name, hits in ways.items()))
+    assert (unended.saturated, unended.deciding, saturation(unended)) == (False, f"harvest@{BUDGET}", "")
 
 
 def test_policies_that_never_met_cannot_be_compared() -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 webs = typer.Typer()
 app.add_typer(webs, name="lab", help="Prove which order of fetching finds more, on recorded and made-up webs.")
 QUICK_TASKS, QUICK_REPEATS = 4, 1
+USUAL_BUDGET, QUICK_BUDGET = 2_000, 400  # on the synthetic web 2,000 requests find everything
 OUTPUT_OPTIONS = ("--json", "--html", "--resume")
 WebOption = Annotated[
     str,
@@ -63,14 +64,19 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
     tasks: TasksOption = "all",
     policies: PoliciesOption = "all",
     seeds_from: SeedsOption = "auto",
-    budget: Annotated[int, typer.Option(min=1, help="Fetches of a run; every request counts.")] = 2_000,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help=f"Fetches of a run; every request counts. {USUAL_BUDGET}, with --quick {QUICK_BUDGET}."
+        ),
+    ] = None,
     batch: Annotated[int, typer.Option(min=1, max=10_000, help="URLs in an answer.")] = 10,
     crawlers: Annotated[int, typer.Option(min=1, max=1_000, help="Crawlers that fetch side by side.")] = 1,
     feedback: FeedbackOption = "label",
     repeat: Annotated[int, typer.Option(min=1, max=1_000, help="Each run so often, with another seed.")] = 3,
     seed: Annotated[int, typer.Option(min=0, help="What chance is drawn from.")] = 0,
     cap_per_host: Annotated[int, typer.Option(min=0, help="Pages of one site at most; 0: no limit.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="Four tasks, once.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Four tasks, once, of a short crawl.")] = False,
     via: ViaOption = None,
     json: JsonFile = None,
     html: HtmlFile = None,
@@ -83,8 +89,8 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
     from crawlguide.lab.run import Settings
 
     settings = Settings(
-        seeds_from=seeds_from, budget=budget, batch=batch, crawlers=crawlers, feedback=feedback,
-        cap_per_host=cap_per_host, seed=seed, via=via,
+        seeds_from=seeds_from, budget=budget or (QUICK_BUDGET if quick else USUAL_BUDGET), batch=batch,
+        crawlers=crawlers, feedback=feedback, cap_per_host=cap_per_host, seed=seed, via=via,
     )  # fmt: skip
     kept = resume or (json and json.with_name(json.name + ".runs"))
     _check_outputs(json, html, kept)

@@ -45,7 +45,7 @@ class Comparison:
 
 def compare(summary: Summary, policy: str, other: str, figure: str | None = None) -> Comparison:
     """Paired over (web, task, repeat); of each task the mean over its repeats, of these the mean."""
-    figure = figure or summary.last
+    figure = figure or summary.deciding
     differences = summary.of(policy, figure) - summary.of(other, figure)
     known = np.flatnonzero(~np.isnan(differences).all(axis=1))
     differences, tasks = differences[known], [summary.tasks[place] for place in known]

@@ -75,6 +75,11 @@ def recall(trace: Trace) -> float:
     return float(trace.found[-1] / trace.run.targets) if trace.run.targets else np.nan
 
 
+def exhausted(trace: Trace) -> float:
+    """found(B) / reachable: 1 where nothing was left to find, so that the end of the run says nothing any more"""
+    return float(trace.found[-1] / trace.run.reachable) if trace.run.reachable else np.nan
+
+
 def requests_to(trace: Trace, share: float) -> float:
     """The smallest k with found(k) ≥ share · targets; infinite where the budget was not enough."""
     if not trace.run.targets:
@@ -162,6 +167,7 @@ def _ece(run: Run) -> float:
 FIGURES: dict[str, Callable[[Trace], float]] = {
     "auc": auc,
     "recall": recall,
+    "exhausted": exhausted,
     "to_50": lambda trace: requests_to(trace, 0.5),
     "to_90": lambda trace: requests_to(trace, 0.9),
     "hosts": relevant_hosts,

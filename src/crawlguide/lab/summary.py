@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from crawlguide.lab.results import Results, Run
 
 Task = tuple[str, str]  # web and name
+SATURATED = 0.95  # of what is reachable: a policy that finds so much is ahead of others only on its way there
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Policies are the best first, by their mean harvest at the end of the budget; references come after them."""
+    """Policies are the best first, by the mean of the deciding figure; references come after them."""
 
     results: Results
 
@@ -48,8 +49,19 @@ class Summary:
 
     @property
     def last(self) -> str:
-        """The figure by which policies are ranked, fixed in advance."""
+        """The harvest at the end of the budget."""
         return f"harvest@{self.budget}"
+
+    @cached_property
+    def saturated(self) -> bool:
+        """Whether some policy has found nearly everything there is: at the end of the budget all look alike then."""
+        names = {run.policy for run in self.runs if not run.reference}
+        return any(self.mean(name, "exhausted") >= SATURATED for name in names)
+
+    @property
+    def deciding(self) -> str:
+        """The figure by which policies are ranked: harvest at the end; of a saturated run, over the whole crawl."""
+        return "auc" if self.saturated else self.last
 
     @cached_property
     def tasks(self) -> list[Task]:
@@ -114,13 +126,13 @@ class Summary:
     def references(self) -> list[str]:
         """Oracles and ceilings, the highest first."""
         names = {run.policy for run in self.runs if run.reference}
-        return sorted(names, key=lambda name: (-self.mean(name, self.last), name))
+        return sorted(names, key=lambda name: (-self.mean(name, self.deciding), name))
 
     @cached_property
     def policies(self) -> list[str]:
         """All that may be compared, the best first."""
         names = {run.policy for run in self.runs} - set(self.references)
-        return sorted(names, key=lambda name: (-self.mean(name, self.last), name))
+        return sorted(names, key=lambda name: (-self.mean(name, self.deciding), name))
 
     @cached_property
     def missing(self) -> dict[str, int]:

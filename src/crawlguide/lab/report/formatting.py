@@ -42,6 +42,22 @@ def requests(value: float, budget: int) -> str:
     return f">{THIN}{number(budget)}" if math.isinf(value) else count(value)
 
 
+def figure_words(summary: Summary, figure: str) -> str:
+    """A figure by which policies are compared, for people."""
+    return "mean harvest over the whole crawl (AUC)" if figure == "auc" else f"harvest at {count(summary.budget)}"
+
+
+def saturation(summary: Summary) -> str:
+    """A warning in words, or nothing."""
+    if not summary.saturated:
+        return ""
+    return (
+        f"This run is saturated: within {plural(summary.budget, 'request')} the best policies find nearly all there is"
+        " to find, so the end says little. Policies are compared over the whole crawl instead;"
+        " a smaller --budget or a larger web tells them apart better."
+    )
+
+
 def span(low: float, high: float) -> str:
     """An interval: "[+0.012, +0.071]"."""
     return NOTHING if math.isnan(low) else f"[{signed(low)}, {signed(high)}]"

@@ -27,6 +27,8 @@ class StrongestOther:
 
     comparison: Comparison
     harvest: float
+    auc: float
+    half: float  # requests until half of all targets were found
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Headline:
 
     policy: str
     harvest: float
+    auc: float
+    half: float  # requests until half of all targets were found
     shares: list[tuple[str, float]]  # of each reference
     other: StrongestOther | None
 
@@ -81,6 +85,8 @@ def _contents(summary: Summary) -> dict[str, object]:
         "found": tables.what_was_found(summary, every),
         "shares": tables.shares_of_references(summary, every) if summary.references else None,
         "cost": tables.what_it_cost(summary, every),
+        "warning": formatting.saturation(summary),
+        "compared_by": formatting.figure_words(summary, summary.deciding),
         "resamples": RESAMPLES,
         "tie": TIE,
     }
@@ -93,6 +99,13 @@ def _values(summary: Summary, name: str) -> str:
 
 def _headline(summary: Summary, compared: list[Comparison]) -> Headline:
     policy = subject(summary)
-    other = StrongestOther(compared[0], summary.mean(compared[0].other, summary.last)) if compared else None
+    other = _strongest_other(summary, compared[0]) if compared else None
     shares = [(visible(name), summary.over(policy, name, summary.last)) for name in summary.references]
-    return Headline(visible(policy), summary.mean(policy, summary.last), shares, other)
+    way = summary.mean(policy, "auc"), summary.middle(policy, "to_50")
+    return Headline(visible(policy), summary.mean(policy, summary.last), *way, shares, other)
+
+
+def _strongest_other(summary: Summary, comparison: Comparison) -> StrongestOther:
+    name = comparison.other
+    way = summary.mean(name, "auc"), summary.middle(name, "to_50")
+    return StrongestOther(comparison, summary.mean(name, summary.last), *way)

@@ -14,9 +14,11 @@ from crawlguide.lab.compare import against, subject
 from crawlguide.lab.report.formatting import (
     count,
     decimal,
+    figure_words,
     percent,
     plural,
     requests,
+    saturation,
     shortened,
     signed,
     span,
@@ -39,6 +41,9 @@ def table(results: Results) -> RenderableType:
     parts: list[RenderableType] = [_harvest(summary), _at_the_end(summary)]
     if len(summary.policies) > 1:
         parts.append(_comparison(summary))
+        parts.append(Text(_headline(summary)))
+    if warning := saturation(summary):
+        parts.append(Text(warning, style="yellow"))
     parts += [
         Text(f"{visible(name)}: {plural(missing, 'task')} of {len(summary.tasks)} not run", style="yellow")
         for name, missing in summary.missing.items()
@@ -99,7 +104,7 @@ def _at_the_end(summary: Summary) -> Table:
 def _comparison(summary: Summary) -> Table:
     chosen = subject(summary)
     table = _columns(
-        f"{shortened(visible(chosen))} against the others: difference in harvest at {summary.budget}",
+        f"{shortened(visible(chosen))} against the others: difference in {figure_words(summary, summary.deciding)}",
         "paired over web, task and repeat; 95 % interval by hierarchical bootstrap; tasks won/even/lost",
         ["against", "difference", "95 %", "tasks"],
     )
@@ -110,6 +115,19 @@ def _comparison(summary: Summary) -> Table:
         tasks, worst = f"{one.wins}/{one.ties}/{one.losses}", Text(shortened(_worst(summary, one), 20))
         table.add_row(Text(shortened(visible(one.other))), difference, interval, tasks, worst)
     return table
+
+
+def _headline(summary: Summary) -> str:
+    """How the chosen policy stands to the strongest other, over the whole crawl and at its end."""
+    chosen = subject(summary)
+    other = next(name for name in summary.policies if name != chosen)
+    return f"{_way(summary, chosen)}\n{_way(summary, other)}, the strongest other"
+
+
+def _way(summary: Summary, name: str) -> str:
+    half = requests(summary.middle(name, "to_50"), summary.budget)
+    whole, end = decimal(summary.mean(name, "auc")), decimal(summary.mean(name, summary.last))
+    return f"{visible(name)}: {whole} over the whole crawl, half of all targets after {half} requests, {end} at the end"
 
 
 def _worst(summary: Summary, one: Comparison) -> str:
