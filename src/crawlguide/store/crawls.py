@@ -32,6 +32,8 @@ class CrawlData:
     reported: Expiring  # fetches that were told, to recognise one that is told again
     states: Keyspace
     notebook: Notebook = field(default_factory=Notebook)
+    names_queues: bool | None = None  # whether clients name its queues; None: not read yet
+    page_limits: dict[str, int] | None = None  # of queues that clients name; None: not read yet
 
     @property
     def nbytes(self) -> int:
