@@ -12,7 +12,7 @@ import numpy as np
 
 from crawlguide.core.types import DATED, GRANTED, TAKEN, Grants, QueuedUrl, QueueFacts
 from crawlguide.store import views
-from crawlguide.store.crawls import CrawlData, Crawls
+from crawlguide.store.crawls import QUEUES, Crawls
 from crawlguide.store.tables.leases import Lease
 from crawlguide.store.tables.rows import DONE, DROPPED, FREE, LEASED, QUEUED
 
@@ -23,29 +23,23 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Batch, Crawl, LeaseTerms, QueueAsk, Revisits
     from crawlguide.store.frontier import Frontier
 
-MARK, LIMIT = b"queues", b"queue limit "  # in the crawl's states
+LIMIT = b"queue limit "  # begins the names of states
 LATEST = 2**40 - 1  # a date beyond counts as this one
 
 
 class Queueing(Crawls):
     async def queues_begin(self, crawl: Crawl, mark: str) -> None:
         data = self.data(crawl)
-        data.states.put(MARK, mark.encode())
-        data.names_queues = None
+        data.states.put(QUEUES, mark.encode())
+        data.find_queues(crawl)
 
     async def queues_named(self, crawl: Crawl) -> bool:
-        return crawl in self.crawls and _find_mark(crawl, self.crawls[crawl])
-
-    def _own(self, crawl: Crawl) -> Frontier:
-        """The frontier of a crawl whose queues are its own."""
-        data = self.data(crawl)
-        _find_mark(crawl, data)
-        return data.frontier
+        return crawl in self.crawls and self.crawls[crawl].names_queues
 
     # what goes out
 
     async def queues_open(self, crawl: Crawl, ask: QueueAsk) -> Batch:
-        frontier = self._own(crawl)
+        frontier = self.frontier(crawl)
         frontier.wake(ask.at)
         limits = self._limits(crawl)
         hosts = _open(frontier, ask, limits) if ask.key is None else _one_open(frontier, ask, limits)
@@ -55,7 +49,7 @@ class Queueing(Crawls):
 
     async def queues_serve(self, crawl: Crawl, ids: U64, terms: LeaseTerms) -> Grants:
         self.before_change(terms.at)
-        frontier = self._own(crawl)
+        frontier = self.frontier(crawl)
         rows = frontier.index.find(ids)
         waits = (rows >= 0) & (frontier.table["state"][rows] == QUEUED) & np.isnan(frontier.table["due"][rows])
         granted = rows[waits]
@@ -71,7 +65,7 @@ class Queueing(Crawls):
 
     async def revisit(self, crawl: Crawl, revisits: Revisits, at: float) -> int:
         self.before_change(at)
-        frontier = self._own(crawl)
+        frontier = self.frontier(crawl)
         rows, new = frontier.claim(revisits.id, revisits.url, revisits.host, at)
         last = {row: number for number, row in enumerate(rows.tolist())}
         for row, number in last.items():
@@ -93,7 +87,7 @@ class Queueing(Crawls):
         block_until: float | None = None,
         limit: int | None = None,
     ) -> bool:
-        frontier = self._own(crawl)
+        frontier = self.frontier(crawl)
         host = frontier.hosts.find(key)
         if host is None:
             return False
@@ -111,7 +105,7 @@ class Queueing(Crawls):
         return True
 
     async def queue_begin_anew(self, crawl: Crawl, key: str) -> None:
-        frontier = self._own(crawl)
+        frontier = self.frontier(crawl)
         host = frontier.hosts.find(key)
         if host is not None:
             self._set_limit(crawl, key, 0)
@@ -135,7 +129,7 @@ class Queueing(Crawls):
     # what people look at
 
     async def queue_facts(self, crawl: Crawl, key: str | None, at: float) -> QueueFacts:
-        frontier = self._own(crawl)
+        frontier = self.frontier(crawl)
         frontier.wake(at)
         hosts = frontier.hosts
         if key is None:
@@ -151,7 +145,7 @@ class Queueing(Crawls):
     async def queue_names(
         self, crawl: Crawl, start: int, most: int, at: float, *, inactive: bool = False
     ) -> Sequence[str]:
-        frontier = self._own(crawl)
+        frontier = self.frontier(crawl)
         hosts = frontier.hosts
         shown: Mask = hosts.rows["urls"][: hosts.end] > 0
         if not inactive:
@@ -161,14 +155,14 @@ class Queueing(Crawls):
         return names
 
     async def queue_ids(self, crawl: Crawl, key: str | None, before: float = np.inf) -> U64:
-        frontier = self._own(crawl)
+        frontier = self.frontier(crawl)
         rows = views.matching(frontier, None, key, 0, frontier.index.rows)
         if before < np.inf:
             rows = rows[frontier.table["discovered"][rows] < before]
         return frontier.index.ids[rows]
 
     async def queue_urls(self, crawl: Crawl, ids: U64) -> list[QueuedUrl | None]:
-        frontier = self._own(crawl)
+        frontier = self.frontier(crawl)
         rows = frontier.index.find(ids)
         known = rows[rows >= 0]
         urls, metadata = frontier.urls.take(known).tolist(), frontier.metadata(known)
@@ -187,7 +181,7 @@ class Queueing(Crawls):
 
     async def queue_forget(self, crawl: Crawl, ids: U64, *, leased: bool = True) -> tuple[int, int]:
         self.before_change(0.0)
-        frontier = self._own(crawl)
+        frontier = self.frontier(crawl)
         rows = frontier.index.find(ids)
         rows = rows[rows >= 0]
         if not leased:
@@ -197,16 +191,6 @@ class Queueing(Crawls):
         if len(rows):
             frontier.forget(rows)
         return len(rows), active
-
-
-def _find_mark(crawl: Crawl, data: CrawlData) -> bool:
-    """Whether a crawl has queues of its own; then they are named as such from now on."""
-    if data.names_queues is None:
-        mark, name = data.states.get(MARK), crawl.name.replace("%", "%25").replace(" ", "%20")
-        data.names_queues = mark is not None
-        if mark is not None:  # no host has a slash in its name
-            data.frontier.hosts.pace_prefix = f"{crawl.tenant}/{name}/{mark.decode()}/"
-    return data.names_queues
 
 
 def _one_open(frontier: Frontier, ask: QueueAsk, limits: dict[str, int]) -> I64:
