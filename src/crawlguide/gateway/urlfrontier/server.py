@@ -88,10 +88,11 @@ class Answers:
         return await self._service.answer(caller, wanted)
 
     async def _unary(self, name: str, request: Any, context: Context) -> Any:
-        crawl = None if name in OF_NODE else getattr(request, CRAWL_FIELDS.get(name, "crawlID"))
-        if name == "SetDelay" and not request.key:
-            crawl = None
         try:
+            transport.checked(request)
+            crawl = None if name in OF_NODE else getattr(request, CRAWL_FIELDS.get(name, "crawlID"))
+            if name == "SetDelay" and not request.key:
+                crawl = None
             return await self._answer(name, transport.caller(context), request, crawl, request.ByteSize())
         except UnknownQueue as problem:
             await context.abort(grpc.StatusCode.UNKNOWN, problem.message)
@@ -110,23 +111,24 @@ class Answers:
                 some.clear()
         await self._write(context, some)
 
-    async def _get_urls(self, request: wire.GetParams, context: Context) -> None:
+    async def _get_urls(self, request: Any, context: Context) -> None:
         """Round by round, as long as there is something to give and the client reads."""
         began, counts, caller = time.perf_counter(), self._calls.counts, transport.caller(context)
         counts.get_calls.inc()
-        any_crawl = request.WhichOneof("item") != "crawlID"
-        left: Round | None = None if any_crawl and request.key else round_of(request)
-        crawl = None if any_crawl else request.crawlID
-        while left is not None:
-            try:
-                given: Given = await self._answer("GetURLs", caller, left, crawl, request.ByteSize())
-            except CrawlGuideError as problem:
-                await transport.refuse(context, problem)
-            if began:
-                counts.latency.observe(time.perf_counter() - began)
-                began = 0.0
-            await self._give(context, given)
-            left = given.rest
+        try:
+            wanted: wire.GetParams = transport.checked(request)
+            any_crawl = wanted.WhichOneof("item") != "crawlID"
+            left: Round | None = None if any_crawl and wanted.key else round_of(wanted)
+            while left is not None:
+                crawl = None if any_crawl else wanted.crawlID
+                given: Given = await self._answer("GetURLs", caller, left, crawl, wanted.ByteSize())
+                if began:
+                    counts.latency.observe(time.perf_counter() - began)
+                    began = 0.0
+                await self._give(context, given)
+                left = given.rest
+        except CrawlGuideError as problem:
+            await transport.refuse(context, problem)
 
     async def _give(self, context: Context, given: Given) -> None:
         """What does not reach the client waits again."""
@@ -224,12 +226,14 @@ class ReadAhead:
             self._changed.clear()
         some, self._read = self._read, []
         self._room.set()
+        if not some:
+            await self._task  # what ended it, if that was a mistake
         return some
 
     async def _run(self) -> None:
         try:
             while (message := await self._context.read()) is not grpc.aio.EOF:
-                self._read.append(message)
+                self._read.append(transport.checked(message))
                 self._changed.set()
                 while len(self._read) >= self._most:
                     self._room.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
@@ -11,9 +12,10 @@ from urllib.parse import unquote
 import grpc
 import grpc.aio
 from cryptography.x509 import NameOID, load_pem_x509_certificate
+from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from crawlguide.core.errors import ConfigError
+from crawlguide.core.errors import ConfigError, MalformedRequest
 from crawlguide.gateway.access.entrance import Caller
 from crawlguide.gateway.tls import loaded
 from crawlguide.gateway.watched_files import WatchedFiles
@@ -78,8 +80,23 @@ def handlers(service: ServiceDescriptor, behaviour: Mapping[str, Behaviour]) -> 
     for method in service.methods:
         kind = KINDS[method.client_streaming, method.server_streaming]
         takes, gives = (GetMessageClass(one) for one in (method.input_type, method.output_type))
-        made[method.name] = kind(behaviour[method.name], takes.FromString, gives.SerializeToString)
+        made[method.name] = kind(behaviour[method.name], partial(_read, takes), gives.SerializeToString)
     return grpc.method_handlers_generic_handler(service.full_name, made)
+
+
+def _read(kind: type[Message], data: bytes) -> Message | MalformedRequest:
+    """A message; what is none is an answer, not a fault that gRPC would log as ours."""
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        return MalformedRequest(f"expected a message {kind.DESCRIPTOR.full_name}, got {len(data)} bytes that are none")
+
+
+def checked(message: Any) -> Any:
+    """What `_read` has read. Raises `MalformedRequest`."""
+    if isinstance(message, MalformedRequest):
+        raise message
+    return message
 
 
 def listen(made: grpc.aio.Server, options: ServerOptions, port: int, setting: str) -> int:
