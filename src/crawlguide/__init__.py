@@ -19,16 +19,18 @@ from crawlguide.version import __version__
 
 if TYPE_CHECKING:
     from crawlguide.gateway.client import AsyncClient, Client
+    from crawlguide.gateway.client.urlfrontier import UrlFrontierClient
     from crawlguide.gateway.library import AsyncGuide, Guide
     from crawlguide.integrations.guided import guided, guided_sync
 
-__all__ = ["AsyncClient", "AsyncGuide", "Client", "Guide", "__version__", "guided", "guided_sync"]
+__all__ = ["AsyncClient", "AsyncGuide", "Client", "Guide", "UrlFrontierClient", "__version__", "guided", "guided_sync"]
 
 _HOMES = {
     "AsyncClient": "crawlguide.gateway.client",
     "AsyncGuide": "crawlguide.gateway.library",
     "Client": "crawlguide.gateway.client",
     "Guide": "crawlguide.gateway.library",
+    "UrlFrontierClient": "crawlguide.gateway.client.urlfrontier",
     "guided": "crawlguide.integrations.guided",
     "guided_sync": "crawlguide.integrations.guided",
 }

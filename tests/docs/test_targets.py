@@ -39,6 +39,7 @@ QUICK = {  # target: what its short form prints
     "stopping": "| 95% |",
     "harvest": "without  ratio",
     "walls": "rank 2,000 ids, ms",
+    "frontier": "GetURLs 10x10 + PutURLs(done)",
 }
 ELSEWHERE = {  # target: who runs it
     "demo": "tests/docs/test_demo.py",
@@ -74,6 +75,7 @@ BY_A_TARGET = {  # script: the target that runs it
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",
     "bench/stopping.py": "stopping",
+    "bench/urlfrontier.py": "frontier",
     "bench/scrapy_harvest.py": "harvest",
     "bench/walls/measure_redis.py": "walls",
     "demo/run.py": "demo",

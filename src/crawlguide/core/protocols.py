@@ -43,7 +43,11 @@ if TYPE_CHECKING:
         Lesson,
         Links,
         Paths,
+        QueueAsk,
+        QueuedUrl,
+        QueueFacts,
         Recorded,
+        Revisits,
         Sample,
         UrlRecord,
         Usage,
@@ -434,6 +438,65 @@ class Store(Protocol):
         Where addresses are what is asked politely (`store.politeness_queue`) it shares from now on the slots of all
         that were found there; else nothing comes of it.
         """
+        ...
+
+    # queues that clients name: each is of one crawl alone, and is served as a whole
+
+    async def queues_begin(self, crawl: Crawl, mark: str) -> None:
+        """The queues of this crawl are its own from now on; `mark` tells it from earlier ones of the same name."""
+        ...
+
+    async def queues_named(self, crawl: Crawl) -> bool:
+        """Whether there is such a crawl, and its queues are its own."""
+        ...
+
+    async def queues_open(self, crawl: Crawl, ask: QueueAsk) -> Batch:
+        """The best waiting URLs of queues that are open, queue by queue; the one whose best URL is best comes first."""
+        ...
+
+    async def queues_serve(self, crawl: Crawl, ids: U64, terms: LeaseTerms) -> Grants:
+        """Lease URLs that wait, and close their queues for as long as each is to be left alone."""
+        ...
+
+    async def queue_control(
+        self,
+        crawl: Crawl,
+        key: str,
+        *,
+        delay_s: float | None = None,
+        block_until: float | None = None,
+        limit: int | None = None,
+    ) -> bool:
+        """Set a queue's delay, block it until an instant, or cap the URLs done there; 0 lifts a cap.
+
+        False: there is no such queue.
+        """
+        ...
+
+    async def queue_facts(self, crawl: Crawl, key: str | None, at: float) -> QueueFacts: ...
+
+    async def queue_names(
+        self, crawl: Crawl, start: int, most: int, at: float, *, inactive: bool = ...
+    ) -> Sequence[str]:
+        """The names of queues from number `start` on; without `inactive`, of those that have something and are open."""
+        ...
+
+    async def queue_ids(self, crawl: Crawl, key: str | None, before: float = ...) -> U64:
+        """All URLs of a queue, or of all queues, that were known before an instant."""
+        ...
+
+    async def queue_urls(self, crawl: Crawl, ids: U64) -> list[QueuedUrl | None]: ...
+
+    async def queue_forget(self, crawl: Crawl, ids: U64, *, leased: bool = ...) -> tuple[int, int]:
+        """Forget URLs, also `leased` ones; returns how many these were, and how many of them were not done."""
+        ...
+
+    async def queue_begin_anew(self, crawl: Crawl, key: str) -> None:
+        """Whatever was set for a queue counts no more."""
+        ...
+
+    async def revisit(self, crawl: Crawl, revisits: Revisits, at: float) -> int:
+        """URLs are done, or wait from their date on; returns how many were not known. Of equal ones the last counts."""
         ...
 
     # what is kept of a crawl besides its URLs: answers given, and what was learned

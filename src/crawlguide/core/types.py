@@ -245,6 +245,20 @@ class Fetches(Table):
 
 
 @dataclass(frozen=True)
+class Revisits(Table):
+    """What clients of named queues say of URLs: from which second on each may be fetched (again); 0: never again."""
+
+    url: Text
+    id: U64
+    host: Text  # its queue
+    date: F64
+    metadata: Text  # as it is handed out with the URL; None: none
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+
+@dataclass(frozen=True)
 class Report:
     """One crawler's story: the fetches it made and the links it found.
 
@@ -313,6 +327,42 @@ class Recorded:
     skipped: Sequence[str | None]
     changed: U64
     taught: Mask
+
+
+# Queues that clients name
+
+
+DATED = 1_024.0  # from here on a priority was made of a date: before all that is ranked
+
+
+class QueueAsk(NamedTuple):
+    """How much is wanted of which queues: of all that are open, or of one by its name."""
+
+    at: float
+    queues: int
+    per_queue: int
+    key: str | None = None
+    spare: int = 1  # so many times as many rows are looked at
+
+
+class QueueFacts(NamedTuple):
+    """URLs of one queue, or of all queues of a crawl, and how many queues these are."""
+
+    active: int  # waiting or leased
+    leased: int
+    done: int
+    queues: int
+    active_queues: int
+
+
+class QueuedUrl(NamedTuple):
+    """One URL as clients of named queues know it."""
+
+    url: str
+    key: str
+    metadata: bytes | None
+    date: int  # the second from which on it may be fetched, 0: never again
+    created: int
 
 
 # What is known of single URLs and of the links between them, as people and other stores see it

@@ -73,20 +73,20 @@ class Metrics:
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # when each series began: as many series again, and nobody reads them
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         self._counters = {
-            name: Counter(f"crawlguide_{name}", words, labels, registry=self._registry)
+            name: Counter(f"crawlguide_{name}", words, labels, registry=self.registry)
             for name, (words, labels) in COUNTERS.items()
         }
         self._times = {
-            name: Histogram(f"crawlguide_{name}", words, labels, buckets=LATENCIES, registry=self._registry)
+            name: Histogram(f"crawlguide_{name}", words, labels, buckets=LATENCIES, registry=self.registry)
             for name, (words, labels) in TIMES.items()
         }
         self._series: dict[tuple[str, ...], Any] = {}  # found once: looking them up costs more than counting
         self._tenants: dict[str, None] = {}  # those that have series of their own, in the order in which they came
         self._now: list[Gauge] = []
-        self._registry.register(self)
-        ProcessCollector(registry=self._registry)
+        self.registry.register(self)
+        ProcessCollector(registry=self.registry)
 
     def count(self, event: str, amount: int = 1, /, **labels: str) -> None:
         self._found(self._counters, event, labels).inc(amount)
@@ -102,12 +102,12 @@ class Metrics:
         plain = [Gauge(f"crawlguide_{name}", NOW[name], value) for name, value in numbers.items()]
         shown = frozenset(islice(dict.fromkeys([*self._tenants, *stats]), TENANTS_SHOWN))
         self._now = [info, *plain, *_by_crawl(_named(stats), shown)]
-        return generate_latest(_Summed(self._registry, shown))
+        return generate_latest(_Summed(self.registry, shown))
 
     def page_of_tenant(self, tenant: str, stats: StatsMessage) -> bytes:
         """The same with what is one tenant's, and nothing else."""
         self._now = _by_crawl(_named({tenant: stats}), {tenant})
-        return generate_latest(_OfTenant(self._registry, tenant))
+        return generate_latest(_OfTenant(self.registry, tenant))
 
     def collect(self) -> Iterator[Gauge]:
         """For the registry: what is known now."""
@@ -136,10 +136,10 @@ class _OfTenant:
     """A registry's families, with the samples of one tenant alone."""
 
     def __init__(self, registry: CollectorRegistry, tenant: str) -> None:
-        self._registry, self._tenant = registry, tenant
+        self.registry, self._tenant = registry, tenant
 
     def collect(self) -> Iterator[Any]:
-        for family in self._registry.collect():
+        for family in self.registry.collect():
             mine = [sample for sample in family.samples if sample.labels.get("tenant") == self._tenant]
             if mine:
                 family.samples = mine
@@ -150,10 +150,10 @@ class _Summed:
     """A registry's families, with what was counted of tenants that are not `shown` added up as of one."""
 
     def __init__(self, registry: CollectorRegistry, shown: frozenset[str]) -> None:
-        self._registry, self._shown = registry, shown
+        self.registry, self._shown = registry, shown
 
     def collect(self) -> Iterator[Any]:
-        for family in self._registry.collect():
+        for family in self.registry.collect():
             if family.type == "counter":
                 family.samples = self._added_up(family.samples)
             yield family

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crawlguide.store.tables.keyspace import Expiring, Keyspace
     from crawlguide.store.tables.politeness import PolitenessQueues
 
+QUEUES = b"queues"  # a state of crawls whose queues clients name: what tells it from earlier ones of the same name
 CLEARED_AT_ONCE = 4  # expired answers removed at each look-up: so they never pile up
 
 
@@ -32,6 +33,18 @@ class CrawlData:
     reported: Expiring  # fetches that were told, to recognise one that is told again
     states: Keyspace
     notebook: Notebook = field(default_factory=Notebook)
+    page_limits: dict[str, int] | None = None  # of queues that clients name; None: not read yet
+
+    @property
+    def names_queues(self) -> bool:
+        """Whether clients name its queues."""
+        return bool(self.frontier.hosts.pace_prefix)
+
+    def find_queues(self, crawl: Crawl) -> None:
+        """Where clients name its queues these are the crawl's own: no host has a slash in its name."""
+        mark, name = self.states.get(QUEUES), crawl.name.replace("%", "%25").replace(" ", "%20")
+        if mark is not None:
+            self.frontier.hosts.pace_prefix = f"{crawl.tenant}/{name}/{mark.decode()}/"
 
     @property
     def nbytes(self) -> int:
@@ -50,6 +63,7 @@ class Crawls:
         self._turns: list[Crawl] = []  # crawls that were not looked after since all of them were
 
     def _enter(self, crawl: Crawl, data: CrawlData) -> None:
+        data.find_queues(crawl)
         self.crawls[crawl] = data
         self._of_tenant.setdefault(crawl.tenant, {})[crawl] = None
 

@@ -124,6 +124,16 @@ class Frontier:
             self.counts[TEXTS] += len(metadata)
             self.dirty.row(row)
 
+    def set_metadata(self, row: int, metadata: bytes | None) -> None:
+        """What came last counts, for whoever says so."""
+        if self.table["noted"][row]:
+            self.table["noted"][row] = 0
+            self.counts[TEXTS] -= len(self._metadata.get(key_of(row)) or b"")
+            self._metadata.delete(key_of(row))
+            self.dirty.row(row)
+        if metadata is not None:
+            self.add_metadata(row, metadata)
+
     def metadata(self, rows: I64) -> list[bytes | None]:
         """The metadata of each row."""
         column: list[bytes | None] = [None] * len(rows)
@@ -157,7 +167,7 @@ class Frontier:
     def move(self, rows: I64, state: int) -> None:
         """Mark and count; the caller sees to queues and leases."""
         self.dirty.rows(rows)
-        mark(rows, state, self.table, self.states)
+        mark(rows, state, self.table, self.states, self.hosts.done)
 
     # leased
 
@@ -203,7 +213,7 @@ class Frontier:
         """One row is done, whatever state it was in."""
         here = np.array([row])
         if self.table["state"][row] == DROPPED:
-            self._uncount_dropped(here)
+            self.uncount_dropped(here)
         self.end_leases([row])
         self.queues.remove(here.astype(np.int32))
         self.move(here, DONE)
@@ -223,10 +233,10 @@ class Frontier:
         """Dropped rows wait again, with the priority they had, except those that still lie too deep."""
         depth, bound = self.table["depth"][rows], self.table["max_depth"][rows]
         rows = rows[((bound < 0) | (depth <= bound)) & ((deepest < 0) | (depth <= deepest))]
-        self._uncount_dropped(rows)
+        self.uncount_dropped(rows)
         self.enqueue(rows)
 
-    def _uncount_dropped(self, rows: I64) -> None:
+    def uncount_dropped(self, rows: I64) -> None:
         for reason in self.table["reason"][rows]:
             self.dropped[self.reasons[reason]] -= 1
 
@@ -234,9 +244,10 @@ class Frontier:
 
     def forget(self, rows: I64) -> None:
         """Unknown from now on. Leased rows must not be among them."""
-        self._uncount_dropped(rows[self.table["state"][rows] == DROPPED])
+        self.uncount_dropped(rows[self.table["state"][rows] == DROPPED])
         self.queues.remove(rows.astype(np.int32))
         np.subtract.at(self.states, self.table["state"][rows], 1)
+        np.subtract.at(self.hosts.done, self.table["host"][rows[self.table["state"][rows] == DONE]], 1)
         self.table["state"][rows] = FREE
         self._clear_keyspaces(rows)
         self._forget_hosts(rows)
@@ -278,12 +289,13 @@ def clear(rows, hosts, sequence, at, table, host_rows):  # type: ignore[no-untyp
         row.depth = DEEPEST
 
 
-@kernel(nothing(i64s, one_i64, records(ROW), i64s))
-def mark(rows, state, table, states):  # type: ignore[no-untyped-def]
-    """Set the state of rows, and count how many are in each."""
+@kernel(nothing(i64s, one_i64, records(ROW), i64s, i64s))
+def mark(rows, state, table, states, done):  # type: ignore[no-untyped-def]
+    """Set the state of rows, and count how many are in each; `done` counts by host."""
     for row in rows:
         states[table[row].state] -= 1
         states[state] += 1
+        done[table[row].host] += int(state == DONE) - int(table[row].state == DONE)
         table[row].state = state
 
 

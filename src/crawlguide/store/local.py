@@ -12,6 +12,7 @@ from crawlguide.store.moves.discover import Discovering
 from crawlguide.store.moves.forget import Forgetting
 from crawlguide.store.moves.gather import Gathering
 from crawlguide.store.moves.lease import Leasing
+from crawlguide.store.moves.queues import Queueing
 from crawlguide.store.moves.rank import Ranking
 from crawlguide.store.moves.record import Recording
 from crawlguide.store.moves.transfer import Transferring
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from crawlguide.core.telemetry import Telemetry
 
 
-class LocalStore(Discovering, Gathering, Leasing, Recording, Ranking, Withholding, Forgetting, Transferring, Views):
+class LocalStore(
+    Discovering, Gathering, Leasing, Recording, Ranking, Withholding, Forgetting, Transferring, Queueing, Views
+):
     """All crawls in this process. Only `commit` and long purges suspend, so every other call is atomic."""
 
     opened_s = 0.0

@@ -90,7 +90,7 @@ class Pipeline:
         for limit in dict.fromkeys(max(usual, min(usual * wider, MOST_CANDIDATES)) for wider in WIDER):
             if limit > usual:
                 await asyncio.sleep(0)  # others are served between the passes
-            drawn = _drawn(active, ask)
+            drawn = with_draw(active, ask)
             batch = await gathered(self.store, active, drawn, limit)
             walked = await self._filtered(active, drawn, batch, limit, forbidden)
             if len(walked.batch) >= wanted or (len(batch) < limit and not walked.look_again):
@@ -99,7 +99,7 @@ class Pipeline:
         if len(walked.batch) < wanted and scope is not None:
             hosts = await hosts_in_scope(self.store, active, ask, scope)
             if hosts:  # what lies in the crawler's own scope, however low it stands
-                drawn = _drawn(active, ask)
+                drawn = with_draw(active, ask)
                 batch = await gathered(self.store, active, replace(drawn, focus=hosts, domain_hash=None), usual)
                 walked = await self._filtered(active, drawn, batch, len(batch), forbidden)
         walked.dropped.update(+forbidden)  # what one pass dropped for good, the next does not see any more
@@ -137,17 +137,7 @@ class Pipeline:
         self, active: ActiveCrawl, ask: Ask, batch: Batch, limit: int, forbidden: Counter[str]
     ) -> Walked:
         """What of a batch may go out, best first; adds to `forbidden` what never may."""
-        strategy = active.strategy.guarded
-        sample = strategy.sample(batch, ask, limit)
-        if len(sample.rows) < len(batch):
-            batch = batch.take(sample.rows)
-        batch.arm[:] = sample.arm
-        opinion = strategy.judge(batch)
-        valuation = valued(active, batch, opinion)
-        learns = active.learner is not None or opinion.at_rest is not None
-        moved = changed(batch.id, valuation.priority, batch.priority, MOVED) if learns else None
-        batch, terms = self._ranked(active, ask, batch, valuation)
-        walked = Walked(ask, batch, terms, np.zeros(len(batch)), moved=moved)
+        walked = self.judged(active, ask, batch, limit)
         for filter_ in active.filters:  # each filter sees only the survivors of the one before
             prepared = await _prepared(filter_, walked.batch, ask)
             if prepared is None:
@@ -160,6 +150,20 @@ class Pipeline:
             if filter_.refusal in ("forbid", "either"):
                 forbidden[filter_.name] += walked.dropped.get(filter_.name, 0)
         return walked
+
+    def judged(self, active: ActiveCrawl, ask: Ask, batch: Batch, limit: int) -> Walked:
+        """What of a batch the strategy would give, best first."""
+        strategy = active.strategy.guarded
+        sample = strategy.sample(batch, ask, limit)
+        if len(sample.rows) < len(batch):
+            batch = batch.take(sample.rows)
+        batch.arm[:] = sample.arm
+        opinion = strategy.judge(batch)
+        valuation = valued(active, batch, opinion)
+        learns = active.learner is not None or opinion.at_rest is not None
+        moved = changed(batch.id, valuation.priority, batch.priority, MOVED) if learns else None
+        batch, terms = self._ranked(active, ask, batch, valuation)
+        return Walked(ask, batch, terms, np.zeros(len(batch)), moved=moved)
 
     def _ranked(self, active: ActiveCrawl, ask: Ask, batch: Batch, valuation: Valuation) -> tuple[Batch, F64]:
         """Fill in estimates, value and score, best row first; with the terms of each row's score.
@@ -230,7 +234,7 @@ class Pipeline:
         return granted.take(np.flatnonzero(grants.outcome == GRANTED)) if np.count_nonzero(grants.outcome) else granted
 
 
-def _drawn(active: ActiveCrawl, ask: Ask) -> Ask:
+def with_draw(active: ActiveCrawl, ask: Ask) -> Ask:
     """The ask with what the strategy draws for it."""
     return ask if active.explorer is None else replace(ask, draw=active.explorer.draw(ask, ask.budget.max_urls))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crawlguide.core.messages import Fetch, Outlink, SeedMessage
     from crawlguide.core.patterns import Patterns
     from crawlguide.core.protocols import JudgesLinks
-    from crawlguide.core.tables import F64, U64
+    from crawlguide.core.tables import F64, U64, Text
     from crawlguide.core.types import Crawl
 
 LINKS_AT_ONCE, JUDGED_AT_ONCE = 500, 5
@@ -74,6 +74,14 @@ class IntakeRules:
             (link_judge.name for link_judge in self.link_judges if link_judge.judge_links([host], [url], [""], key)[0]),
             None,
         )
+
+
+class Placed(NamedTuple):
+    """URLs as columns, with the queues they wait in."""
+
+    url: Text
+    id: U64
+    host: Text
 
 
 # a tell
@@ -128,15 +136,21 @@ def fetch_columns(
     crawler_id: str,
 ) -> Fetches:
     """Messages as columns; `pages` and `targets` are their canonical URLs, before and after redirects."""
-    hosts, target_hosts = [urls.queue(url) for url in pages], [urls.queue(url) for url in targets]
+    return columns_of(messages, _placed(pages), _placed(targets), relevance, crawler_id).attach(
+        item=np.array(items, np.int64)
+    )
+
+
+def columns_of(messages: Sequence[Fetch], page: Placed, target: Placed, relevance: F64, crawler_id: str) -> Fetches:
+    """The same for whoever knows where the URLs belong."""
     return Fetches(
-        item=np.array(items, np.int64),
-        url=texts(pages),
-        id=_ids(pages, hosts),
-        host=texts(hosts),
-        target_url=texts(targets),
-        target_id=_ids(targets, target_hosts),
-        target_host=texts(target_hosts),
+        item=np.arange(len(messages)),
+        url=page.url,
+        id=page.id,
+        host=page.host,
+        target_url=target.url,
+        target_id=target.id,
+        target_host=target.host,
         status=np.array([_status(fetch) for fetch in messages], np.int32),
         error=texts(_error(fetch) for fetch in messages),
         elapsed_ms=_numbers(fetch.elapsed_ms for fetch in messages),
@@ -148,6 +162,11 @@ def fetch_columns(
         content_hash=texts(fetch.content_hash or "" for fetch in messages),
         crawler_id=crawler_id,
     )
+
+
+def _placed(canonical: Sequence[str]) -> Placed:
+    hosts = [urls.queue(url) for url in canonical]
+    return Placed(texts(canonical), _ids(canonical, hosts), texts(hosts))
 
 
 def no_fetches() -> Fetches:

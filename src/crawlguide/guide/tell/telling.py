@@ -61,7 +61,7 @@ class Telling:
             report = await self._without_new_links(report)
         recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries, terms.trains)
         await self._located(report, recorded, fetches)
-        discovered = await self._discovered(active, report, recorded, fetches)
+        discovered = await self.discovered(active, report, recorded, fetches)
         if policy.recrawl:
             pages = [not is_file(url) for url in report.fetches.url]  # a robots.txt has times of its own
             targets = report.fetches.target_id[pages]
@@ -80,8 +80,8 @@ class Telling:
         learned = NOTHING
         if active.learner is not None:
             nobody, nothing = texts([]), no_fetches()
-            learned = active.learner.learn(Lesson(at, nothing, nobody, nobody, links, _fresh(links, discovery)))
-        await self._rank(active, crawl, np.concatenate([discovery.touched, learned]))
+            learned = active.learner.learn(Lesson(at, nothing, nobody, nobody, links, fresh_links(links, discovery)))
+        await self.rank(active, crawl, np.concatenate([discovery.touched, learned]))
         return discovery.new
 
     async def _located(self, report: Report, recorded: Recorded, messages: Sequence[Fetch]) -> None:
@@ -97,7 +97,7 @@ class Telling:
             if address and skipped is None and host == target:
                 await self.store.located(host, address)
 
-    async def _discovered(
+    async def discovered(
         self, active: ActiveCrawl, report: Report, recorded: Recorded, messages: Sequence[Fetch]
     ) -> int:
         """Links of accepted fetches join the frontier; everything they touch, or teach, is ranked anew."""
@@ -116,7 +116,7 @@ class Telling:
             learned = active.learner.learn(lesson) if active.learner is not None else NOTHING
             for rule in active.learning_filters:
                 rule.learn(lesson)
-        await self._rank(active, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
+        await self.rank(active, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
         return discovery.new
 
     async def _without_new_links(self, report: Report) -> Report:
@@ -127,7 +127,7 @@ class Telling:
         left = report.links.take(known) if len(known) else report.links
         return replace(report, links=left, truncated=report.truncated + int((~known).sum()))
 
-    async def _rank(self, active: ActiveCrawl, crawl: Crawl, ids: U64) -> None:
+    async def rank(self, active: ActiveCrawl, crawl: Crawl, ids: U64) -> None:
         """Write the priority at rest of the URLs whose evidence changed."""
         if len(ids):
             batch = await self.store.look(crawl, distinct(ids))
@@ -163,13 +163,13 @@ def lesson_of(
         title=texts([(fetch.title or "")[:READ_TITLE] for fetch in accepted]),
         text=texts([(fetch.text or "")[:READ_TEXT] for fetch in accepted]),
         links=links if everything else links.attach(parent=(np.cumsum(used) - 1)[links.parent]),
-        fresh=_fresh(links, discovery),
+        fresh=fresh_links(links, discovery),
         reward=reward,
         again=again,
     )
 
 
-def _fresh(links: Links, discovery: Discovery) -> Mask:
+def fresh_links(links: Links, discovery: Discovery) -> Mask:
     """Of several links to a new URL the first is the one that found it."""
     return among(links.id, discovery.fresh) & first_of_each(links.id)
 

@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,7 @@ class Server:
     port: int
     ready_s: float  # from the start of the process
     opened_s: float  # of these, for opening the folder
+    ready: dict[str, Any]  # what the ready file says
 
     def cpu_s(self) -> float:
         """User and system time of all its threads so far."""
@@ -46,11 +47,11 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, scratch: Path) -> Iterator[Server]:
+def serving(folder: Path, scratch: Path, *options: str) -> Iterator[Server]:
     """`crawlguide serve`, once it answers. It is killed at the end, also if whoever measures it is interrupted."""
     ready = scratch / "ready.json"
     ready.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "crawlguide", "serve", "--data", str(folder), "--port", "0"]
+    command = [sys.executable, "-m", "crawlguide", "serve", "--data", str(folder), "--port", "0", *options]
     began = time.monotonic()
     process = subprocess.Popen([*command, "--ready-file", str(ready)], stderr=subprocess.DEVNULL)  # noqa: S603
     try:
@@ -59,7 +60,7 @@ def serving(folder: Path, scratch: Path) -> Iterator[Server]:
                 raise RuntimeError("the server did not become ready")
             time.sleep(0.005)
         ports = json.loads(ready.read_text())
-        yield Server(process, ports["port"], time.monotonic() - began, ports["opened_s"])
+        yield Server(process, ports["port"], time.monotonic() - began, ports["opened_s"], ports)
     finally:
         process.kill()
         process.wait()

@@ -15,7 +15,7 @@ from crawlguide.store.embedded.keyspaces import FOLDER, beyond
 from crawlguide.store.embedded.notebook import MARK
 from crawlguide.store.embedded.snapshot import CHUNK, table_key
 from crawlguide.store.tables.keyspace import key_of
-from crawlguide.store.tables.rows import DROPPED, FREE, LEASED, QUEUED
+from crawlguide.store.tables.rows import DONE, DROPPED, FREE, LEASED, QUEUED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,6 +123,8 @@ def restore_crawl(loader: Loader, owner: int) -> None:
     frontier.index.load(count, np.flatnonzero(state != FREE))
     frontier.states[:] = np.bincount(state, minlength=FREE + 1)
     frontier.states[FREE] = 0
+    done = frontier.table["host"][:count][state == DONE]
+    frontier.hosts.done[: frontier.hosts.end] = np.bincount(done, minlength=frontier.hosts.end)
     _restore_dropped(frontier, state)
     frontier.queues.fit(len(frontier.table), len(frontier.hosts.rows))
     waits = (state == QUEUED) | ((state != FREE) & ~np.isnan(frontier.table["due"][:count]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.kernels import f64s, i32s, i64s, kernel, named_tuple, one_f64, one_i64, pair, part
+from crawlguide.core.kernels import f64s, i32s, i64s, kernel, named_tuple, nothing, one_f64, one_i64, pair, part
 from crawlguide.store.columns import grown
 from crawlguide.store.queues.heaps import (
     GROUPS,
@@ -81,6 +81,12 @@ class Tiers:
                 self.shut(shut[:closed], opens[queue_of[shut[:closed]]])
             if count == limit or closed < SHUT_AT_ONCE:
                 return items[:count]
+
+    def best_of(self, group: int, most: int) -> I32:
+        """The best items of one group in their order."""
+        items = np.empty(min(most, self.inner.size(group)), np.int32)
+        best_of(self.inner.slots, self.inner.groups, group, items)
+        return items
 
     def worst(self, group: int) -> int:
         """The last item of one group, found among the lower half of its heap."""
@@ -225,3 +231,17 @@ def best(inner, outer, opens, queue_of, until, per_group, taken, items, shut):  
     for number in range(count):
         taken[inner.items[items[number]].group] = 0
     return count, closed
+
+
+@kernel(nothing(SLOTS, GROUPS, one_i64, i32s))
+def best_of(slots, groups, group, items):  # type: ignore[no-untyped-def]
+    """Fill `items`, which is no longer than the group, with its best in their order: the same walk in one group."""
+    room, start, size = 2 * len(items) + 2, groups[group].start, groups[group].size
+    heap, looks, sizes = np.empty(room, SLOT), np.empty((room, 2), np.int32), np.zeros(2, np.int64)
+    if len(items) > 0:
+        note(heap, looks, sizes, slots[start], group, 0)
+    for count in range(len(items)):
+        place = looks[next_look(heap, sizes), PLACE]
+        items[count] = slots[start + place].item
+        for below in range(2 * place + 1, min(2 * place + 3, size)):
+            note(heap, looks, sizes, slots[start + below], group, below)

@@ -30,6 +30,8 @@ class CrawlHosts:
         self.scratch: I32 = np.zeros(0, np.int32)  # zeros, for joins
         self.names: Text = np.zeros(0, object)
         self.domain_pages: I64 = np.zeros(0, np.int64)  # per registrable domain: fetched well or leased
+        self.done: I64 = np.zeros(0, np.int64)  # per host: rows that are done
+        self.pace_prefix = ""  # where it is not empty, queues are the crawl's own, and their names begin so
         self.forgotten_domains: set[int] = set()  # since the last commit
         self._hosts = Names()
         self._domains = Names()
@@ -88,6 +90,7 @@ class CrawlHosts:
             self.domain_pages[domain] = 0
             self.forgotten_domains.add(domain)
         self.names[row], self.rows[row] = "", np.zeros((), HOST)
+        self.done[row] = 0
 
     def move(self, row: int, queue: int) -> None:
         """The host belongs to another politeness queue from now on."""
@@ -104,7 +107,7 @@ class CrawlHosts:
         self._keyspace.put(key_of(row), name.encode())
         self.names[row], self.rows[row] = name, np.zeros((), HOST)
         self.rows["withheld"][row], self.rows["median_bytes"][row] = -np.inf, np.nan
-        self.rows["pace"][row] = self.queue_row[row] = self._politeness.row(name)
+        self.rows["pace"][row] = self.queue_row[row] = self._pace_row(name)
         self._politeness.rows["crawls"][self.queue_row[row]] += 1
         found = self._domains.find(_domain_hash(name))
         domain = self._domains.add(_domain_hash(name)) if found is None else found
@@ -112,9 +115,15 @@ class CrawlHosts:
         self._join(name, row, domain)
         return row
 
+    def _pace_row(self, name: str) -> int:
+        if not self.pace_prefix:
+            return self._politeness.row(name)
+        return self._politeness.row_named(self.pace_prefix + name.replace("%", "%25").replace(" ", "%20"))
+
     def _fit(self, row: int) -> None:
         self.rows, self.names = grown(self.rows, row + 1), grown(self.names, row + 1, "")
         self.queue_row, self.scratch = grown(self.queue_row, row + 1, 0), grown(self.scratch, row + 1, 0)
+        self.done = grown(self.done, row + 1, 0)
 
     def _join(self, name: str, row: int, domain: int) -> None:
         """A host is one of its registrable domain's."""

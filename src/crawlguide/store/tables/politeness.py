@@ -49,7 +49,10 @@ class PolitenessQueues:
 
     def row(self, host: str) -> int:
         """Hosts of one group, or of one address, have one row."""
-        queue = self._queue_of(host)
+        return self.row_named(self._queue_of(host))
+
+    def row_named(self, queue: str) -> int:
+        """The row of a queue that is no host's: nobody shares it."""
         row = self._queues.find(queue)
         return self._add(queue) if row is None else row
 
@@ -114,6 +117,13 @@ class PolitenessQueues:
                 self._addresses.forget(self._queues.names[row])
                 self._queues.forget(self._queues.names[row])
 
+    def begin_anew(self, row: int) -> None:
+        """Nothing that was set or promised counts any more."""
+        crawls, leases = int(self.rows["crawls"][row]), int(self.rows["leases"][row])
+        self._reset(row)
+        self.rows["crawls"][row], self.rows["leases"][row] = crawls, leases
+        self.touched.add(row)
+
     # what operators and robots.txt set
 
     def block(self, row: int, until: float) -> None:
@@ -121,7 +131,7 @@ class PolitenessQueues:
         if self._is_shared(row):
             until = max(until, float(self.rows["blocked"][row]))
         self.rows["blocked"][row] = until
-        self._reopen(row)
+        self.reopen(row)
 
     def set_delay(self, row: int, delay_s: float) -> None:
         """The pause that its robots.txt, or the operator, wants; of hosts that share a queue the longest counts.
@@ -136,16 +146,16 @@ class PolitenessQueues:
         queue["delay"] = delay_s
         owed = queue["last"] + max(delay_s, LONGEST_S if shorter else delay_s)
         queue["next_fetch"] = min(queue["next_fetch"], owed) if shorter else max(queue["next_fetch"], owed)
-        self._reopen(row)
+        self.reopen(row)
 
     def hold(self, row: int, until: float, delay_s: float) -> None:
         """A wish beside those of others: the longest counts, so none makes another shorter."""
         self.rows["blocked"][row] = max(until, float(self.rows["blocked"][row]))
         if delay_s > np.fmax(self.rows["delay"][row], 0.0):
             self.set_delay(row, delay_s)
-        self._reopen(row)
+        self.reopen(row)
 
-    def _reopen(self, row: int) -> None:
+    def reopen(self, row: int) -> None:
         self.opens[row] = max(float(self.rows["blocked"][row]), float(self.rows["next_fetch"][row]))
 
     # hosts whose address is known

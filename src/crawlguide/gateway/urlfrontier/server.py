@@ -1,0 +1,248 @@
+"""The door for clients of URLFrontier: its 19 calls, each admitted, counted and logged as at every other door."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+
+from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, TooLarge, UnavailableError
+from crawlguide.gateway.routes import Route
+from crawlguide.gateway.service import Wanted
+from crawlguide.gateway.urlfrontier import items, transport
+from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
+from crawlguide.gateway.urlfrontier.calls import FAIL, SERVED, Calls, UnknownQueue, named_crawl, round_of
+from crawlguide.gateway.urlfrontier.counts import Counts
+from crawlguide.guide.queues import NamedQueues
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from crawlguide.gateway.access.entrance import Caller
+    from crawlguide.gateway.service import Service
+    from crawlguide.gateway.urlfrontier.calls import Given, Round
+    from crawlguide.gateway.urlfrontier.transport import Behaviour, Context
+
+SERVICE = wire.DESCRIPTOR.services_by_name["URLFrontier"]
+MOST_ITEMS, MOST_BATCHES = 1_024, 16  # of one stream that are not acknowledged
+MOST_BATCH = 10_000
+WRITTEN_AT_ONCE = 100
+PATIENCE_S = 10.0  # for which a stream waits when its client is too fast, before items fail
+LATER = (RateLimited, UnavailableError, StorageFull, TooLarge)
+CRAWL_FIELDS = {"DeleteCrawl": "value"}  # where a request names its crawl, if not in `crawlID`
+OF_NODE = ("ListNodes", "ListCrawls", "SetActive", "GetActive", "SetLogLevel")
+
+
+class UrlFrontierDoor:
+    """Opened by `server.urlfrontier`."""
+
+    def __init__(self, service: Service) -> None:
+        crawls = service.config.crawls
+        self._service = service
+        queues = NamedQueues(service.guide, crawls.auto_create, crawls.max_auto_created)
+        self._calls = Calls(queues, Counts(service.metrics.registry))
+        behaviour = Answers(service, self._calls).behaviour()
+        self._server = transport.server(service.options, transport.handlers(SERVICE, behaviour))
+
+    async def open(self) -> dict[str, Any]:
+        options = self._service.options
+        port = transport.listen(self._server, options, options.urlfrontier_port, "server.urlfrontier_port")
+        self._calls.node = f"{options.host}:{port}"
+        await self._server.start()
+        return {"urlfrontier_port": port}
+
+    async def close(self) -> None:
+        await self._server.stop(self._service.options.drain_s)
+
+
+class Answers:
+    """Between gRPC and the calls."""
+
+    def __init__(self, service: Service, calls: Calls) -> None:
+        self._service, self._calls = service, calls
+        self._routes = {
+            name: Route("RPC", f"/{SERVICE.full_name}/{name}", scope, name, None, None, partial(serves, calls))
+            for name, (scope, serves) in SERVED.items()
+        }
+
+    def behaviour(self) -> dict[str, Behaviour]:
+        """What serves each method."""
+        streams = {
+            "ListURLs": self._list_urls,
+            "GetURLs": self._get_urls,
+            "PutURLs": self._put_urls,
+            "PutDiscovered": self._put_discovered,
+        }
+        return {name: partial(self._unary, name) for name in self._routes} | streams
+
+    async def _answer(self, name: str, caller: Caller, message: Any, crawl: str | None, size: int) -> Any:
+        """One step of a call, through what every door passes."""
+        path: Mapping[str, str] = {} if crawl is None else {"crawl_id": named_crawl(crawl)}
+        key = getattr(message, "key", None)
+        query = {"key": key[:255]} if isinstance(key, str) and key else {}
+        wanted = Wanted(f"urlfrontier {name}", self._routes[name], path, query, lambda: message, size)
+        return await self._service.answer(caller, wanted)
+
+    async def _unary(self, name: str, request: Any, context: Context) -> Any:
+        try:
+            transport.checked(request)
+            crawl = None if name in OF_NODE else getattr(request, CRAWL_FIELDS.get(name, "crawlID"))
+            if name == "SetDelay" and not request.key:
+                crawl = None
+            return await self._answer(name, transport.caller(context), request, crawl, request.ByteSize())
+        except UnknownQueue as problem:
+            await context.abort(grpc.StatusCode.UNKNOWN, problem.message)
+        except CrawlGuideError as problem:
+            await transport.refuse(context, problem)
+
+    # one request, a stream of answers
+
+    async def _list_urls(self, request: wire.ListUrlParams, context: Context) -> None:
+        found: AsyncIterator[wire.URLItem] = await self._unary("ListURLs", request, context)
+        some: list[wire.URLItem] = []
+        async for item in found:
+            some.append(item)
+            if len(some) == WRITTEN_AT_ONCE:
+                await self._write(context, some)
+                some.clear()
+        await self._write(context, some)
+
+    async def _get_urls(self, request: Any, context: Context) -> None:
+        """Round by round, as long as there is something to give and the client reads."""
+        began, counts, caller = time.perf_counter(), self._calls.counts, transport.caller(context)
+        counts.get_calls.inc()
+        try:
+            wanted: wire.GetParams = transport.checked(request)
+            any_crawl = wanted.WhichOneof("item") != "crawlID"
+            left: Round | None = None if any_crawl and wanted.key else round_of(wanted)
+            while left is not None:
+                crawl = None if any_crawl else wanted.crawlID
+                given: Given = await self._answer("GetURLs", caller, left, crawl, wanted.ByteSize())
+                if began:
+                    counts.latency.observe(time.perf_counter() - began)
+                    began = 0.0
+                await self._give(context, given)
+                left = given.rest
+        except CrawlGuideError as problem:
+            await transport.refuse(context, problem)
+
+    async def _give(self, context: Context, given: Given) -> None:
+        """What does not reach the client waits again."""
+        if given.crawl is None:
+            return
+        sent = 0
+        try:
+            while sent < len(given.taken):
+                some = given.taken[sent : sent + WRITTEN_AT_ONCE]
+                await self._write(context, [items.given(given.crawl.name, one) for one in some])
+                sent += len(some)
+        finally:
+            self._calls.counts.given.inc(sent)
+            if sent < len(given.taken):
+                await asyncio.shield(self._calls.queues.give_back(given.crawl, given.taken[sent:]))
+
+    async def _write(self, context: Context, messages: Sequence[Any]) -> None:
+        """A client that does not read loses its stream."""
+        try:
+            async with asyncio.timeout(self._service.options.socket_stall_s):
+                for message in messages:
+                    await context.write(message)
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "nothing was read for too long")
+
+    # streams both ways
+
+    async def _put_urls(self, _: object, context: Context) -> None:
+        self._calls.counts.put_calls.inc()
+        await self._stream(context, MOST_ITEMS, self._put_items)
+
+    async def _put_discovered(self, _: object, context: Context) -> None:
+        self._calls.counts.batch_calls.inc()
+        await self._stream(context, MOST_BATCHES, self._put_batches)
+
+    async def _stream(self, context: Context, most: int, put: Callable[[Caller, Sequence[Any]], Any]) -> None:
+        """Whatever has come in is taken in at once, and acknowledged; meanwhile the next is read, up to a bound."""
+        caller = transport.caller(context)
+        try:
+            async with transport.counted(self._service, context), ReadAhead(context, most) as ahead:
+                while some := await ahead.next():
+                    await self._write(context, await put(caller, some))
+        except CrawlGuideError as problem:
+            await transport.refuse(context, problem)
+
+    async def _put_items(self, caller: Caller, some: Sequence[wire.URLItem]) -> list[wire.AckMessage]:
+        statuses = await self._put("PutURLs", caller, [items.put(item) for item in some], some)
+        return [
+            wire.AckMessage(ID=item.ID or _url_of(item), status=status)
+            for item, status in zip(some, statuses, strict=True)
+        ]
+
+    async def _put_batches(self, caller: Caller, some: Sequence[wire.DiscoveredBatch]) -> list[wire.BatchAck]:
+        put = [items.discovered(info) for batch in some for info in batch.items]
+        statuses = iter(await self._put("PutDiscovered", caller, put, some))
+        return [wire.BatchAck(ID=batch.ID, statuses=[next(statuses) for _ in batch.items]) for batch in some]
+
+    async def _put(self, name: str, caller: Caller, put: Sequence[items.Put], some: Sequence[Any]) -> list[Any]:
+        """Statuses. What cannot be taken now is to be sent again; who sends too fast is made to wait before that."""
+        size, until = sum(message.ByteSize() for message in some), time.monotonic() + PATIENCE_S
+        statuses: list[Any] | None = None
+        while statuses is None:
+            try:
+                statuses = await self._answer(name, caller, put, None, size)
+            except LATER as problem:
+                wait_s = min(problem.retry_after_s or PATIENCE_S, 1.0)
+                if not isinstance(problem, RateLimited) or time.monotonic() + wait_s > until:
+                    return [FAIL] * len(put)
+                await asyncio.sleep(wait_s)
+        return statuses
+
+
+class ReadAhead:
+    """Reads a stream while what came before is worked on; stops reading where that is too much."""
+
+    def __init__(self, context: Context, most: int) -> None:
+        self._context, self._most = context, most
+        self._read: list[Any] = []
+        self._ended = False
+        self._changed = asyncio.Event()  # something came in, or the stream has ended
+        self._room = asyncio.Event()
+
+    async def __aenter__(self) -> ReadAhead:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def next(self) -> list[Any]:
+        """All that has come in; empty at the end."""
+        while not self._read and not self._ended:
+            await self._changed.wait()
+            self._changed.clear()
+        some, self._read = self._read, []
+        self._room.set()
+        if not some:
+            await self._task  # what ended it, if that was a mistake
+        return some
+
+    async def _run(self) -> None:
+        try:
+            while (message := await self._context.read()) is not grpc.aio.EOF:
+                self._read.append(transport.checked(message))
+                self._changed.set()
+                while len(self._read) >= self._most:
+                    self._room.clear()
+                    await self._room.wait()
+        finally:
+            self._ended = True
+            self._changed.set()
+
+
+def _url_of(item: wire.URLItem) -> str:
+    kind = item.WhichOneof("item")
+    return "" if kind is None else str(getattr(item, kind).info.url)

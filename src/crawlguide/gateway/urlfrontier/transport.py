@@ -1,0 +1,180 @@
+"""gRPC as a transport: a server that listens, who calls, and how an error is said. Nothing here knows a service."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import unquote
+
+import grpc
+import grpc.aio
+from cryptography.x509 import NameOID, load_pem_x509_certificate
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+
+from crawlguide.core.errors import ConfigError, MalformedRequest
+from crawlguide.gateway.access.entrance import Caller
+from crawlguide.gateway.tls import loaded
+from crawlguide.gateway.watched_files import WatchedFiles
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from google.protobuf.descriptor import ServiceDescriptor
+
+    from crawlguide.core.config import ServerOptions
+    from crawlguide.core.errors import CrawlGuideError
+    from crawlguide.gateway.service import Service
+
+Context = grpc.aio.ServicerContext[Any, Any]
+Behaviour = Callable[[Any, Context], Awaitable[Any]]
+Code = grpc.StatusCode
+CODES = {
+    "malformed_request": Code.INVALID_ARGUMENT,
+    "unsupported_version": Code.INVALID_ARGUMENT,
+    "unauthenticated": Code.UNAUTHENTICATED,
+    "forbidden": Code.PERMISSION_DENIED,
+    "not_found": Code.NOT_FOUND,
+    "method_not_allowed": Code.UNIMPLEMENTED,
+    "conflict": Code.ALREADY_EXISTS,
+    "too_large": Code.RESOURCE_EXHAUSTED,
+    "rate_limited": Code.RESOURCE_EXHAUSTED,
+    "internal": Code.INTERNAL,
+    "unavailable": Code.UNAVAILABLE,
+    "storage_full": Code.RESOURCE_EXHAUSTED,
+}
+_NAMES = {NameOID.COMMON_NAME: "commonName", NameOID.ORGANIZATION_NAME: "organizationName"}
+KINDS = {
+    (False, False): grpc.unary_unary_rpc_method_handler,
+    (False, True): grpc.unary_stream_rpc_method_handler,
+    (True, True): grpc.stream_stream_rpc_method_handler,
+}
+STREAMS_OF_CONNECTION = 128
+IDLE_MS, PING_MS, PONG_MS, EARLIEST_PING_MS = 600_000, 60_000, 20_000, 10_000
+
+
+def server(options: ServerOptions, *services: grpc.GenericRpcHandler) -> grpc.aio.Server:
+    """A server for some services; it does not listen yet."""
+    made = grpc.aio.server(
+        options=[
+            ("grpc.max_receive_message_length", options.max_message_bytes),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.max_concurrent_streams", STREAMS_OF_CONNECTION),
+            ("grpc.max_connection_idle_ms", IDLE_MS),
+            ("grpc.keepalive_time_ms", PING_MS),
+            ("grpc.keepalive_timeout_ms", PONG_MS),
+            ("grpc.http2.min_ping_interval_without_data_ms", EARLIEST_PING_MS),
+            ("grpc.so_reuseport", 0),  # a second server on the port is a mistake
+        ]
+    )
+    made.add_generic_rpc_handlers(services)
+    return made
+
+
+def handlers(service: ServiceDescriptor, behaviour: Mapping[str, Behaviour]) -> grpc.GenericRpcHandler:
+    """Each method of a service with what serves it; its .proto says what it takes and gives, and whether in streams."""
+    made = {}
+    for method in service.methods:
+        kind = KINDS[method.client_streaming, method.server_streaming]
+        takes, gives = (GetMessageClass(one) for one in (method.input_type, method.output_type))
+        made[method.name] = kind(behaviour[method.name], partial(_read, takes), gives.SerializeToString)
+    return grpc.method_handlers_generic_handler(service.full_name, made)
+
+
+def _read(kind: type[Message], data: bytes) -> Message | MalformedRequest:
+    """A message; what is none is an answer, not a fault that gRPC would log as ours."""
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        return MalformedRequest(f"expected a message {kind.DESCRIPTOR.full_name}, got {len(data)} bytes that are none")
+
+
+def checked(message: Any) -> Any:
+    """What `_read` has read. Raises `MalformedRequest`."""
+    if isinstance(message, MalformedRequest):
+        raise message
+    return message
+
+
+def listen(made: grpc.aio.Server, options: ServerOptions, port: int, setting: str) -> int:
+    """Bind a port, with TLS where there is a certificate; returns the port. Raises `ConfigError`."""
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    loaded(options)  # what is wrong with the files is said as for the other doors
+    try:
+        if not options.tls_certificate:
+            bound = made.add_insecure_port(f"{host}:{port}")
+        else:
+            bound = made.add_secure_port(f"{host}:{port}", _credentials(options))
+    except RuntimeError:
+        bound = 0
+    if not bound:
+        raise ConfigError(f"{setting}: cannot listen on {host}:{port}; another server may run there: name another port")
+    return bound
+
+
+def _credentials(options: ServerOptions) -> grpc.ServerCredentials:
+    """Certificate and key as their files hold them when a connection begins."""
+    certificate, key = Path(options.tls_certificate), Path(options.tls_key or options.tls_certificate)
+    authority = Path(options.tls_client_ca) if options.tls_client_ca else None
+    files = WatchedFiles(
+        [file for file in (certificate, key, authority) if file is not None],
+        lambda: grpc.ssl_server_certificate_configuration(
+            [(key.read_bytes(), certificate.read_bytes())], None if authority is None else authority.read_bytes()
+        ),
+    )
+
+    def newest() -> grpc.ServerCertificateConfiguration:
+        found = files.content()
+        if found is None:
+            raise ConfigError(f"server.tls_certificate: {certificate} is gone")
+        return found
+
+    # a client may show a certificate; gRPC cannot ask for one without wanting it, so with an authority it is wanted
+    return grpc.dynamic_ssl_server_credentials(newest(), newest, authority is not None)
+
+
+def caller(context: Context) -> Caller:
+    """Where a call comes from, and what it shows."""
+    metadata = context.invocation_metadata() or ()
+    shown = next((value for name, value in metadata if name == "authorization"), "")
+    text = shown if isinstance(shown, str) else ""
+    return Caller(address(context.peer()), text, _certificate(context))
+
+
+def address(peer: str) -> str:
+    """`ipv4:127.0.0.1:5000` and `ipv6:%5B::1%5D:5000` as an address alone."""
+    kind, _, rest = unquote(peer).partition(":")
+    return rest.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else ""
+
+
+def _certificate(context: Context) -> dict[str, Any] | None:
+    """A client's certificate, as `ssl` would describe it."""
+    shown = list(context.auth_context().get("x509_pem_cert", ()))
+    if not shown:
+        return None
+    found = load_pem_x509_certificate(shown[0])
+    names = [(_NAMES[one.oid], str(one.value)) for one in found.subject if one.oid in _NAMES]
+    return {
+        "subject": tuple((name,) for name in names),
+        "notAfter": found.not_valid_after_utc.strftime("%b %d %H:%M:%S %Y GMT"),
+    }
+
+
+async def refuse(context: Context, problem: CrawlGuideError) -> NoReturn:
+    """End a call with an error; whoever may come back is told when."""
+    trailing = () if problem.retry_after_s is None else (("retry-after-ms", str(int(problem.retry_after_s * 1_000))),)
+    await context.abort(CODES[problem.code], problem.message, trailing)
+
+
+@asynccontextmanager
+async def counted(service: Service, context: Context) -> AsyncIterator[None]:
+    """A stream that may stay open counts as a connection."""
+    where = address(context.peer())
+    service.load.connections.enter(where)
+    try:
+        yield
+    finally:
+        service.load.connections.leave(where)

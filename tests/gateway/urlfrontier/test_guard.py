@@ -1,0 +1,329 @@
+"""Who may come in, what is refused, and what strange clients cannot do."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import httpx
+import pytest
+from tests.gateway.access.common import audited
+from tests.gateway.test_tls import Authority, trusting
+from tests.gateway.urlfrontier.common import (
+    OK,
+    SKIPPED,
+    WITHIN_S,
+    Frontier,
+    Raw,
+    found,
+    guarded_frontier,
+    info,
+    known,
+    refused,
+    until,
+)
+from tests.gateway.waiting import MOST_S, others_wait
+
+from crawlguide.core.errors import Unauthenticated
+from crawlguide.gateway.client.urlfrontier import UrlFrontierClient
+from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
+from crawlguide.gateway.urlfrontier.calls import SERVED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+REQUESTS: dict[str, Any] = {
+    "ListNodes": wire.Empty(),
+    "ListCrawls": wire.Local(),
+    "DeleteCrawl": wire.DeleteCrawlMessage(),
+    "ListQueues": wire.Pagination(),
+    "GetURLs": wire.GetParams(crawlID="DEFAULT"),
+    "PutURLs": [found("https://a.example/")],
+    "PutDiscovered": [wire.DiscoveredBatch(items=[info("https://a.example/")])],
+    "GetStats": wire.QueueWithinCrawlParams(),
+    "DeleteQueue": wire.QueueWithinCrawlParams(key="a.example"),
+    "BlockQueueUntil": wire.BlockQueueParams(key="a.example"),
+    "SetActive": wire.Active(state=True),
+    "GetActive": wire.Local(),
+    "SetDelay": wire.QueueDelayParams(key="a.example"),
+    "SetLogLevel": wire.LogLevelParams(package="elsewhere"),
+    "SetCrawlLimit": wire.CrawlLimitParams(key="a.example"),
+    "GetURLStatus": wire.URLStatusRequest(url="https://a.example/"),
+    "ListURLs": wire.ListUrlParams(),
+    "CountURLs": wire.CountUrlParams(),
+    "PurgeURLs": wire.PurgeUrlParams(days=9),
+}
+STREAMED = ("GetURLs", "PutURLs", "PutDiscovered", "ListURLs")
+
+
+def called(raw: Raw, name: str) -> Any:
+    request = REQUESTS[name]
+    answer = raw.call(name, iter(request) if isinstance(request, list) else request)
+    return list(answer) if name in STREAMED else answer
+
+
+def test_every_call_is_tried_here() -> None:
+    assert REQUESTS.keys() == SERVED.keys()
+    assert len(REQUESTS) == 19
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "cg_0123456789abcdef_x"])
+def test_nobody_comes_in_without_a_credential(frontier: Frontier, token: str) -> None:
+    raw = Raw(frontier.port, token)
+    for name in REQUESTS:
+        with refused(grpc.StatusCode.UNAUTHENTICATED):
+            called(raw, name)
+
+
+@pytest.mark.parametrize("scope", ["ask", "tell", "read"])
+def test_a_scope_reaches_as_far_as_it_says(frontier: Frontier, scope: str) -> None:
+    raw = frontier.raw(scope)
+    for name, (wanted, _) in SERVED.items():
+        if wanted != scope:
+            with refused(grpc.StatusCode.PERMISSION_DENIED):
+                called(raw, name)
+        elif name != "GetURLStatus":
+            called(raw, name)
+
+
+def test_a_grant_for_some_crawls_reaches_those_alone(frontier: Frontier) -> None:
+    everybody = frontier.raw(tenant="shared")
+    everybody.put(found("https://a.example/", crawl="mine"), found("https://b.example/", crawl="other"))
+    raw = frontier.raw("ask", "tell", "read", tenant="shared", crawl="mine")
+    assert list(raw.call("ListCrawls", wire.Local()).values) == ["mine"]
+    assert raw.get() == ["https://a.example/"]
+    with refused(grpc.StatusCode.PERMISSION_DENIED):
+        raw.get(crawlID="other")
+    with refused(grpc.StatusCode.PERMISSION_DENIED):
+        raw.put(found("https://c.example/", crawl="other"))
+    some_admin = frontier.raw("admin", tenant="shared", crawl="mine")
+    for name in ("SetActive", "SetLogLevel"):
+        with refused(grpc.StatusCode.PERMISSION_DENIED):
+            called(some_admin, name)
+    with refused(grpc.StatusCode.PERMISSION_DENIED):
+        some_admin.call("SetDelay", wire.QueueDelayParams(delay_requestable=5))
+
+
+def test_tenants_see_nothing_of_each_other(frontier: Frontier) -> None:
+    one, other = frontier.raw(), frontier.raw()
+    one.put(found("https://a.example/"))
+    one.call("SetActive", wire.Active(state=False))
+    one.call("SetDelay", wire.QueueDelayParams(delay_requestable=900))
+    one.call("BlockQueueUntil", wire.BlockQueueParams(key="a.example", time=4_000_000_000))
+    assert other.get() == []
+    assert other.stats().numberOfQueues == 0
+    assert other.put(found("https://a.example/")) == {"https://a.example/": [OK]}
+    assert other.call("GetActive", wire.Local()).state
+    assert other.get(delay_requestable=1) == ["https://a.example/"]
+    assert until(lambda: other.get(delay_requestable=1)) == ["https://a.example/"]  # its delay is a second still
+    assert other.call("DeleteCrawl", wire.DeleteCrawlMessage()).value == 1
+    assert one.stats().size == 1
+
+
+def test_what_an_admin_does_is_audited(frontier: Frontier) -> None:
+    raw = frontier.raw(tenant="audited")
+    raw.put(found("https://a.example/"))
+    raw.call("BlockQueueUntil", wire.BlockQueueParams(key="a.example"))
+    lines = until(lambda: [line for line in audited(frontier.guarded.data) if line["tenant"] == "audited"])
+    assert "urlfrontier BlockQueueUntil crawl_id=DEFAULT key=a.example" in json.dumps(lines)
+
+
+def test_a_crawl_of_another_door_is_left_alone(frontier: Frontier) -> None:
+    token = frontier.guarded.key("admin", "robots:override", tenant="both-doors")
+    with frontier.guarded.client(token) as http:
+        http.post("/v1/crawls/mine/seeds", json={"urls": ["https://a.example/"]}).raise_for_status()
+    raw = Raw(frontier.port, token)
+    with refused(grpc.StatusCode.ALREADY_EXISTS):
+        raw.put(found("https://a.example/x", crawl="mine"))
+    assert list(raw.call("ListCrawls", wire.Local()).values) == []
+    assert raw.get(crawlID="mine") == raw.listed(crawlID="mine") == []
+    assert raw.call("DeleteCrawl", wire.DeleteCrawlMessage(value="mine")).value == 0
+    with frontier.guarded.client(token) as http:
+        assert http.get("/v1/crawls/mine").status_code == 200
+
+
+def test_who_may_not_ignore_robots_txt_makes_no_crawl_that_does(frontier: Frontier) -> None:
+    for scopes, policy in ((["tell", "read"], "obey"), (["tell", "read", "robots:override"], "ignore")):
+        token = frontier.guarded.key(*scopes, tenant=f"robots-{policy}")
+        Raw(frontier.port, token).put(found("https://a.example/"))
+        with frontier.guarded.client(token) as http:
+            assert http.get("/v1/crawls/DEFAULT").json()["definition"]["policy"]["robots"] == policy
+
+
+def test_the_crawl_is_seen_through_other_doors(frontier: Frontier) -> None:
+    token = frontier.guarded.key("admin", tenant="seen")
+    Raw(frontier.port, token).put(found("https://a.example/x"), known("https://a.example/y"))
+    with frontier.guarded.client(token) as http:
+        urls = http.get("/v1/urls", params={"crawl_id": "DEFAULT"}).json()["urls"]
+        assert {one["url"]: one["state"] for one in urls} == {
+            "https://a.example/x": "queued",
+            "https://a.example/y": "done",
+        }
+        explained = http.get("/v1/explain", params={"crawl_id": "DEFAULT", "url": "https://a.example/x"}).json()
+        assert explained["state"] == "queued"
+
+
+# sizes and shapes
+
+
+def test_too_large_a_message_is_refused(raw: Raw) -> None:
+    huge = wire.DiscoveredBatch(items=[info("https://a.example/", x=["y" * 5_000_000])])
+    with refused(grpc.StatusCode.RESOURCE_EXHAUSTED):
+        list(raw.call("PutDiscovered", iter([huge])))
+    assert raw.get() == []
+
+
+@pytest.mark.parametrize("crawl", ["a/b", "x" * 201])
+def test_a_crawl_id_that_no_crawl_can_have_is_refused(raw: Raw, crawl: str) -> None:
+    with refused(grpc.StatusCode.INVALID_ARGUMENT):
+        raw.stats(crawl=crawl)
+    with refused(grpc.StatusCode.INVALID_ARGUMENT):
+        raw.put(found("https://a.example/", crawl=crawl))
+
+
+def test_bytes_that_are_no_message_are_refused(frontier: Frontier) -> None:
+    shown = (("authorization", f"Bearer {frontier.guarded.key('admin', tenant='garbled')}"),)
+    with grpc.insecure_channel(f"127.0.0.1:{frontier.port}") as channel:
+        for name in REQUESTS:
+            kind = channel.stream_stream if name.startswith("Put") else channel.unary_stream
+            send = kind(f"/urlfrontier.URLFrontier/{name}", lambda data: data, lambda data: data)
+            garbled = b"\xff\xff\xff"
+            with refused(grpc.StatusCode.INVALID_ARGUMENT):
+                list(send(iter([garbled]) if name.startswith("Put") else garbled, metadata=shown, timeout=WITHIN_S))
+        other = channel.unary_unary("/urlfrontier.URLFrontier/NoSuchCall", lambda data: data, lambda data: data)
+        with refused(grpc.StatusCode.UNIMPLEMENTED):
+            other(b"", timeout=WITHIN_S)
+
+
+def test_what_is_no_grpc_disturbs_nobody(frontier: Frontier, raw: Raw) -> None:
+    for words in (b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 100, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 50):
+        with socket.create_connection(("127.0.0.1", frontier.port), timeout=WITHIN_S) as bare:
+            bare.sendall(words)
+    assert raw.stats().size == 0
+
+
+# strange clients
+
+
+class Sending:
+    """A stream whose end the test decides."""
+
+    def __init__(self, *items: Any) -> None:
+        self.items, self.ended = list(items), threading.Event()
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self.items
+        self.ended.wait(WITHIN_S)
+
+
+def test_acknowledgements_come_while_the_client_goes_on(raw: Raw) -> None:
+    sending = Sending(found("https://a.example/1"), found("https://a.example/2"))
+    acks = raw.call("PutURLs", iter(sending))
+    assert {next(acks).ID, next(acks).ID} == {"https://a.example/1", "https://a.example/2"}
+    sending.ended.set()
+    assert list(acks) == []
+
+
+def test_a_client_that_is_cut_off_leaves_what_was_acknowledged(raw: Raw) -> None:
+    sending = Sending(found("https://a.example/1"))
+    acks = raw.call("PutURLs", iter(sending))
+    assert next(acks).status == OK
+    acks.cancel()
+    sending.ended.set()
+    assert raw.put(found("https://a.example/1")) == {"https://a.example/1": [SKIPPED]}
+
+
+def test_a_client_that_never_reads_is_held_up_and_others_are_not(frontier: Frontier, raw: Raw) -> None:
+    sent = 0
+
+    def endless() -> Iterator[wire.URLItem]:
+        nonlocal sent
+        while sent < 1_000_000:
+            sent += 1
+            yield found(f"https://a.example/{sent}", name="x" * 2_000)
+
+    with others_wait(frontier.guarded.server) as wait:
+        acks = raw.call("PutURLs", endless())
+        until(lambda: sent > 2_000)
+        before = -1
+        while sent != before:  # flow control holds it up
+            before = sent
+            time.sleep(0.5)
+        assert frontier.raw().stats().size == 0
+        acks.cancel()
+    assert sent < 1_000_000
+    assert wait.longest_s < MOST_S, wait
+
+
+def test_what_a_client_did_not_take_waits_again(frontier: Frontier, raw: Raw) -> None:
+    big = ["x" * 60_000]
+    raw.batch(*(info(f"https://h{number}.example/", big=big) for number in range(50)))
+    raw.batch(*(info(f"https://i{number}.example/", big=big) for number in range(50)))
+    raw.batch(*(info(f"https://j{number}.example/", big=big) for number in range(50)))
+    stream = raw.call("GetURLs", wire.GetParams(max_queues=1_000, delay_requestable=600))
+    next(stream)
+    stream.cancel()
+    until(lambda: 0 < raw.stats().inProcess < 150 or raw.stats().inProcess == 0)
+    assert raw.stats().size == 150
+
+
+def test_nothing_is_held_for_a_client_that_was_gone_before(raw: Raw) -> None:
+    raw.put(found("https://a.example/"))
+    with pytest.raises(grpc.RpcError):
+        list(
+            raw.stub.GetURLs(wire.GetParams(), timeout=0.000_001, metadata=(("authorization", f"Bearer {raw.token}"),))
+        )
+    assert raw.stats().inProcess == 0
+
+
+def test_a_long_batch_keeps_nobody_waiting(frontier: Frontier, raw: Raw) -> None:
+    with others_wait(frontier.guarded.server) as wait:
+        raw.batch(*(info(f"https://h{number % 400}.example/{number}", note=["x"]) for number in range(20_000)))
+        assert len(raw.get()) == 20_000
+        assert len(raw.listed(size=2**31 - 1)) == 20_000
+        assert raw.call("CountURLs", wire.CountUrlParams(filter="9")).value > 0
+        assert raw.call("DeleteCrawl", wire.DeleteCrawlMessage()).value == 20_000
+    assert wait.longest_s < MOST_S, wait
+
+
+# TLS, and what the operator bounds
+
+
+def test_the_door_speaks_tls(tmp_path: Path) -> None:
+    authority = Authority("authority")
+    trusted = authority.write(tmp_path)
+    certificate, key = authority.issue(tmp_path, "server")
+    own = authority.issue(tmp_path, "c-1", "acme")
+    files = {"TLS_CERTIFICATE": certificate, "TLS_KEY": key, "TLS_CLIENT_CA": trusted}
+    settings = {f"CRAWLGUIDE_SERVER_{name}": str(file) for name, file in files.items()}
+    with guarded_frontier(tmp_path, **settings, CRAWLGUIDE_ACCESS_CERTIFICATE_SCOPES="ask,tell,read") as frontier:
+        pair = (str(own[0]), str(own[1]))
+        with UrlFrontierClient(f"localhost:{frontier.port}", ca=str(trusted), certificate=pair) as client:
+            client.discover(["https://a.example/"])
+            assert [page.url for page in client.get()] == ["https://a.example/"]
+        page = httpx.get(
+            f"https://localhost:{frontier.guarded.server.port}/v1/crawls",
+            verify=trusting(trusted, *own),
+            headers={"authorization": f"Bearer {frontier.guarded.key('read', tenant='acme')}"},
+            trust_env=False,
+        )
+        assert [crawl["crawl_id"] for crawl in page.json()["crawls"]] == ["DEFAULT"]  # of the tenant in the certificate
+
+
+def test_who_is_too_fast_is_made_to_wait_and_told_to_come_again(tmp_path: Path) -> None:
+    limits = {"CRAWLGUIDE_ACCESS_REQUESTS_PER_S": "2", "CRAWLGUIDE_CRAWLS_MAX_AUTO_CREATED": "2"}
+    with guarded_frontier(tmp_path, **limits) as frontier:
+        raw = frontier.raw()
+        for number in range(6):  # a put waits for its turn
+            assert raw.put(found(f"https://a.example/{number}")) == {f"https://a.example/{number}": [OK]}
+        with refused(grpc.StatusCode.RESOURCE_EXHAUSTED) as problem:
+            for _ in range(20):
+                raw.stats()
+        assert dict(problem.value.trailing_metadata())["retry-after-ms"]
+        with pytest.raises(Unauthenticated):
+            UrlFrontierClient(f"127.0.0.1:{frontier.port}", token="wrong").stats()
