@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,10 +18,10 @@ from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound
 from crawlguide.crawler import folder as folders
 from crawlguide.crawler import options as said
 from crawlguide.crawler import seeds as seeding
-from crawlguide.crawler.fetch import Fetcher, FetchOptions
+from crawlguide.crawler.fetch import FetchOptions
 from crawlguide.crawler.folder import CrawlFolder, Identity
 from crawlguide.crawler.limits import Limits
-from crawlguide.crawler.loop import CrawlLoop, Fetchers
+from crawlguide.crawler.loop import CrawlLoop, fetchers
 from crawlguide.crawler.outputs import Outputs
 from crawlguide.crawler.tally import Tally
 from crawlguide.gateway.client import AsyncClient
@@ -32,6 +32,7 @@ from crawlguide.gateway.opening import open_guide
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from crawlguide.crawler.fetch import Fetcher
     from crawlguide.crawler.lines import PageLine
     from crawlguide.crawler.options import CrawlOptions
     from crawlguide.crawler.view import View
@@ -68,8 +69,8 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
     began = time.monotonic()
     folder = folders.checked(options.out, resume=options.resume)
     async with AsyncExitStack() as stack:
-        fetchers = await _fetchers(options, stack)
-        identity = await _identity(options, folder, fetchers.files, view)
+        both = await stack.enter_async_context(fetchers(_fetching(options)))
+        identity = await _identity(options, folder, both.files, view)
         stack.enter_context(folder.held())
         view.say(f"crawl {identity.crawl_id!r} in {folder.path}")
         guide = await stack.enter_async_context(_guide(identity, folder))
@@ -80,7 +81,7 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         assignments = await stack.enter_async_context(_assignments(guide, identity, options.concurrency))
         await _tell_again(assignments, outputs)
         await assignments.seed(identity.seeds)
-        loop = CrawlLoop(assignments, fetchers, outputs, tally, max_pages=options.max_pages)
+        loop = CrawlLoop(assignments, both, outputs, tally, max_pages=options.max_pages)
         with _interruptible(loop, view):
             async with _watched(loop, outputs, view, options):
                 why = await loop.run()
@@ -94,17 +95,14 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
 # Before the crawl.
 
 
-async def _fetchers(options: CrawlOptions, stack: AsyncExitStack) -> Fetchers:
-    every = FetchOptions(
+def _fetching(options: CrawlOptions) -> FetchOptions:
+    return FetchOptions(
         user_agent=options.agent,
         contact=options.contact,
         proxy=options.proxy,
         concurrency=options.concurrency,
         allow_networks=options.allow_networks,
     )
-    pages = await stack.enter_async_context(Fetcher(replace(every, max_redirects=0)))
-    files = await stack.enter_async_context(Fetcher(every))
-    return Fetchers(pages, files)
 
 
 async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher, view: View) -> Identity:
