@@ -12,12 +12,12 @@ from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from anyio import CancelScope
-from msgspec import Meta
 
+from crawlguide.agents.messages import LONGEST_URL, MOST_RESULTS, FoundPage, FoundPages
 from crawlguide.agents.texts import NOTICE, plain, snippet
 from crawlguide.core.bounded import Bounded
 from crawlguide.core.definition import Definition, Goal
@@ -30,7 +30,6 @@ from crawlguide.core.errors import (
     NotFound,
     UnavailableError,
 )
-from crawlguide.core.messages import CrawlId
 from crawlguide.crawler import options as said
 from crawlguide.crawler import seeds as seeding
 from crawlguide.crawler.estimate import RELEVANT
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from crawlguide.agents.calls import Call
+    from crawlguide.agents.messages import FindPages
     from crawlguide.core.messages import Fetch
     from crawlguide.crawler.fetched import Fetched
     from crawlguide.crawler.lines import PageLine
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 CONCURRENCY, AHEAD = 8, 2  # requests of one search at once; URLs held besides
 MOST_AT_ONCE, MOST_OF_ONE = 16, 4  # searches, and those of one caller
 MOST_REMEMBERED = 200  # searches whose pages are still known
-MOST_RESULTS, FEWEST_RESULTS = 50, 3
-TITLE, SNIPPET, PROBLEM, LONGEST_URL = 200, 300, 200, 2_000  # characters
+FEWEST_RESULTS = 3
+TITLE, SNIPPET, PROBLEM = 200, 300, 200  # characters
 MOST_PROBLEMS = 5
 CLOSES_WITHIN_S, ENDS_WITHIN_S = 3.0, 10.0
 TOLD_EVERY_S = 0.5
@@ -65,107 +65,6 @@ ENDS = {
     "max-time": "max_seconds are over",
     "stopping": "the server is being stopped",
 }
-
-
-class FindPages(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What `find_pages` takes."""
-
-    topic: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=2_000,
-            description="text of 1 to 2000 characters",
-            extra_json_schema={"description": "What to look for, in plain words, such as 'B-tree indexes in databases'."},
-        ),
-    ]
-    start: Annotated[
-        list[Annotated[str, Meta(min_length=1, max_length=LONGEST_URL, description="a URL or a host name")]],
-        Meta(
-            min_length=1,
-            max_length=20,
-            description="a list of 1 to 20 URLs or host names",
-            extra_json_schema={
-                "description": "1 to 20 pages to begin with: absolute URLs, as near to the topic as you know. A bare host "
-                "name such as 'example.org' also works: its home page, sitemaps and feeds are looked at first."
-            },
-        ),
-    ]
-    keywords: Annotated[
-        list[Annotated[str, Meta(min_length=1, max_length=100, description="a word or phrase")]],
-        Meta(
-            max_length=50,
-            description="a list of at most 50 words",
-            extra_json_schema={"description": "Words that relevant pages use, if you know some; they sharpen the topic."},
-        ),
-    ] = []
-    max_pages: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=500,
-            description="an integer from 1 to 500",
-            extra_json_schema={"description": "Requests for pages at most. 50 is a quick look, 500 a thorough one."},
-        ),
-    ] = 50
-    max_seconds: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=600,
-            description="an integer from 1 to 600",
-            extra_json_schema={
-                "description": "Seconds at most. One request a second goes to each host, so pages of one site take as "
-                "many seconds. Stay below the time limit of your own tool calls."
-            },
-        ),
-    ] = 45
-    max_results: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=MOST_RESULTS,
-            description=f"an integer from 1 to {MOST_RESULTS}",
-            extra_json_schema={"description": "Pages in the answer at most, the most relevant first."},
-        ),
-    ] = 10
-    same_site: Annotated[
-        bool, Meta(extra_json_schema={"description": "true: stay on the hosts of the starting points."})
-    ] = False
-    crawl_id: (
-        Annotated[
-            CrawlId,
-            Meta(
-                extra_json_schema={
-                    "description": "Leave it out to begin. To go on where an earlier call ended, give its crawl_id "
-                    "with the same topic: nothing is fetched twice."
-                }
-            ),
-        ]
-        | None
-    ) = None
-
-
-class FoundPage(msgspec.Struct, frozen=True):
-    url: str
-    title: str
-    relevance: float  # 0 to 1, as the guide judges it
-    snippet: str
-    why: str
-
-
-class FoundPages(msgspec.Struct, frozen=True):
-    """What `find_pages` gives."""
-
-    crawl_id: str
-    ended: str
-    fetched: int
-    relevant: int
-    seconds: float
-    pages: list[FoundPage]
-    problems: list[str]
-    notice: str
-    next: str
 
 
 @dataclass(frozen=True)
@@ -346,7 +245,10 @@ class Search:
             raise Conflict(f"{words}; leave crawl_id out to begin another one", field="crawl_id")
 
     def _definition(self) -> Definition:
-        policy = {"seed_hosts_only": self._wanted.same_site, "user_agent": said.token(self._options.fetching.user_agent)}
+        policy = {
+            "seed_hosts_only": self._wanted.same_site,
+            "user_agent": said.token(self._options.fetching.user_agent),
+        }
         if self._options.delay_s is not None:
             policy["default_delay_s"] = self._options.delay_s
         return msgspec.convert(said.completed({"goal": msgspec.to_builtins(self._goal), "policy": policy}), Definition)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
 from crawlguide.agents import tools
+from crawlguide.agents.messages import MOST_ASKED, CrawlNumbers, CrawlStats, ListCrawls
 from crawlguide.agents.texts import NOTICE, plain
 from crawlguide.core.errors import NotFound
 from crawlguide.gateway import wire
@@ -43,7 +44,7 @@ class Named(NamedTuple):
 
 async def listed(searches: Searches, call: Call, cursor: str | None) -> tuple[list[Named], str | None]:
     """The list itself, and two resources for each crawl, piece by piece."""
-    page = await tools.list_crawls(searches, call, tools.ListCrawls(limit=MOST_LISTED, cursor=cursor))
+    page = await tools.list_crawls(searches, call, ListCrawls(limit=MOST_LISTED, cursor=cursor))
     first = [] if cursor else [Named(LIST, "All crawls", JSON, "Crawls by name with state, topic and strategy.")]
     return first + [_named(line.crawl_id, kind) for line in page.crawls for kind in KINDS], page.cursor
 
@@ -59,19 +60,19 @@ def uri(crawl_id: str, kind: str) -> str:
 
 async def read(searches: Searches, call: Call, address: str) -> Content:
     if address == LIST:
-        return Content(wire.encode(await tools.list_crawls(searches, call, tools.ListCrawls(limit=100))).decode(), JSON)
+        return Content(wire.encode(await tools.list_crawls(searches, call, ListCrawls(limit=100))).decode(), JSON)
     name, slash, kind = address.removeprefix(PREFIX).partition("/")
     if not address.startswith(PREFIX) or not slash or kind not in KINDS:
         expected = f"{LIST}, {PREFIX}CRAWL/stats or {PREFIX}CRAWL/report"
         raise NotFound(f"uri: expected {expected}, got {address[:200]!r}", field="uri")
     crawl_id = unquote(name)
-    stats = await tools.crawl_stats(searches, call, tools.CrawlStats(crawl_id=crawl_id))
+    stats = await tools.crawl_stats(searches, call, CrawlStats(crawl_id=crawl_id))
     if kind == "stats":
         return Content(wire.encode(stats).decode(), JSON)
     return Content(await _report(searches, call, stats), TEXT)
 
 
-async def _report(searches: Searches, call: Call, stats: tools.CrawlNumbers) -> str:
+async def _report(searches: Searches, call: Call, stats: CrawlNumbers) -> str:
     crawl = await call.guide.crawl(stats.crawl_id)
     goal = crawl["definition"].get("goal", {})
     dropped = ", ".join(f"{count} by {name}" for name, count in stats.dropped.items()) or "none"
@@ -79,8 +80,8 @@ async def _report(searches: Searches, call: Call, stats: tools.CrawlNumbers) -> 
         f"# Crawl {plain(stats.crawl_id, 200)}",
         f"Topic: {plain(goal.get('topic', ''), 300) or 'none'}",
         f"State: {stats.state} ({stats.meaning}). {stats.next}",
-        f"Fetched {stats.fetches} pages, {stats.relevant} of them relevant (harvest {stats.harvest}), {stats.failed} failed.",
-        f"Known: {stats.discovered} URLs on {stats.hosts} hosts; {stats.queued} wait, {stats.leased} are being fetched.",
+        f"Fetches: {stats.fetches}, {stats.relevant} relevant (harvest {stats.harvest}), {stats.failed} failed.",
+        f"Known: {stats.discovered} URLs on {stats.hosts} hosts; {stats.queued} wait, {stats.leased} are leased.",
         f"Dropped: {dropped}.",
     ]
     return "\n\n".join(lines + _found(searches, call, stats.crawl_id)) + "\n"
@@ -92,6 +93,6 @@ def _found(searches: Searches, call: Call, crawl_id: str) -> list[str]:
     if findings is None or not findings.best:
         return []
     pages = [
-        f"- {page.relevance:.2f} {page.url}\n  {page.title}\n  {page.snippet}" for page in findings.shown(tools.MOST_ASKED)
+        f"- {page.relevance:.2f} {page.url}\n  {page.title}\n  {page.snippet}" for page in findings.shown(MOST_ASKED)
     ]
     return ["## Pages found", NOTICE, "\n".join(pages)]

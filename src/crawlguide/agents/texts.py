@@ -19,8 +19,8 @@ STEP = 2  # windows overlap by a half
 
 
 def plain(text: str, most: int) -> str:
-    """One line of at most `most` characters. What is invisible goes: control characters, zero-width and direction marks,
-    tags, all of which can hide words from people or turn what they read around."""
+    """One line of at most `most` characters. What cannot be seen goes: control characters, zero-width and direction
+    marks, tags, all of which can hide words from people or turn what they read around."""
     seen = "".join(
         " " if letter.isspace() else letter
         for letter in text[: 4 * most]
