@@ -58,11 +58,13 @@ TITLE, SNIPPET, PROBLEM = 200, 300, 200  # characters
 MOST_PROBLEMS = 5
 CLOSES_WITHIN_S, ENDS_WITHIN_S = 3.0, 10.0
 TOLD_EVERY_S = 0.5
+PATIENCE_S = 3.0  # with starting points of which none can be reached: the guide would have them tried again later
 ENDS = {
     "exhausted": "nothing is left to fetch from these starting points",
     "finished": "the crawl has reached a limit of its definition",
     "max-pages": "max_pages were requested",
     "max-time": "max_seconds are over",
+    "unreachable": "no starting point can be reached",
     "stopping": "the server is being stopped",
 }
 
@@ -272,7 +274,7 @@ class Search:
     async def _told(self, loop: CrawlLoop) -> AsyncIterator[None]:
         """Stop it when its time is over; say how it goes. Who does not listen to that delays nothing."""
         timer = asyncio.get_running_loop().call_later(self._left_s, lambda: loop.stop("max-time", at_once=True))
-        telling = asyncio.create_task(self._tell())
+        telling = asyncio.create_task(self._tell(loop))
         try:
             yield
         finally:
@@ -280,10 +282,13 @@ class Search:
             telling.cancel()
             await asyncio.gather(telling, return_exceptions=True)
 
-    async def _tell(self) -> None:
-        tally, told = self.findings.tally, 0
+    async def _tell(self, loop: CrawlLoop) -> None:
+        tally, told, idle_s = self.findings.tally, 0, 0.0
         while True:
             await asyncio.sleep(TOLD_EVERY_S)
+            idle_s = 0.0 if loop.under_way or tally.requests else idle_s + TOLD_EVERY_S
+            if self.findings.problems and idle_s >= PATIENCE_S:
+                loop.stop("unreachable")
             if tally.requests > told:  # it may only rise
                 told = tally.requests
                 words = f"{told} pages fetched, {tally.relevant} of them relevant"

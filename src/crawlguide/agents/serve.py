@@ -88,23 +88,33 @@ async def _own_guide(config: Config) -> AsyncIterator[LocalGuide]:
 
 
 async def over_http(config: Config, options: AgentsOptions) -> None:
-    """Answer everybody who is let in, until a signal comes; then searches end with what they have."""
+    """Answer everybody who is let in, until a signal comes."""
+    async with answering(config, options) as (work, _):
+        await _until_told(work)
+        happened("stopping", "stopping: searches end with what they have found")
+    happened("stop", "the end")
+
+
+@asynccontextmanager
+async def answering(config: Config, options: AgentsOptions) -> AsyncIterator[tuple[asyncio.Task[None], int]]:
+    """Answer over HTTP as long as the block runs: the work and its port. Then searches end with what they have."""
     searches, listener = Searches(options.searching), door.bound(config.server.host, config.server.port)
+    where = listener.getsockname()[:2]
     async with AsyncExitStack() as stack:
         guides, guard = await stack.enter_async_context(_guarded(config, options))
         page = HttpDoor(Desk(guides, searches).server(), guard)
         await stack.enter_async_context(page.sessions.run())
         ready = asyncio.Event()
         server = door.serving(page.app(), config, ready.set, guard.load)
-        answering = asyncio.create_task(server.serve([listener]))
+        work = asyncio.create_task(server.serve([listener]))
         await ready.wait()
-        _announce(config, options, guard, listener.getsockname()[:2])
-        await _until_told(answering)
-        happened("stopping", "stopping: searches end with what they have found")
-        page.draining = server.should_exit = True
-        searches.stop()
-        await answering
-    happened("stop", "the end")
+        _announce(config, options, guard, where)
+        try:
+            yield work, where[1]
+        finally:
+            page.draining = server.should_exit = True
+            searches.stop()
+            await work
 
 
 @asynccontextmanager

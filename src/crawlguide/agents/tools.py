@@ -50,6 +50,7 @@ from crawlguide.core.messages import (
     ReportMessage,
     UrlShown,
 )
+from crawlguide.crawler import options
 from crawlguide.gateway import wire
 from crawlguide.gateway.client import calls
 from crawlguide.gateway.dashboard.formatting import meaning
@@ -97,23 +98,21 @@ async def create_crawl(_: Searches, call: Call, wanted: CreateCrawl) -> Created:
         },
         "limits": {"max_pages": wanted.max_pages, "max_depth": wanted.max_depth},
     }
-    new = await _is_new(call, wanted.crawl_id, wire.convert(told, Definition))
+    new = await _is_new(call, wanted.crawl_id, told)
     added = await call.guide.seed(wanted.crawl_id, wanted.seeds) if wanted.seeds else 0
-    after = "next_urls gives what to fetch" if added else "add_seeds, then next_urls"
-    return Created(wanted.crawl_id, new, added, f"Go on with {after}.")
+    after = "next_urls gives what to fetch." if wanted.seeds else "add_seeds, then next_urls gives what to fetch."
+    return Created(wanted.crawl_id, new, added, after)
 
 
-async def _is_new(call: Call, crawl_id: str, definition: Definition) -> bool:
+async def _is_new(call: Call, crawl_id: str, told: dict[str, Any]) -> bool:
+    definition = wire.convert(told, Definition)
     try:
         known = (await call.guide.crawl(crawl_id))["definition"]
     except NotFound:
         return await call.guide.define(crawl_id, definition)
-    if wire.convert(known, Definition) != definition:
-        raise Conflict(
-            f"crawl_id: a crawl {crawl_id!r} is there already, and is another one; choose another name,"
-            " or use it as it is",
-            field="crawl_id",
-        )
+    if differing := options.differing(definition, known, told):
+        words = f"crawl_id: a crawl {crawl_id!r} is there already, and differs in {', '.join(differing)}"
+        raise Conflict(f"{words}; choose another name, or use it as it is", field="crawl_id")
     return False
 
 

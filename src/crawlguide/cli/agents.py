@@ -85,14 +85,16 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
         "server.insecure": insecure or None,
         "store.data": data or MEMORY,
     }
-    options = settings(config, flags)
+    options, where = settings(config, flags), guide and address(guide)
     _check_installed()
     from crawlguide.agents.finding import CONCURRENCY, SearchOptions
     from crawlguide.agents.serve import AgentsOptions
     from crawlguide.crawler.fetch import FetchOptions
     from crawlguide.crawler.options import token as robots_name
+    from crawlguide.policy.addresses import networks
 
-    robots_name(user_agent)  # says what is wrong with it
+    robots_name(user_agent)  # these say what is wrong
+    networks(tuple(allow_network or ()), "--allow-network")
     fetching = FetchOptions(
         user_agent=user_agent,
         contact=contact,
@@ -100,7 +102,7 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
         concurrency=CONCURRENCY,
         allow_networks=tuple(allow_network or ()),
     )
-    told = AgentsOptions(SearchOptions(fetching, delay), guide and address(guide), ready_file)
+    told = AgentsOptions(SearchOptions(fetching, delay), where, ready_file)
     with logs.kept(options.server, sys.stderr):
         _serve(options, told, http=http)
 

@@ -180,7 +180,7 @@ async def _define(guide: AsyncVerbs, identity: Identity, options: CrawlOptions, 
         return
     if options.resume or identity.guide is None:
         return
-    differing = _differing(msgspec.to_builtins(wanted), there["definition"], identity.definition)
+    differing = said.differing(wanted, there["definition"], identity.definition)
     if differing:
         raise ConfigError(
             f"--guide: a crawl {identity.crawl_id!r} is there already, and differs in {', '.join(differing)};"
@@ -193,16 +193,6 @@ def _assignments(guide: AsyncVerbs, identity: Identity, concurrency: int) -> Ass
     """A guide in this process answers at once: the fewer URLs are held, the better is their order."""
     ahead = max(2, concurrency // 4) if identity.guide is None else None
     return Assignments(guide, identity.crawl_id, identity.crawler_id, concurrency=concurrency, ahead=ahead)
-
-
-def _differing(wanted: dict[str, Any], there: dict[str, Any], told: dict[str, Any]) -> list[str]:
-    """Fields of which something was said that is not so there; how many URLs of a host an answer holds is theirs."""
-    return [
-        f"{part}.{name}"
-        for part, fields in told.items()
-        for name in fields
-        if (part, name) != ("policy", "max_per_host") and wanted[part].get(name) != there.get(part, {}).get(name)
-    ]
 
 
 async def _tell_again(assignments: Assignments, outputs: Outputs) -> None:
