@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from crawlguide.cli import (
+    agents,
     backup,
     bench,
     config,
@@ -30,6 +31,7 @@ from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.version import __version__
 
 __all__ = [
+    "agents",
     "app",
     "backup",
     "bench",

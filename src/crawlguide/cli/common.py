@@ -23,7 +23,21 @@ if TYPE_CHECKING:
     from crawlguide.gateway.places import Place
 
 ORDER = (
-    *("init", "crawl", "serve", "keys", "next", "report", "explain", "release", "rules", "status", "config", "doctor"),
+    *(
+        "init",
+        "crawl",
+        "serve",
+        "agents",
+        "keys",
+        "next",
+        "report",
+        "explain",
+        "release",
+        "rules",
+        "status",
+        "config",
+        "doctor",
+    ),
     *("backup", "restore", "export", "import", "lab", "train", "bench"),
 )
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.crawler import lines
-from crawlguide.crawler.copies import UNCHANGED, unchanged
+from crawlguide.crawler.copies import UNCHANGED, Copies, unchanged
+from crawlguide.crawler.fetch import Fetcher
 from crawlguide.crawler.lines import NOTHING, ROBOTS
 from crawlguide.crawler.parse import is_read_here, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
-    from crawlguide.core.messages import ItemResult
-    from crawlguide.crawler.copies import Copies
-    from crawlguide.crawler.fetch import Fetcher
+    from crawlguide.core.messages import Fetch, ItemResult
+    from crawlguide.crawler.fetch import FetchOptions
     from crawlguide.crawler.fetched import Fetched
-    from crawlguide.crawler.outputs import Outputs
+    from crawlguide.crawler.lines import PageLine
     from crawlguide.crawler.parse import Page
     from crawlguide.crawler.tally import Tally
     from crawlguide.gateway.client.assignments import Assignment, Assignments
@@ -42,6 +42,23 @@ class Fetchers:
         return self.files if one.kind == ROBOTS else self.pages
 
 
+@asynccontextmanager
+async def fetchers(every: FetchOptions) -> AsyncIterator[Fetchers]:
+    """Both, as long as the block runs."""
+    async with Fetcher(replace(every, max_redirects=0)) as pages, Fetcher(every) as files:
+        yield Fetchers(pages, files)
+
+
+class Kept(Protocol):
+    """What becomes of what is fetched: files in a folder (`outputs.py`), or whatever whoever crawls makes of it."""
+
+    def add(self, line: PageLine, fetched: Fetched, report: Fetch) -> int:
+        """A request, before the guide is told of it; returns its number."""
+
+    def answered(self, number: int, relevance: float | None) -> None:
+        """The guide has it."""
+
+
 class CrawlLoop:
     """Fetches as many at once as its assignments are for; `stop` ends it from outside."""
 
@@ -49,14 +66,14 @@ class CrawlLoop:
         self,
         assignments: Assignments,
         fetchers: Fetchers,
-        outputs: Outputs,
+        outputs: Kept,
         tally: Tally,
-        copies: Copies,
         *,
+        copies: Copies | None = None,
         max_pages: int = 0,
     ) -> None:
         self.assignments, self.tally = assignments, tally
-        self._fetchers, self._outputs, self._copies = fetchers, outputs, copies
+        self._fetchers, self._outputs, self._copies = fetchers, outputs, copies or Copies(wanted=False)
         self._max_pages = max_pages
         self._slots = asyncio.Semaphore(assignments.concurrency)
         self._under_way: set[asyncio.Task[None]] = set()
@@ -82,11 +99,13 @@ class CrawlLoop:
             raise self._failure
         return self.ended
 
-    def stop(self, why: str) -> None:
-        """Start nothing more."""
+    def stop(self, why: str, *, at_once: bool = False) -> None:
+        """Start nothing more; `at_once`: what is under way goes back, too."""
         self.ended = self.ended or why
         if self._dispatching is not None:
             self._dispatching.cancel()
+        for task in self._under_way if at_once else ():
+            task.cancel()
 
     async def _dispatch(self) -> None:
         while not self.ended:

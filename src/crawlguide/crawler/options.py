@@ -6,10 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from crawlguide.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from crawlguide.core.definition import Definition
 
 DEFAULT_NAME = "crawl"
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -91,6 +95,17 @@ def completed(said: dict[str, Any]) -> dict[str, Any]:
     may hold any number of URLs of a host, as relevant pages often are on few: pauses keep hosts from being overrun.
     """
     return said | {"policy": {"robots": "crawler", "max_per_host": 0} | said.get("policy", {})}
+
+
+def differing(wanted: Definition, there: dict[str, Any], told: dict[str, Any]) -> list[str]:
+    """Fields of which something was said that is not so there; how many URLs of a host an answer holds is theirs."""
+    here = msgspec.json.decode(msgspec.json.encode(wanted))
+    return [
+        f"{part}.{name}"
+        for part, fields in told.items()
+        for name in fields
+        if (part, name) != ("policy", "max_per_host") and here[part].get(name) != there.get(part, {}).get(name)
+    ]
 
 
 def token(agent: str) -> str:

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,10 +19,10 @@ from crawlguide.crawler import folder as folders
 from crawlguide.crawler import options as said
 from crawlguide.crawler import seeds as seeding
 from crawlguide.crawler.copies import Copies
-from crawlguide.crawler.fetch import Fetcher, FetchOptions
+from crawlguide.crawler.fetch import FetchOptions
 from crawlguide.crawler.folder import CrawlFolder, Identity
 from crawlguide.crawler.limits import Limits
-from crawlguide.crawler.loop import CrawlLoop, Fetchers
+from crawlguide.crawler.loop import CrawlLoop, fetchers
 from crawlguide.crawler.outputs import Outputs
 from crawlguide.crawler.tally import Tally
 from crawlguide.gateway.client import AsyncClient
@@ -33,6 +33,7 @@ from crawlguide.gateway.opening import open_guide
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from crawlguide.crawler.fetch import Fetcher
     from crawlguide.crawler.lines import PageLine
     from crawlguide.crawler.options import CrawlOptions
     from crawlguide.crawler.view import View
@@ -69,8 +70,8 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
     began = time.monotonic()
     folder = folders.checked(options.out, resume=options.resume)
     async with AsyncExitStack() as stack:
-        fetchers = await _fetchers(options, stack)
-        identity = await _identity(options, folder, fetchers.files, view)
+        both = await stack.enter_async_context(fetchers(_fetching(options)))
+        identity = await _identity(options, folder, both.files, view)
         stack.enter_context(folder.held())
         view.say(f"crawl {identity.crawl_id!r} in {folder.path}")
         guide = await stack.enter_async_context(_guide(identity, folder))
@@ -82,7 +83,7 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         assignments = await stack.enter_async_context(_assignments(guide, identity, options.concurrency))
         await _tell_again(assignments, outputs)
         await assignments.seed(identity.seeds)
-        loop = CrawlLoop(assignments, fetchers, outputs, tally, copies, max_pages=options.max_pages)
+        loop = CrawlLoop(assignments, both, outputs, tally, copies=copies, max_pages=options.max_pages)
         with _interruptible(loop, view):
             async with _watched(loop, outputs, view, options):
                 why = await loop.run()
@@ -96,17 +97,14 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
 # Before the crawl.
 
 
-async def _fetchers(options: CrawlOptions, stack: AsyncExitStack) -> Fetchers:
-    every = FetchOptions(
+def _fetching(options: CrawlOptions) -> FetchOptions:
+    return FetchOptions(
         user_agent=options.agent,
         contact=options.contact,
         proxy=options.proxy,
         concurrency=options.concurrency,
         allow_networks=options.allow_networks,
     )
-    pages = await stack.enter_async_context(Fetcher(replace(every, max_redirects=0)))
-    files = await stack.enter_async_context(Fetcher(every))
-    return Fetchers(pages, files)
 
 
 async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher, view: View) -> Identity:
@@ -184,7 +182,7 @@ async def _define(guide: AsyncVerbs, identity: Identity, options: CrawlOptions, 
         return dict(msgspec.to_builtins(wanted))
     if options.resume or identity.guide is None:
         return there
-    differing = _differing(msgspec.to_builtins(wanted), there, identity.definition)
+    differing = said.differing(wanted, there, identity.definition)
     if differing:
         raise ConfigError(
             f"--guide: a crawl {identity.crawl_id!r} is there already, and differs in {', '.join(differing)};"
@@ -198,16 +196,6 @@ def _assignments(guide: AsyncVerbs, identity: Identity, concurrency: int) -> Ass
     """A guide in this process answers at once: the fewer URLs are held, the better is their order."""
     ahead = max(2, concurrency // 4) if identity.guide is None else None
     return Assignments(guide, identity.crawl_id, identity.crawler_id, concurrency=concurrency, ahead=ahead)
-
-
-def _differing(wanted: dict[str, Any], there: dict[str, Any], told: dict[str, Any]) -> list[str]:
-    """Fields of which something was said that is not so there; how many URLs of a host an answer holds is theirs."""
-    return [
-        f"{part}.{name}"
-        for part, fields in told.items()
-        for name in fields
-        if (part, name) != ("policy", "max_per_host") and wanted[part].get(name) != there.get(part, {}).get(name)
-    ]
 
 
 async def _tell_again(assignments: Assignments, outputs: Outputs) -> None:

@@ -79,6 +79,11 @@ async def found(
     return [*dict.fromkeys([*plain, *(url for some in of_sites for url in some)])]
 
 
+def checked(text: str) -> str:
+    """A URL, or the home page of a host; `ConfigError` for what is neither."""
+    return _checked(text if SCHEME.match(text) else f"https://{text}")
+
+
 @dataclass
 class Site:
     """One host, asked politely: one request after the other."""

@@ -60,10 +60,10 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     guide.listen(service.metrics)
     _keep_what_is_loaded()
     stop = asyncio.Event()
-    _on_signals(stop.set)
+    on_signals(stop.set)
     async with doors.opened(service) as ready:
         announce = partial(_announce, service, listener, ready_file, ready)
-        server = Server(_uvicorn(checked(service, sockets), config), announce, config.server, service.load)
+        server = serving(checked(service, sockets), config, announce, service.load)
         answering = asyncio.create_task(server.serve([listener]))
         background = _background(service, sockets)
         await asyncio.wait({answering, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
@@ -79,14 +79,20 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
 
 def _background(service: Service, sockets: Sockets) -> Supervisor:
     """What runs beside the answers."""
-    guide, outgoing = service.guide, Outgoing(service.config.outgoing)
-    background, upkeep = Supervisor(service.metrics), Upkeep(guide, service.config.guide.upkeep_every_s)
+    background = Supervisor(service.metrics)
+    upkeep = tend(background, service.guide, service.config)
     service.not_running, service.trouble = background.not_running, lambda: upkeep.trouble
+    background.start("sockets", sockets.watch)
+    return background
+
+
+def tend(background: Supervisor, guide: LocalGuide, config: Config) -> Upkeep:
+    """Start what a guide needs that lives for long: leases end, robots.txt and sitemaps are read."""
+    outgoing, upkeep = Outgoing(config.outgoing), Upkeep(guide, config.guide.upkeep_every_s)
     background.start("upkeep", upkeep.run)
     background.start("robots", lambda: guide.robots.run(outgoing))
     background.start("sitemaps", Sitemaps(guide, outgoing).run)
-    background.start("sockets", sockets.watch)
-    return background
+    return upkeep
 
 
 def _keep_what_is_loaded() -> None:
@@ -95,7 +101,7 @@ def _keep_what_is_loaded() -> None:
     gc.freeze()
 
 
-def _on_signals(stop: Callable[[], None]) -> None:
+def on_signals(stop: Callable[[], None]) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop)
 
@@ -110,6 +116,11 @@ def checked(service: Service, sockets: Sockets) -> ASGIApp:
     entrance, options, app = service.entrance, service.options, Door(service).app(sockets)
     behind = BrowserCheck(app, options.allowed_hosts, service.log_refusal, lambda: entrance.required)
     return BodyLimits(behind, service.load, options.max_message_bytes)
+
+
+def serving(app: ASGIApp, config: Config, announce: Callable[[], None], load: Load) -> Server:
+    """A server for an application, with all limits of connections; it answers once its `serve` is awaited."""
+    return Server(_uvicorn(app, config), announce, config.server, load)
 
 
 def _allow_files() -> None:
@@ -129,18 +140,24 @@ def _announce(service: Service, listener: socket.socket, ready_file: Path | None
     words = "crawlguide {version} answers on {scheme}://{host}:{port}"
     about = {"version": __version__, "scheme": scheme, "host": shown, "port": port}
     happened("start", words, **about, data=data, opened_s=opened_s)
+    warn_if_open(host, scheme, entrance)
+    if ready_file is not None:
+        where = {"scheme": scheme, "host": host, "port": port, "opened_s": guide.store.opened_s, **ready}
+        write_ready(ready_file, where)
+
+
+def warn_if_open(host: str, scheme: str, entrance: Entrance) -> None:
+    """Say who else may come in, or read what is said."""
+    shown = f"[{host}]" if ":" in host else host
     if host not in LOOPBACK and not entrance.required:
         words = "anybody who reaches {host} may use this server, and do everything: it was started with --insecure"
         happened("insecure", words, WARNING, host=shown)
     elif host not in LOOPBACK and scheme == "http":
         words = "keys can be read on their way to {host}: name a certificate with --tls-certificate"
         happened("unencrypted", words, WARNING, host=shown)
-    if ready_file is not None:
-        where = {"scheme": scheme, "host": host, "port": port, "opened_s": guide.store.opened_s, **ready}
-        _write_ready(ready_file, where)
 
 
-def _write_ready(ready_file: Path, where: dict[str, Any]) -> None:
+def write_ready(ready_file: Path, where: dict[str, Any]) -> None:
     """Last of all: whoever waits for the file must never see half of it, and finds in the log what was said."""
     half = ready_file.with_name(ready_file.name + ".half")
     try:

@@ -145,14 +145,9 @@ class Service:
             happened("request_slow", "{route} took {seconds} s", WARNING, route=route, seconds=round(took_s, 3), **who)
 
     def log_refusal(self, route: str, status: int, problem: CrawlGuideError, **who: str) -> None:
-        """A caller's own mistake is logged as information, a failure of the server as a warning."""
+        """Count it, and tell the log."""
         self.metrics.count("errors", code=problem.code)
-        words = "{route} was answered {status} {code}: {problem}" + _said_to(who)
-        about: dict[str, Any] = {"route": route, "status": status, "code": problem.code, "field": problem.field, **who}
-        if status < 500:
-            happened("request_refused", words, **about, problem=problem.message)
-        else:
-            happened("request_failed", words, WARNING, **about, problem=problem.message)
+        log_refusal(route, status, problem, **who)
 
     def _write_audit(self, wanted: Wanted, credential: Credential | None, caller: Caller, status: int) -> None:
         """What somebody who was let in did, or tried to do, as an admin."""
@@ -160,6 +155,16 @@ class Service:
             named = " ".join(f"{name}={text}" for name, text in {**wanted.path, **wanted.query}.items())
             what = f"{wanted.label} {named}".rstrip()
             self.audit.write(credential.name, credential.tenant, caller.address, what, status)
+
+
+def log_refusal(route: str, status: int, problem: CrawlGuideError, **who: str) -> None:
+    """A caller's own mistake is logged as information, a failure of the server as a warning."""
+    words = "{route} was answered {status} {code}: {problem}" + _said_to(who)
+    about: dict[str, Any] = {"route": route, "status": status, "code": problem.code, "field": problem.field, **who}
+    if status < 500:
+        happened("request_refused", words, **about, problem=problem.message)
+    else:
+        happened("request_failed", words, WARNING, **about, problem=problem.message)
 
 
 def _said_to(who: Mapping[str, str]) -> str:

@@ -1,0 +1,130 @@
+"""crawlguide agents."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crawlguide.cli.common import CaOption, ConfigOption, TokenOption, app, run, settings
+from crawlguide.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from crawlguide.agents.serve import AgentsOptions
+    from crawlguide.core.config import Config
+
+MEMORY, PORT = ":memory:", 8082
+OVER_HTTP, FINDING = "Over HTTP", "How find_pages fetches"
+
+
+@app.command("agents")
+def agents(  # noqa: PLR0913, PLR0917 - the options of a command
+    data: Annotated[
+        str | None, typer.Option(help="Folder to remember in; without one all is forgotten at the end.")
+    ] = None,
+    guide: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server to speak to instead of a guide of its own.")
+    ] = None,
+    token: TokenOption = None,
+    ca: CaOption = None,
+    http: Annotated[
+        bool, typer.Option("--http", help="Answer over streamable HTTP, at /mcp.", rich_help_panel=OVER_HTTP)
+    ] = False,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", rich_help_panel=OVER_HTTP)] = None,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", rich_help_panel=OVER_HTTP)] = PORT,
+    tls_certificate: Annotated[
+        Path | None, typer.Option(help="Certificate in PEM: speak TLS.", rich_help_panel=OVER_HTTP)
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its private key in PEM.", rich_help_panel=OVER_HTTP)] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option("--insecure", help="Listen for everybody, without any credential.", rich_help_panel=OVER_HTTP),
+    ] = False,
+    ready_file: Annotated[
+        Path | None, typer.Option(help="Written, with the port as JSON, when ready.", rich_help_panel=OVER_HTTP)
+    ] = None,
+    delay: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="S", help="Seconds between two requests to a host; 1.", rich_help_panel=FINDING),
+    ] = None,
+    user_agent: Annotated[str, typer.Option(help="The name it has for sites.", rich_help_panel=FINDING)] = "crawlguide",
+    contact: Annotated[
+        str, typer.Option(metavar="URL|MAIL", help="For those whose sites are fetched.", rich_help_panel=FINDING)
+    ] = "",
+    proxy: Annotated[str | None, typer.Option(metavar="URL", help="An HTTP proxy.", rich_help_panel=FINDING)] = None,
+    allow_network: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CIDR", help="May be reached though it is not public; repeatable.", rich_help_panel=FINDING
+        ),
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Answer language-model agents: tools of the Model Context Protocol, over stdio until the input ends.
+
+    What happens is logged to the standard error.
+
+    Example: crawlguide agents --data crawls
+    """
+    from crawlguide.gateway import logs
+    from crawlguide.gateway.arguments import address
+
+    if guide is not None and data is not None:
+        raise ConfigError("--data and --guide: expected one of them, got both")
+    if http and token:
+        raise ConfigError("--token: over HTTP every caller shows a credential of its own; leave it out")
+    os.environ.update({name: text for name, text in (("CRAWLGUIDE_TOKEN", token), ("CRAWLGUIDE_CA", ca)) if text})
+    flags = {
+        "server.host": host,
+        "server.port": port,
+        "server.tls_certificate": tls_certificate and str(tls_certificate),
+        "server.tls_key": tls_key and str(tls_key),
+        "server.insecure": insecure or None,
+        "store.data": data or MEMORY,
+    }
+    options, where = settings(config, flags), guide and address(guide)
+    _check_installed()
+    from crawlguide.agents.finding import CONCURRENCY, SearchOptions
+    from crawlguide.agents.serve import AgentsOptions
+    from crawlguide.crawler.fetch import FetchOptions
+    from crawlguide.crawler.options import token as robots_name
+    from crawlguide.policy.addresses import networks
+
+    robots_name(user_agent)  # these say what is wrong
+    networks(tuple(allow_network or ()), "--allow-network")
+    fetching = FetchOptions(
+        user_agent=user_agent,
+        contact=contact,
+        proxy=proxy,
+        concurrency=CONCURRENCY,
+        allow_networks=tuple(allow_network or ()),
+    )
+    told = AgentsOptions(SearchOptions(fetching, delay), where, ready_file)
+    with logs.kept(options.server, sys.stderr):
+        _serve(options, told, http=http)
+
+
+def _check_installed() -> None:
+    try:
+        import mcp.server
+    except ModuleNotFoundError as missing:
+        how = "pip install 'crawlguide[agents]'"
+        raise ConfigError(f"agents need {missing.name}, which is not installed: {how}") from None
+    del mcp
+
+
+def _serve(options: Config, told: AgentsOptions, *, http: bool) -> None:
+    from crawlguide.agents import serve
+    from crawlguide.gateway import serve as door
+    from crawlguide.gateway import tls
+
+    if not http:
+        run(serve.over_stdio(options, told))
+        return
+    door.check_listening(options)
+    tls.loaded(options.server)
+    door.bound(options.server.host, options.server.port).close()  # say that a port is taken before opening anything
+    run(serve.over_http(options, told))

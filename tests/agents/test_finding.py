@@ -1,0 +1,181 @@
+"""find_pages over a served web: what it finds, its bounds, progress, cancellation, and where it may not go."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crawlguide import AsyncGuide
+from crawlguide.agents import finding, texts
+from crawlguide.agents.calls import Call
+from crawlguide.agents.finding import Searches, SearchOptions
+from crawlguide.agents.messages import FindPages
+from crawlguide.core.errors import CrawlGuideError
+from crawlguide.crawler.fetch import FetchOptions
+from tests.agents.common import (
+    ERAS,
+    SLOW_S,
+    answer,
+    cancelled_in_the_middle,
+    in_process,
+    refusal,
+    search,
+    searching,
+    text,
+    until,
+)
+
+if TYPE_CHECKING:
+    from tests.crawler.crawling import Place
+
+
+async def test_it_finds_pages_and_says_of_each_what_why_and_how_relevant(place: Place) -> None:
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        told.append((done, total, message))
+
+    async with in_process(place, delay_s=0.05) as (client, guide):
+        found = await client.call_tool(
+            "find_pages", search(place, max_pages=60, max_results=5), progress_callback=progress
+        )
+        result = answer(found)
+        stats = (await guide.stats(result["crawl_id"]))["crawls"][result["crawl_id"]]
+        report = await client.read_resource(f"crawl://{result['crawl_id']}/report")
+    assert (result["fetched"], len(result["pages"]), stats["leased"]) == (60, 5, 0)
+    assert result["relevant"] >= 5
+    assert result["ended"] == finding.ENDS["max-pages"]
+    relevances = [page["relevance"] for page in result["pages"]]
+    assert relevances == sorted(relevances, reverse=True)
+    assert relevances[-1] >= 0.5
+    for page in result["pages"]:
+        assert page["title"]
+        assert page["snippet"]
+        assert page["why"].startswith("chosen for ")
+    assert result["notice"] == texts.NOTICE
+    assert len(text(found)) < 10_000
+    assert result["pages"][0]["url"] in getattr(report.contents[0], "text", "")
+    done = [step for step, _, _ in told]
+    assert done == sorted(set(done))
+    assert len(done) > 1
+    assert {total for _, total, _ in told} == {60}
+
+
+async def test_a_second_call_goes_on_where_the_first_ended(place: Place) -> None:
+    async with in_process(place) as (client, guide):
+        first = answer(await client.call_tool("find_pages", search(place, max_pages=20)))
+        again = search(place, max_pages=20, crawl_id=first["crawl_id"])
+        second = answer(await client.call_tool("find_pages", again))
+        assert second["crawl_id"] == first["crawl_id"]
+        assert (await guide.stats(first["crawl_id"]))["crawls"][first["crawl_id"]]["fetches"] >= 40
+        other = refusal(await client.call_tool("find_pages", again | {"topic": "chess"}))
+        assert (other["code"], other["field"]) == ("conflict", "crawl_id")
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_cancelled_search_gives_back_what_it_holds_and_keeps_what_it_found(place: Place, era: str) -> None:
+    async with in_process(place, SLOW_S, era) as (client, guide):
+        await cancelled_in_the_middle(client, search(place, max_pages=500, max_seconds=600, crawl_id="cut"))
+
+        async def is_free() -> bool:
+            return (await guide.stats("cut"))["crawls"]["cut"]["leased"] == 0
+
+        await until(is_free)
+        numbers = (await guide.stats("cut"))["crawls"]["cut"]
+        assert numbers["fetches"] > 0
+        requested = len(place.requested())
+        await asyncio.sleep(3 * SLOW_S)
+        assert len(place.requested()) == requested
+        report = await client.read_resource("crawl://cut/report")
+        assert "## Pages found" in getattr(report.contents[0], "text", "")
+        assert answer(await client.call_tool("find_pages", search(place, max_pages=3, crawl_id="cut")))["fetched"] == 3
+
+
+async def test_time_is_a_bound(place: Place) -> None:
+    async with in_process(place, delay_s=SLOW_S) as (client, guide):
+        found = answer(await client.call_tool("find_pages", search(place, max_pages=500, max_seconds=1)))
+        assert found["ended"] == finding.ENDS["max-time"]
+        assert (await guide.stats(found["crawl_id"]))["crawls"][found["crawl_id"]]["leased"] == 0
+
+
+async def test_a_whole_host_is_a_starting_point_and_stays_one(place: Place) -> None:
+    host = place.task.seeds["portal"][0].split("/")[2]
+    async with in_process(place) as (client, _):
+        found = answer(await client.call_tool("find_pages", search(place, start=[host], same_site=True, max_pages=30)))
+    assert found["fetched"] > 1
+    assert {page["url"].split("/")[2] for page in found["pages"]} <= {host}
+
+
+async def test_so_many_searches_run_at_once_and_no_more(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "MOST_OF_ONE", 1)
+    async with AsyncGuide.open() as guide:
+        searches, begun = Searches(searching(place, SLOW_S)), asyncio.Event()
+
+        async def progress(*_: Any) -> None:
+            begun.set()
+
+        wanted = FindPages(**search(place, max_seconds=600, max_pages=500))
+        running = asyncio.create_task(searches.find(Call(guide, "a", progress), wanted))
+        await begun.wait()
+        with pytest.raises(CrawlGuideError, match="1 searches of yours"):
+            await searches.find(Call(guide, "a"), wanted)
+        await until(lambda: _has_fetched(guide))
+        other = asyncio.create_task(searches.find(Call(guide, "b"), wanted))
+        await asyncio.sleep(0)
+        searches.stop()
+        assert (await running).ended == finding.ENDS["stopping"]
+        with pytest.raises(CrawlGuideError):
+            await other
+        with pytest.raises(CrawlGuideError, match="shutting down"):
+            await searches.find(Call(guide, "c"), wanted)
+
+
+async def _has_fetched(guide: AsyncGuide) -> bool:
+    return any(numbers["fetches"] for numbers in (await guide.stats())["crawls"].values())
+
+
+async def test_it_ends_when_nobody_waits_any_more(place: Place) -> None:
+    async with AsyncGuide.open() as guide:
+        call = Call(guide)
+        running = asyncio.create_task(
+            Searches(searching(place, SLOW_S)).find(call, FindPages(**search(place, max_seconds=600, max_pages=500)))
+        )
+        await until(lambda: _has_fetched(guide))
+        call.gone.set()
+        assert (await running).ended == "cancelled"
+
+
+class _Inside(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)  # type: ignore[attr-defined]
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<title>secrets</title><p>secrets of the inside</p>")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+async def test_what_is_inside_is_not_reached_unless_the_operator_allows_it() -> None:
+    """By address, by a name that leads there, and as a host whose sitemap would be looked at."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Inside) as inside:
+        inside.asked = []  # type: ignore[attr-defined]
+        threading.Thread(target=inside.serve_forever, args=(0.01,), daemon=True).start()
+        asked: list[str] = inside.asked  # type: ignore[attr-defined]
+        url = f"http://127.0.0.1:{inside.server_port}/secrets"
+        wanted = {"topic": "secrets", "max_seconds": 20, "max_pages": 5}
+        async with in_process() as (client, _):
+            for start in (url, url.replace("127.0.0.1", "localhost"), f"127.0.0.1:{inside.server_port}"):
+                result = await client.call_tool("find_pages", wanted | {"start": [start]})
+                assert "no public address" in text(result), text(result)
+        assert asked == []
+        async with AsyncGuide.open() as guide:
+            allowed = SearchOptions(FetchOptions(concurrency=8, allow_networks=("127.0.0.0/8",)), 0.0)
+            found = await Searches(allowed).find(Call(guide), FindPages(**wanted, start=[url]))
+        assert [page.title for page in found.pages] == ["secrets"]
+        inside.shutdown()
