@@ -68,7 +68,8 @@ def answer(result: CallToolResult) -> dict[str, Any]:
     assert not result.is_error, result.content
     assert result.structured_content is not None
     assert json.loads(text(result)) == result.structured_content
-    return result.structured_content
+    found: dict[str, Any] = result.structured_content
+    return found
 
 
 def refusal(result: CallToolResult) -> dict[str, Any]:
@@ -99,11 +100,11 @@ async def cancelled_in_the_middle(client: Client, arguments: dict[str, Any]) -> 
     """Cancel a search when its first pages have come; how long that took."""
     begun = asyncio.Event()
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        if done:
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        if progress:
             begun.set()
 
-    call = asyncio.create_task(client.call_tool("find_pages", arguments, progress_callback=progress))
+    call = asyncio.create_task(client.call_tool("find_pages", arguments, progress_callback=progressed))
     async with asyncio.timeout(WITHIN_S):
         await begun.wait()
     began = time.monotonic()

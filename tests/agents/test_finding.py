@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 async def test_it_finds_pages_and_says_of_each_what_why_and_how_relevant(place: Place) -> None:
     told: list[tuple[float, float | None, str | None]] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        told.append((done, total, message))
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
 
     async with in_process(place, delay_s=0.05) as (client, guide):
         found = await client.call_tool(
-            "find_pages", search(place, max_pages=60, max_results=5), progress_callback=progress
+            "find_pages", search(place, max_pages=60, max_results=5), progress_callback=progressed
         )
         result = answer(found)
         stats = (await guide.stats(result["crawl_id"]))["crawls"][result["crawl_id"]]
@@ -82,7 +82,7 @@ async def test_a_cancelled_search_gives_back_what_it_holds_and_keeps_what_it_fou
         await cancelled_in_the_middle(client, search(place, max_pages=500, max_seconds=600, crawl_id="cut"))
 
         async def is_free() -> bool:
-            return (await guide.stats("cut"))["crawls"]["cut"]["leased"] == 0
+            return not (await guide.stats("cut"))["crawls"]["cut"]["leased"]
 
         await until(is_free)
         numbers = (await guide.stats("cut"))["crawls"]["cut"]
@@ -168,7 +168,7 @@ async def test_what_is_inside_is_not_reached_unless_the_operator_allows_it() -> 
         threading.Thread(target=inside.serve_forever, args=(0.01,), daemon=True).start()
         asked: list[str] = inside.asked  # type: ignore[attr-defined]
         url = f"http://127.0.0.1:{inside.server_port}/secrets"
-        wanted = {"topic": "secrets", "max_seconds": 20, "max_pages": 5}
+        wanted: dict[str, Any] = {"topic": "secrets", "max_seconds": 20, "max_pages": 5}
         async with in_process() as (client, _):
             for start in (url, url.replace("127.0.0.1", "localhost"), f"127.0.0.1:{inside.server_port}"):
                 result = await client.call_tool("find_pages", wanted | {"start": [start]})

@@ -76,8 +76,8 @@ def post(port: int, body: bytes | Any = None, **headers: str) -> httpx.Response:
     )
 
 
-async def posted(*arguments: Any, **headers: str) -> httpx.Response:
-    return await asyncio.to_thread(post, *arguments, **headers)
+async def posted(port: int, body: bytes | Any = None, **headers: str) -> httpx.Response:
+    return await asyncio.to_thread(lambda: post(port, body, **headers))
 
 
 def code(response: httpx.Response) -> tuple[int, str | int]:
@@ -214,7 +214,7 @@ async def test_a_search_is_cancelled_over_http_and_by_a_connection_that_is_gone(
 
 async def is_free(client: Client, crawl: str) -> bool:
     numbers = answer(await client.call_tool("crawl_stats", {"crawl_id": crawl}))
-    return numbers["fetches"] > 0 and numbers["leased"] == 0
+    return bool(numbers["fetches"]) and not numbers["leased"]
 
 
 def lose_the_connection(port: int, token: str, arguments: dict[str, Any], era: str) -> bytes:
@@ -266,8 +266,8 @@ async def test_a_served_guide_is_shown_the_credential_of_each_caller_and_none_of
 async def test_a_process_that_is_told_to_stop_ends_searches_with_what_they_have(tmp_path: Path, place: Place) -> None:
     begun = asyncio.Event()
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        if done:
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        if progress:
             begun.set()
 
     options = ("--proxy", place.proxy, "--delay", str(SLOW_S), "--data", str(tmp_path / "data"))
@@ -275,7 +275,7 @@ async def test_a_process_that_is_told_to_stop_ends_searches_with_what_they_have(
         async with over_http(agents.port) as client:
             await client.list_tools()  # by which the client checks what it gets; a server that stops is not asked
             long = search(place, max_pages=500, max_seconds=600, crawl_id="cut")
-            call = asyncio.create_task(client.call_tool("find_pages", long, progress_callback=progress))
+            call = asyncio.create_task(client.call_tool("find_pages", long, progress_callback=progressed))
             async with asyncio.timeout(WITHIN_S):
                 await begun.wait()
             agents.process.send_signal(signal.SIGTERM)

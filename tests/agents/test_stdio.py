@@ -101,7 +101,7 @@ def numbers(folder: Path, crawl: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("how", ["input ends", "SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("how", ["input ends", "SIGINT"])  # tests/agents/test_http.py: SIGTERM
 def test_it_ends_in_the_middle_of_a_search_and_holds_nothing(tmp_path: Path, place: Place, how: str) -> None:
     """Beside nonsense and messages that are too long, which it survives; and nothing but messages is on stdout."""
     with bare(tmp_path, "--proxy", place.proxy, "--delay", str(SLOW_S)) as agents:

@@ -24,7 +24,11 @@ from tests.gateway.conftest import serving
 USUAL = re.compile(r"(localhost|127\.0\.0\.1):8080")
 ELSEWHERE = {
     ("README.md", "python"): "tests/docs/test_documentation.py",
+    ("docs/agents.md", ""): "an installation; the environment of the tests is one",
+    ("docs/agents.md", "sh"): "tests/agents/test_page.py",
     ("docs/clients.md", "python"): "tests/docs/test_examples.py",
+    ("docs/own-crawler.md", "go"): "tests/docs/test_snippets.py",
+    ("docs/own-crawler.md", "js"): "tests/docs/test_snippets.py",
     ("docs/command-line.md", ""): "tests/cli/test_examples.py",
     ("docs/command-line.md", "json"): "tests/cli/test_examples.py",
     ("docs/guided-scripts.md", "python"): "tests/integrations/test_pages.py",

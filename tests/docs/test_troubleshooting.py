@@ -28,6 +28,7 @@ def quoted() -> list[str]:
     """The messages in the first column, without the symptoms at the end."""
     page = (ROOT / "docs" / "troubleshooting.md").read_text().partition("## It answers")[0]
     page += (ROOT / "docs" / "scrapy.md").read_text().partition("## Troubleshooting")[2]
+    page += (ROOT / "docs" / "agents.md").read_text().partition("## Troubleshooting")[2]
     cells = re.findall(r"^\| (`[^|]*?) \|", page, re.MULTILINE)
     return [message for cell in cells for message in re.findall(r"`([^`]+)`", cell)]
 
