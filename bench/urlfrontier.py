@@ -26,11 +26,7 @@ import uvloop
 from grpc.experimental import ChannelOptions
 
 from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
-from crawlguide.gateway.urlfrontier.urlfrontier_pb2_grpc import (
-    URLFrontierServicer,
-    URLFrontierStub,
-    add_URLFrontierServicer_to_server,
-)
+from crawlguide.gateway.urlfrontier.urlfrontier_pb2_grpc import URLFrontierStub
 from crawlguide.lab.speed.server import Server, serving
 
 if TYPE_CHECKING:
@@ -123,7 +119,7 @@ def one_round(server: Server, stub: URLFrontierStub, options: argparse.Namespace
     print(f"PutURLs, one by one:         {meter.speed(options.urls)}", flush=True)
 
 
-class Nothing(URLFrontierServicer):
+class Nothing:
     """gRPC alone: so many times the same URLs, and an acknowledgement for whatever comes."""
 
     def __init__(self, urls: int) -> None:
@@ -131,19 +127,24 @@ class Nothing(URLFrontierServicer):
         self._infos = list(infos(argparse.Namespace(urls=count, hosts=QUEUES, metadata=False), "x"))
         self._left = urls // count
 
-    async def GetURLs(self, _: object, context: Any) -> None:  # type: ignore[override]  # noqa: N802 - as gRPC names it
+    async def get(self, _: object, context: Any) -> None:
         self._left -= 1
         for info in self._infos if self._left >= 0 else ():
             await context.write(info)
 
-    async def PutURLs(self, _: object, context: Any) -> None:  # type: ignore[override]  # noqa: N802 - as gRPC names it
+    async def put(self, _: object, context: Any) -> None:
         while (item := await context.read()) is not grpc.aio.EOF:
             await context.write(wire.AckMessage(ID=item.known.info.url))
 
 
 async def serve_nothing(urls: int) -> None:
-    server = grpc.aio.server()
-    add_URLFrontierServicer_to_server(Nothing(urls), server)
+    nothing, server = Nothing(urls), grpc.aio.server()
+    send = wire.AckMessage.SerializeToString, wire.URLInfo.SerializeToString
+    handlers = {
+        "GetURLs": grpc.unary_stream_rpc_method_handler(nothing.get, wire.GetParams.FromString, send[1]),
+        "PutURLs": grpc.stream_stream_rpc_method_handler(nothing.put, wire.URLItem.FromString, send[0]),
+    }
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("urlfrontier.URLFrontier", handlers)])
     print(server.add_insecure_port("127.0.0.1:0"), flush=True)
     await server.start()
     await server.wait_for_termination()

@@ -297,7 +297,7 @@ class UrlFrontierClient:
 
 
 def _error(problem: grpc.RpcError) -> CrawlGuideError:
-    code, words = problem.code(), problem.details() or ""  # type: ignore[attr-defined]  # what is raised is a call, too
+    code, words = problem.code(), problem.details() or ""
     if code == grpc.StatusCode.UNIMPLEMENTED:
         return errors.MethodNotAllowed(words)
     return ERRORS.get(code, CrawlGuideError)(f"{code.name.lower()}: {words}")

@@ -20,13 +20,15 @@ from crawlguide.guide.queues import Found, Known, identity
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from typing import TypeAlias
 
     from crawlguide.gateway.routes import RouteCall
     from crawlguide.gateway.urlfrontier.counts import Counts
     from crawlguide.gateway.urlfrontier.items import Put
     from crawlguide.guide.queues import NamedQueues, Taken
 
-Status = wire.AckMessage.Status.ValueType
+    Status: TypeAlias = wire.AckMessage.Status.ValueType
+
 OK, SKIPPED, FAIL = wire.AckMessage.OK, wire.AckMessage.SKIPPED, wire.AckMessage.FAIL
 USUAL_LEASE_S, USUAL_PAGE = 30, 100
 MOST_OF_QUEUE, MOST_OF_ROUND = 1_000, 1_000  # URLs that are given out at once

@@ -71,13 +71,13 @@ class Answers:
 
     def behaviour(self) -> dict[str, Behaviour]:
         """What serves each method."""
-        streams = {
+        streams: dict[str, Behaviour] = {
             "ListURLs": self._list_urls,
             "GetURLs": self._get_urls,
             "PutURLs": self._put_urls,
             "PutDiscovered": self._put_discovered,
         }
-        return {name: partial(self._unary, name) for name in self._routes} | streams
+        return {**{name: partial(self._unary, name) for name in self._routes}, **streams}
 
     async def _answer(self, name: str, caller: Caller, message: Any, crawl: str | None, size: int) -> Any:
         """One step of a call, through what every door passes."""
