@@ -140,7 +140,7 @@ class Nothing:
 async def serve_nothing(urls: int) -> None:
     nothing, server = Nothing(urls), grpc.aio.server()
     send = wire.AckMessage.SerializeToString, wire.URLInfo.SerializeToString
-    handlers = {
+    handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
         "GetURLs": grpc.unary_stream_rpc_method_handler(nothing.get, wire.GetParams.FromString, send[1]),
         "PutURLs": grpc.stream_stream_rpc_method_handler(nothing.put, wire.URLItem.FromString, send[0]),
     }
