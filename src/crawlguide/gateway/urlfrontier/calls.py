@@ -11,6 +11,7 @@ import numpy as np
 
 from crawlguide.core.errors import Forbidden, MalformedRequest, NotFound
 from crawlguide.core.messages import crawl_id
+from crawlguide.core.turns import in_turns
 from crawlguide.core.types import Crawl, QueueAsk, QueueFacts
 from crawlguide.gateway.access.credential import ADMIN, ASK, READ, ROBOTS_OVERRIDE, TELL
 from crawlguide.gateway.routes import trains
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
 OK, SKIPPED, FAIL = wire.AckMessage.OK, wire.AckMessage.SKIPPED, wire.AckMessage.FAIL
 USUAL_LEASE_S, USUAL_PAGE = 30, 100
-MOST_OF_QUEUE, MOST_OF_ROUND = 1_000, 1_000  # URLs that are given out at once
-PUT_AT_ONCE = 500  # URLs taken in before others are served
+MOST_OF_QUEUE, MOST_OF_ROUND = 1_000, 500  # URLs that are given out at once
+PUT_AT_ONCE = 300  # URLs taken in before others are served
 DAY_S = 86_400.0
 NOTHING = QueueFacts(0, 0, 0, 0, 0)
 LEVELS = {
@@ -265,8 +266,9 @@ class Calls:
         for name, numbers in by_crawl.items():
             crawl = call.permitted(name)
             await self.queues.begin(crawl, call.credential.may(ROBOTS_OVERRIDE, name))
-            for some in _in_order(put, numbers):
-                await self._put(call, crawl, put, some, statuses)
+            async for some in in_turns(_in_order(put, numbers), 1):
+                await self._put(call, crawl, put, some[0], statuses)
+                await call.guide.store.commit(durable=False)  # so that no commit has very much to write at once
         await call.guide.store.commit()
         self._count(put, statuses)
         return statuses
