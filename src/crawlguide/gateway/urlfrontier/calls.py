@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -11,7 +12,6 @@ import numpy as np
 
 from crawlguide.core.errors import Forbidden, MalformedRequest, NotFound
 from crawlguide.core.messages import crawl_id
-from crawlguide.core.turns import in_turns
 from crawlguide.core.types import Crawl, QueueAsk, QueueFacts
 from crawlguide.gateway.access.credential import ADMIN, ASK, READ, ROBOTS_OVERRIDE, TELL
 from crawlguide.gateway.routes import trains
@@ -20,7 +20,7 @@ from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
 from crawlguide.guide.queues import Found, Known, identity
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
     from typing import TypeAlias
 
     from crawlguide.gateway.routes import RouteCall
@@ -266,9 +266,10 @@ class Calls:
         for name, numbers in by_crawl.items():
             crawl = call.permitted(name)
             await self.queues.begin(crawl, call.credential.may(ROBOTS_OVERRIDE, name))
-            async for some in in_turns(_in_order(put, numbers), 1):
-                await self._put(call, crawl, put, some[0], statuses)
+            for some in _in_order(put, numbers):
+                await self._put(call, crawl, put, some, statuses)
                 await call.guide.store.commit(durable=False)  # so that no commit has very much to write at once
+                await asyncio.sleep(0)
         await call.guide.store.commit()
         self._count(put, statuses)
         return statuses
@@ -290,13 +291,12 @@ class Calls:
                 statuses[number] = OK
 
     def _count(self, put: Sequence[Put], statuses: Sequence[Status]) -> None:
-        found = sum(isinstance(one.item, Found) for one in put)
-        done = sum(isinstance(one.item, Known) and not one.item.date for one in put)
-        known = sum(isinstance(one.item, Known) for one in put)
+        found = sum(type(one.item) is Found for one in put)
+        dates = [one.item.date for one in put if isinstance(one.item, Known)]
         self.counts.put.inc(len(put))
         self.counts.discovered.inc(found)
-        self.counts.known.inc(known)
-        self.counts.completed.inc(done)
+        self.counts.known.inc(len(dates))
+        self.counts.completed.inc(dates.count(0))
         self.counts.ignored.inc(statuses.count(SKIPPED))
 
 
@@ -316,19 +316,19 @@ def named_crawl(text: str) -> str:
     return crawl_id(items.crawl_name(text))
 
 
-def _in_order(put: Sequence[Put], numbers: Sequence[int]) -> list[list[int]]:
+def _in_order(put: Sequence[Put], numbers: Sequence[int]) -> Iterator[list[int]]:
     """Portions in which no URL that is known comes before the same one discovered: that would be news no more."""
-    portions, known = [list[int]()], set[tuple[str, str]]()
+    portion, known = list[int](), set[tuple[str, str]]()
     for number in numbers:
         item = put[number].item
-        place = (item.url, item.key) if item is not None else ("", "")
-        if len(portions[-1]) >= PUT_AT_ONCE or (isinstance(item, Found) and place in known):
-            portions.append([])
+        if len(portion) >= PUT_AT_ONCE or (known and isinstance(item, Found) and (item.url, item.key) in known):
+            yield portion
+            portion = []
             known.clear()
         if isinstance(item, Known):
-            known.add(place)
-        portions[-1].append(number)
-    return portions
+            known.add((item.url, item.key))
+        portion.append(number)
+    yield portion
 
 
 def _matching(text: str, ignore_case: bool) -> Callable[[str], bool]:
