@@ -46,7 +46,7 @@ POLICY = Policy(
 )
 BELOW = (1 << 56) - 1
 AT_ONCE = 500  # URLs looked at or forgotten before others are served
-SPARE, MOST_LOOKED_AT = 2, 2_000  # so many times as many URLs are judged anew as are given out
+SPARE, MOST_LOOKED_AT = 2, 1_000  # so many times as many URLs are judged anew as are given out
 
 
 class Found(NamedTuple):

@@ -190,7 +190,7 @@ def test_bytes_that_are_no_message_are_refused(frontier: Frontier) -> None:
     shown = (("authorization", f"Bearer {frontier.guarded.key('admin', tenant='garbled')}"),)
     with grpc.insecure_channel(f"127.0.0.1:{frontier.port}") as channel:
         for name in REQUESTS:
-            kind = channel.stream_stream if name.startswith("Put") else channel.unary_stream
+            kind: Any = channel.stream_stream if name.startswith("Put") else channel.unary_stream
             send = kind(f"/urlfrontier.URLFrontier/{name}", lambda data: data, lambda data: data)
             garbled = b"\xff\xff\xff"
             with refused(grpc.StatusCode.INVALID_ARGUMENT):

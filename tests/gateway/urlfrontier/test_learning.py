@@ -156,7 +156,7 @@ def test_everything_outlasts_the_process(tmp_path: Path) -> None:
 
 
 def test_the_client_does_all_there_is(client: UrlFrontierClient) -> None:
-    new = [NewUrl("https://a.example/1", metadata={"note": ["x"]}), "https://a.example/2", "https://a.example/2"]
+    new: list[str | NewUrl] = [NewUrl("https://a.example/1", metadata={"note": ["x"]}), *["https://a.example/2"] * 2]
     assert client.discover(new) == [Status.OK, Status.OK, Status.SKIPPED]
     pages = list(client.get(queues=1, per_queue=2, lease_s=60))
     assert {page.url for page in pages} == {"https://a.example/1", "https://a.example/2"}

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import grpc
+from grpc.experimental import ChannelOptions
 
 from crawlguide.core import errors
 from crawlguide.core.errors import ConfigError, CrawlGuideError
@@ -113,7 +114,7 @@ class UrlFrontierClient:
 
     def __post_init__(self) -> None:
         address = self.address if ":" in self.address else f"{self.address}:{PORT}"
-        options = [("grpc.max_receive_message_length", -1)]
+        options = [("grpc.max_receive_message_length", -1), (ChannelOptions.SingleThreadedUnaryStream, 1)]
         if self.ca is None:
             self._channel = grpc.insecure_channel(address, options)
         else:
@@ -296,7 +297,7 @@ class UrlFrontierClient:
 
 
 def _error(problem: grpc.RpcError) -> CrawlGuideError:
-    code, words = problem.code(), problem.details() or ""  # type: ignore[attr-defined]  # what is raised is a call, too
+    code, words = problem.code(), problem.details() or ""
     if code == grpc.StatusCode.UNIMPLEMENTED:
         return errors.MethodNotAllowed(words)
     return ERRORS.get(code, CrawlGuideError)(f"{code.name.lower()}: {words}")

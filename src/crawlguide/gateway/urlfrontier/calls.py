@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -19,18 +20,20 @@ from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
 from crawlguide.guide.queues import Found, Known, identity
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+    from typing import TypeAlias
 
     from crawlguide.gateway.routes import RouteCall
     from crawlguide.gateway.urlfrontier.counts import Counts
     from crawlguide.gateway.urlfrontier.items import Put
     from crawlguide.guide.queues import NamedQueues, Taken
 
-Status = wire.AckMessage.Status.ValueType
+    Status: TypeAlias = wire.AckMessage.Status.ValueType
+
 OK, SKIPPED, FAIL = wire.AckMessage.OK, wire.AckMessage.SKIPPED, wire.AckMessage.FAIL
 USUAL_LEASE_S, USUAL_PAGE = 30, 100
-MOST_OF_QUEUE, MOST_OF_ROUND = 1_000, 1_000  # URLs that are given out at once
-PUT_AT_ONCE = 500  # URLs taken in before others are served
+MOST_OF_QUEUE, MOST_OF_ROUND = 1_000, 500  # URLs that are given out at once
+PUT_AT_ONCE = 300  # URLs taken in before others are served
 DAY_S = 86_400.0
 NOTHING = QueueFacts(0, 0, 0, 0, 0)
 LEVELS = {
@@ -265,6 +268,8 @@ class Calls:
             await self.queues.begin(crawl, call.credential.may(ROBOTS_OVERRIDE, name))
             for some in _in_order(put, numbers):
                 await self._put(call, crawl, put, some, statuses)
+                await call.guide.store.commit(durable=False)  # so that no commit has very much to write at once
+                await asyncio.sleep(0)
         await call.guide.store.commit()
         self._count(put, statuses)
         return statuses
@@ -286,13 +291,12 @@ class Calls:
                 statuses[number] = OK
 
     def _count(self, put: Sequence[Put], statuses: Sequence[Status]) -> None:
-        found = sum(isinstance(one.item, Found) for one in put)
-        done = sum(isinstance(one.item, Known) and not one.item.date for one in put)
-        known = sum(isinstance(one.item, Known) for one in put)
+        found = sum(type(one.item) is Found for one in put)
+        dates = [one.item.date for one in put if isinstance(one.item, Known)]
         self.counts.put.inc(len(put))
         self.counts.discovered.inc(found)
-        self.counts.known.inc(known)
-        self.counts.completed.inc(done)
+        self.counts.known.inc(len(dates))
+        self.counts.completed.inc(dates.count(0))
         self.counts.ignored.inc(statuses.count(SKIPPED))
 
 
@@ -312,19 +316,19 @@ def named_crawl(text: str) -> str:
     return crawl_id(items.crawl_name(text))
 
 
-def _in_order(put: Sequence[Put], numbers: Sequence[int]) -> list[list[int]]:
+def _in_order(put: Sequence[Put], numbers: Sequence[int]) -> Iterator[list[int]]:
     """Portions in which no URL that is known comes before the same one discovered: that would be news no more."""
-    portions, known = [list[int]()], set[tuple[str, str]]()
+    portion, known = list[int](), set[tuple[str, str]]()
     for number in numbers:
         item = put[number].item
-        place = (item.url, item.key) if item is not None else ("", "")
-        if len(portions[-1]) >= PUT_AT_ONCE or (isinstance(item, Found) and place in known):
-            portions.append([])
+        if len(portion) >= PUT_AT_ONCE or (known and isinstance(item, Found) and (item.url, item.key) in known):
+            yield portion
+            portion = []
             known.clear()
         if isinstance(item, Known):
-            known.add(place)
-        portions[-1].append(number)
-    return portions
+            known.add((item.url, item.key))
+        portion.append(number)
+    yield portion
 
 
 def _matching(text: str, ignore_case: bool) -> Callable[[str], bool]:

@@ -11,6 +11,7 @@ import grpc
 import grpc.aio
 
 from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, TooLarge, UnavailableError
+from crawlguide.core.turns import in_turns
 from crawlguide.gateway.routes import Route
 from crawlguide.gateway.service import Wanted
 from crawlguide.gateway.urlfrontier import items, transport
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 SERVICE = wire.DESCRIPTOR.services_by_name["URLFrontier"]
 MOST_ITEMS, MOST_BATCHES = 1_024, 16  # of one stream that are not acknowledged
-MOST_BATCH = 10_000
+READ_AT_ONCE = 500  # items that are read before others are served
 WRITTEN_AT_ONCE = 100
 PATIENCE_S = 10.0  # for which a stream waits when its client is too fast, before items fail
 LATER = (RateLimited, UnavailableError, StorageFull, TooLarge)
@@ -71,13 +72,13 @@ class Answers:
 
     def behaviour(self) -> dict[str, Behaviour]:
         """What serves each method."""
-        streams = {
+        streams: dict[str, Behaviour] = {
             "ListURLs": self._list_urls,
             "GetURLs": self._get_urls,
             "PutURLs": self._put_urls,
             "PutDiscovered": self._put_discovered,
         }
-        return {name: partial(self._unary, name) for name in self._routes} | streams
+        return {**{name: partial(self._unary, name) for name in self._routes}, **streams}
 
     async def _answer(self, name: str, caller: Caller, message: Any, crawl: str | None, size: int) -> Any:
         """One step of a call, through what every door passes."""
@@ -175,14 +176,16 @@ class Answers:
             await transport.refuse(context, problem)
 
     async def _put_items(self, caller: Caller, some: Sequence[wire.URLItem]) -> list[wire.AckMessage]:
-        statuses = await self._put("PutURLs", caller, [items.put(item) for item in some], some)
+        put = [items.put(item) async for part in in_turns(some, READ_AT_ONCE) for item in part]
+        statuses = await self._put("PutURLs", caller, put, some)
         return [
             wire.AckMessage(ID=item.ID or _url_of(item), status=status)
             for item, status in zip(some, statuses, strict=True)
         ]
 
     async def _put_batches(self, caller: Caller, some: Sequence[wire.DiscoveredBatch]) -> list[wire.BatchAck]:
-        put = [items.discovered(info) for batch in some for info in batch.items]
+        infos = [info for batch in some for info in batch.items]
+        put = [items.discovered(info) async for part in in_turns(infos, READ_AT_ONCE) for info in part]
         statuses = iter(await self._put("PutDiscovered", caller, put, some))
         return [wire.BatchAck(ID=batch.ID, statuses=[next(statuses) for _ in batch.items]) for batch in some]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -46,6 +47,7 @@ CODES = {
     "unavailable": Code.UNAVAILABLE,
     "storage_full": Code.RESOURCE_EXHAUSTED,
 }
+log = logging.getLogger(__name__)
 _NAMES = {NameOID.COMMON_NAME: "commonName", NameOID.ORGANIZATION_NAME: "organizationName"}
 KINDS = {
     (False, False): grpc.unary_unary_rpc_method_handler,
@@ -80,8 +82,17 @@ def handlers(service: ServiceDescriptor, behaviour: Mapping[str, Behaviour]) -> 
     for method in service.methods:
         kind = KINDS[method.client_streaming, method.server_streaming]
         takes, gives = (GetMessageClass(one) for one in (method.input_type, method.output_type))
-        made[method.name] = kind(behaviour[method.name], partial(_read, takes), gives.SerializeToString)
+        serves = partial(_unless_gone, behaviour[method.name])
+        made[method.name] = kind(serves, partial(_read, takes), gives.SerializeToString)
     return grpc.method_handlers_generic_handler(service.full_name, made)
+
+
+async def _unless_gone(behaviour: Behaviour, request: Any, context: Context) -> Any:
+    """What is written for a client that has gone, or read from it, fails: that is no fault of ours."""
+    try:
+        return await behaviour(request, context)
+    except (grpc.aio.UsageError, grpc.aio.InternalError):
+        log.debug("a client of gRPC has gone before its call ended")
 
 
 def _read(kind: type[Message], data: bytes) -> Message | MalformedRequest:
