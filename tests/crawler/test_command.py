@@ -87,7 +87,9 @@ def test_every_example_runs(here: Here, tmp_path: Path, monkeypatch: pytest.Monk
         (("http://a.example/", "--until", "all"), "--until: expected a share such as"),
         (("http://a.example/", "--user-agent", "12"), "--user-agent: expected a name"),
         (("--resume",), "--resume: there is no crawl in"),
-        (("http://a.example/", "--guide", "nowhere"), "expected one such as http://127.0.0.1:8080"),
+        (("http://a.example/", "--guide", "nowhere"), "--guide: expected one such as http://127.0.0.1:8080"),
+        (("http://a.example/", "--proxy", "127.0.0.1:8090"), "--proxy: "),
+        (("http://a.example/", "--allow-network", "banana"), "--allow-network: "),
     ],
 )
 def test_wrong_usage_says_what_was_expected(here: Here, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
@@ -179,6 +181,32 @@ async def test_a_guide_that_is_away_is_said_once_and_waited_for(caplog: pytest.L
             waiting.cancel()
     (said,) = [record.message for record in caplog.records if "is tried again" in record.message]
     assert f"{url} broke off" in said
+
+
+def test_a_seed_that_may_not_be_reached_ends_it_with_the_reason(here: Here, tmp_path: Path) -> None:
+    ended = here("crawl", "http://127.0.0.1:8099/", "--out", tmp_path / "out")
+    assert ended.returncode == 1
+    assert "127.0.0.1 leads to 127.0.0.1, which is no public address; --allow-network permits such" in ended.stderr
+
+
+def test_what_goes_on_goes_through_the_same_proxy(here: Here, place: Place, tmp_path: Path) -> None:
+    begun = ("crawl", *place.task.seeds["portal"], "--topic", place.task.name, "--delay", 0, "--max-pages", 20)
+    assert here(*begun, "--proxy", place.proxy, "--out", tmp_path / "out").returncode == 0
+    before = len(place.requested())
+    ended = here("crawl", "--resume", "--out", tmp_path / "out", "--max-pages", 40)
+    assert ended.returncode == 0
+    assert len(place.requested()) - before == 20
+    assert f"--resume --out {tmp_path / 'out'} --max-pages 80" in ended.stdout
+    other = here("crawl", "--resume", "--out", tmp_path / "out", "--delay", 1)
+    assert "--resume: --delay: this crawl was begun with 0.0, got 1.0" in other.stderr
+
+
+def test_the_password_of_a_proxy_is_not_kept(place: Place, tmp_path: Path) -> None:
+    with_password = place.proxy.replace("://", "://me:secret@")
+    place.crawled(tmp_path / "out", proxy=with_password, max_pages=10)
+    assert "secret" not in (tmp_path / "out" / "crawl.json").read_text()
+    with pytest.raises(ConfigError, match="behind a proxy with a password: name it again with --proxy"):
+        place.crawled(tmp_path / "out", resume=True, seeds=(), topic=None, delay_s=None, proxy=None)
 
 
 def test_several_crawlers_share_a_served_guide(place: Place, tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_there_must_be_a_crawl_to_go_on_with(place: Place, tmp_path: Path) -> No
 
 
 def test_what_goes_on_is_the_crawl_that_was_begun(done: tuple[Place, Outcome]) -> None:
-    with pytest.raises(ConfigError, match=r"goal\.topic: this crawl was begun with"):
+    with pytest.raises(ConfigError, match=r"--topic: this crawl was begun with"):
         done[0].crawled(out(done), resume=True, topic="something else")
 
 

@@ -77,7 +77,7 @@ def check(served: Served, sent: bytes) -> None:
             f"it ended with {served.process.returncode} after {sent[:SHOWN]!r}: {served.said()[-SHOWN:]}"
         )
     if "Traceback" in (said := served.said()):
-        raise AtFaultError(f"… {said[said.index('Traceback') :][:MUCH][-SHOWN:]}")
+        raise AtFaultError(said[max(0, said.index("Traceback") - SHOWN) :][:MUCH])
     if memory_bytes(served) > MOST_BYTES:
         raise AtFaultError(f"it takes {memory_bytes(served) >> 20} MiB of memory")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crawlguide.cli.common import INTERRUPTED, CaOption, TokenOption, app, say
-from crawlguide.core.errors import CrawlGuideError, StorageFull
+from crawlguide.core.errors import ConfigError, CrawlGuideError, StorageFull
 
 if TYPE_CHECKING:
     from crawlguide.crawler.options import CrawlOptions
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crawlguide.crawler.view import View
 
 USUAL_PAGES = 1_000
+OPTIONS = {"proxy": "--proxy", "allow_networks": "--allow-network", "strategy.kind": "--strategy", "--url": "--guide"}
 SCOPE, LIMITS, WAYS, FILES = "Where it may go", "When it ends", "How it fetches", "What it leaves"
 
 
@@ -139,11 +140,19 @@ def _crawled(options: CrawlOptions) -> Outcome:
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(crawled(options, _view()))
+    except ConfigError as wrong:
+        raise _as_typed(wrong) from None
     except StorageFull as problem:
         raise CrawlGuideError(f"{problem.message}; {on}") from None
     except OSError as problem:
         what = on if problem.errno == errno.ENOSPC else "check the folder"
         raise CrawlGuideError(f"{options.out} cannot be written: {problem.strerror}; {what}") from None
+
+
+def _as_typed(wrong: ConfigError) -> ConfigError:
+    """With the name of the option in place of the name that a setting has within."""
+    name, colon, rest = wrong.message.partition(":")
+    return ConfigError(OPTIONS[name] + colon + rest) if name in OPTIONS else wrong
 
 
 def _view() -> View:
@@ -192,7 +201,10 @@ def _words(text: str | None) -> tuple[str, ...]:
 def _address(text: str) -> str:
     from crawlguide.gateway.arguments import address
 
-    return address(text)
+    try:
+        return address(text)
+    except ConfigError as wrong:
+        raise _as_typed(wrong) from None
 
 
 def _name(text: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Self
 from crawlguide.core import urls
 from crawlguide.core.clock import SystemClock
 from crawlguide.core.errors import ConfigError, UrlError
+from crawlguide.core.urls import parts
 from crawlguide.crawler.fetched import Fetched, Redirect, Validators
 from crawlguide.crawler.headers import one_line, retry_after_s, shown
 from crawlguide.crawler.patience import Patience
@@ -180,6 +181,21 @@ class Fetcher:
     async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
+
+    async def refusal(self, url: str) -> str:
+        """Why nothing of this canonical URL may be fetched; "" where something may, or its name cannot be found now."""
+        if self._reach is None:
+            return ""
+        try:
+            self._reach.check_url(url)
+            _, host, _, _, _ = parts(url)
+            for address in await self._resolve(host, 0):
+                self._reach.check(address, host)
+        except Refused as wrong:
+            return str(wrong)
+        except OSError:
+            return ""
+        return ""
 
     async def fetch(self, url: str, validators: Validators | None = None) -> Fetched:
         """Never raises for what others do."""

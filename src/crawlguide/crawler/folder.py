@@ -28,6 +28,9 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     definition: dict[str, Any]
     seeds: list[str]
     guide: str | None = None  # None: the one in the folder
+    proxy: str | None = None  # without its password
+    allow_networks: list[str] = []
+    contact: str = ""
 
 
 @dataclass(frozen=True)

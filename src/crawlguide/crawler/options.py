@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from crawlguide.core.definition import Definition
 
 DEFAULT_NAME = "crawl"
+NAMES = {  # of options that are not called like what they set
+    "default_delay_s": "delay", "kind": "strategy", "seed_hosts_only": "same-site", "allow_domains": "allow",
+    "deny_domains": "deny", "recrawl": "recrawl-after", "recrawl_after_s": "recrawl-after",
+}  # fmt: skip
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
@@ -114,6 +118,24 @@ def token(agent: str) -> str:
     if found is None:
         raise ConfigError(f"--user-agent: expected a name that begins with a letter, got {agent[:100]!r}")
     return found[0]
+
+
+def option(name: str) -> str:
+    """As a person types what sets a field of the definition."""
+    return "--" + NAMES.get(name, name).replace("_", "-")
+
+
+def shown(value: object) -> str:
+    """What was said, on one short line."""
+    if value is None:
+        return "nothing"
+    return repr(value[:80]) if isinstance(value, str) else str(value)[:80]
+
+
+def without_password(url: str) -> str:
+    """An address that may be kept: who logs in there may not."""
+    before, at, after = url.rpartition("@")
+    return f"{before.partition('://')[0]}://…@{after}" if at else url
 
 
 def seconds(text: str, option: str = "--max-time") -> float:

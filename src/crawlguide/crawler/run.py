@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -59,6 +59,7 @@ class Outcome:
     stats: dict[str, Any]
     seconds: float
     remaining: str = ""  # how much is still to be found, in words
+    max_pages: int = 0  # as it was told; 0: nothing
 
     @property
     def best(self) -> list[PageLine]:
@@ -69,6 +70,7 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
     """Crawl, or go on with a crawl, as far as the options say."""
     began = time.monotonic()
     folder = folders.checked(options.out, resume=options.resume)
+    options = _as_begun(options, folder)
     async with AsyncExitStack() as stack:
         both = await stack.enter_async_context(fetchers(_fetching(options)))
         identity = await _identity(options, folder, both.files, view)
@@ -91,10 +93,25 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
             outputs.close()
             stats = await _stats(guide, identity.crawl_id)
             await _export(guide, identity.crawl_id, folder, view)
-    return Outcome(why, folder, identity, tally, stats, time.monotonic() - began, loop.remaining)
+    return Outcome(why, folder, identity, tally, stats, time.monotonic() - began, loop.remaining, options.max_pages)
 
 
 # Before the crawl.
+
+
+def _as_begun(options: CrawlOptions, folder: CrawlFolder) -> CrawlOptions:
+    """A crawl that goes on fetches as it did before: nobody wants to find out that it went around the proxy."""
+    known = folder.read()
+    if known is None:
+        return options
+    if known.proxy and "@" in known.proxy and options.proxy is None:
+        raise ConfigError("--resume: this crawl was begun behind a proxy with a password: name it again with --proxy")
+    return replace(
+        options,
+        proxy=options.proxy or known.proxy,
+        allow_networks=options.allow_networks or tuple(known.allow_networks),
+        contact=options.contact or known.contact,
+    )
 
 
 def _fetching(options: CrawlOptions) -> FetchOptions:
@@ -127,6 +144,9 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher, 
         definition=said.completed(told),
         seeds=found,
         guide=options.guide,
+        proxy=options.proxy and said.without_password(options.proxy),
+        allow_networks=list(options.allow_networks),
+        contact=options.contact,
     )
 
 
@@ -137,7 +157,8 @@ def _check_same(known: Identity, options: CrawlOptions, told: dict[str, Any]) ->
             if known.definition.get(part, {}).get(name) != value:
                 had = known.definition.get(part, {}).get(name)
                 raise ConfigError(
-                    f"--resume: {part}.{name}: this crawl was begun with {str(had)[:80]!r}, got {str(value)[:80]!r};"
+                    f"--resume: {said.option(name)}: this crawl was begun with {said.shown(had)}, got"
+                    f" {said.shown(value)};"
                     " leave it out, or begin another crawl in another --out"
                 )
     if options.guide not in (None, known.guide):

@@ -71,12 +71,24 @@ async def found(
     """The seeds. Raises `ConfigError` for what is none, `CrawlGuideError` where no host answers."""
     urls = [text if SCHEME.match(text) else "" if _is_host(text) else f"https://{text}" for text in given]
     plain = [_checked(url) for url in urls if url]
+    await _check_reach(plain, fetcher, say, alone=len(plain) == len(given))
     sites = [Site(_host(text), fetcher, agent, say, pause_s) for text, url in zip(given, urls, strict=True) if not url]
     aim = msgspec.convert(dict(goal), Goal)
     of_sites = await asyncio.gather(*(site.seeds(aim) for site in sites))
     if sites and not plain and not any(of_sites):
         raise CrawlGuideError(f"no seed can be reached: {'; '.join(site.problem for site in sites)}")
     return [*dict.fromkeys([*plain, *(url for some in of_sites for url in some)])]
+
+
+async def _check_reach(plain: Sequence[str], fetcher: Fetcher, say: Callable[[str], object], *, alone: bool) -> None:
+    """A crawl whose every seed lies where it may not go would wait for ever."""
+    hosts = {parts(url).host: url for url in plain}
+    refused = [words for words in [await fetcher.refusal(url) for url in hosts.values()] if words]
+    if refused and alone and len(refused) == len(hosts):
+        how = "; --allow-network permits such" if any("no public address" in words for words in refused) else ""
+        raise CrawlGuideError(f"no seed can be reached: {'; '.join(refused[:5])}{how}")
+    for words in refused[:5]:
+        say(words)
 
 
 def checked(text: str) -> str:

@@ -71,8 +71,8 @@ class Summary:
         """What to try next."""
         tally, stats, why = self.outcome.tally, self.outcome.stats, self.outcome.why
         said = []
-        if stats.get("queued") and why != "exhausted":
-            said.append(f"crawlguide crawl --resume --out {self.outcome.folder.path} --max-pages {2 * tally.requests}")
+        if stats.get("queued") and why != "exhausted" and tally.requests:
+            said.append(f"crawlguide crawl --resume --out {self.outcome.folder.path}{self._further()}")
         if self.outcome.identity.definition.get("goal") and tally.pages >= 50 and tally.harvest < 0.1:
             said.append("few pages fit: say more with --keywords or --reference, or begin nearer to the topic")
         if stats.get("dropped", {}).get("robots", 0) > tally.pages:
@@ -80,6 +80,12 @@ class Summary:
         if tally.relevant:
             said.append(f"crawlguide lab run --web {self.outcome.folder.path} --policies layered,breadth-first")
         return said
+
+    def _further(self) -> str:
+        """As far as it was to go; twice as far where it has got there."""
+        most, requests = self.outcome.max_pages, self.outcome.tally.requests
+        most = most if not most or requests < most else 2 * requests
+        return f" --max-pages {most}" if most else ""
 
     def plot(self) -> list[str]:
         return plot(self.outcome.tally.curve.points, CELLS) if self.outcome.tally.relevant else []
