@@ -325,6 +325,7 @@ class HttpConnection(HttpToolsProtocol):
         self._end_deadline()
         if self.cycle is not None:
             self.cycle.disconnected = True
+            self.cycle.waiting_for_100_continue = False  # nobody is told to go on after the last words
             self.cycle.message_event.set()
         self._say_last(response(problem, last=True))
 

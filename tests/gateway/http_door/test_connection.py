@@ -321,6 +321,16 @@ async def test_who_was_not_told_to_go_on_and_does_not_is_closed() -> None:
 
 
 @on_uvloop
+async def test_whoever_waits_to_be_told_to_go_on_and_sends_nonsense_is_refused_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with opened() as door:
+        said = await door.said(POST + b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n")
+        assert said.startswith(b"HTTP/1.1 400 ")
+    assert not any(record.exc_info for record in caplog.records)
+
+
+@on_uvloop
 async def test_one_budget_holds_for_all_bodies_and_comes_back() -> None:
     async with opened(max_bodies_bytes=200_000) as door:
         lines = [await door.line() for _ in range(3)]
