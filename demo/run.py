@@ -96,8 +96,12 @@ class Demo:
 
     def _crawl(self, name: str, pages: int, *options: str) -> None:
         command = [CRAWLGUIDE, "crawl", *self.seeds, "--proxy", self.proxy, "--max-pages", str(pages), *options]
-        seen = None if name == "guided" else subprocess.DEVNULL
-        ended = subprocess.run([*command, "--out", str(self.folder / name)], check=False, stdout=seen, stderr=seen)
+        seen = (
+            None if name == "guided" else subprocess.DEVNULL
+        )  # the live view; its summary speaks of a guide that ends
+        ended = subprocess.run(
+            [*command, "--out", str(self.folder / name)], check=False, stdout=subprocess.DEVNULL, stderr=seen
+        )
         if ended.returncode < 0 or ended.returncode == 130:
             raise KeyboardInterrupt
         if ended.returncode:

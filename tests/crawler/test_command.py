@@ -99,6 +99,32 @@ def test_wrong_usage_says_what_was_expected(here: Here, tmp_path: Path, words: t
     assert not (tmp_path / "out" / "crawl.json").exists()
 
 
+def test_what_the_guide_refuses_is_said_before_a_site_is_asked(here: Here, place: Place, tmp_path: Path) -> None:
+    before = len(place.served.log)
+    ended = here("crawl", "site.example", "--strategy", "best", "--proxy", place.proxy, "--out", tmp_path / "out")
+    assert ended.returncode == 2
+    assert "--strategy: " in ended.stderr
+    assert len(place.served.log) == before
+
+
+def test_a_refused_crawl_can_be_begun_again_in_its_folder(here: Here, place: Place, tmp_path: Path) -> None:
+    """With another topic: what the guide in the folder was told of the first one is gone."""
+    said = ("--proxy", place.proxy, "--delay", 0, "--max-pages", 5, "--crawl", "one", "--out", tmp_path / "out")
+    assert here("crawl", "http://", "--topic", "one thing", *said).returncode == 2
+    ended = here("crawl", *place.task.seeds["portal"], "--topic", place.task.name, *said)
+    assert ended.returncode == 0, ended.stderr
+    assert f'"topic":"{place.task.name}"' in (tmp_path / "out" / "crawl.ndjson").read_text().replace(": ", ":")
+
+
+def test_a_file_of_somebody_else_is_not_overwritten(here: Here, tmp_path: Path) -> None:
+    theirs = tmp_path / "pages.jsonl"
+    theirs.write_text("mine\n")
+    ended = here("crawl", "http://a.example/", "--out", tmp_path)
+    assert ended.returncode == 2
+    assert "holds a pages.jsonl of no crawl" in ended.stderr
+    assert theirs.read_text() == "mine\n"
+
+
 def test_a_crawl_that_reaches_nothing_has_failed(here: Here, tmp_path: Path) -> None:
     """Nobody listens at the proxy; the guide tries again later, so the time is what ends it."""
     ended = here("crawl", "nowhere.example", "--proxy", "http://127.0.0.1:9", "--out", tmp_path / "out")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crawlguide.cli.common import INTERRUPTED, CaOption, TokenOption, app, say
-from crawlguide.core.errors import ConfigError, CrawlGuideError, StorageFull
+from crawlguide.core.errors import ConfigError, CrawlGuideError, MalformedRequest, StorageFull
 
 if TYPE_CHECKING:
     from crawlguide.crawler.options import CrawlOptions
@@ -140,7 +140,7 @@ def _crawled(options: CrawlOptions) -> Outcome:
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(crawled(options, _view()))
-    except ConfigError as wrong:
+    except (ConfigError, MalformedRequest) as wrong:
         raise _as_typed(wrong) from None
     except StorageFull as problem:
         raise CrawlGuideError(f"{problem.message}; {on}") from None
@@ -149,10 +149,10 @@ def _crawled(options: CrawlOptions) -> Outcome:
         raise CrawlGuideError(f"{options.out} cannot be written: {problem.strerror}; {what}") from None
 
 
-def _as_typed(wrong: ConfigError) -> ConfigError:
+def _as_typed(wrong: CrawlGuideError) -> ConfigError:
     """With the name of the option in place of the name that a setting has within."""
     name, colon, rest = wrong.message.partition(":")
-    return ConfigError(OPTIONS[name] + colon + rest) if name in OPTIONS else wrong
+    return ConfigError(OPTIONS.get(name, name) + colon + rest)
 
 
 def _view() -> View:
@@ -173,9 +173,7 @@ def _show(outcome: Outcome) -> None:
     write_html(summary, outcome.folder.report)
     drawn = [text(line) for line in ("", *summary.plot(), "")] if summary.plot() else []
     advice = [(line,) for line in summary.advice()]
-    files = [
-        (str(path),) for path in sorted(outcome.folder.path.iterdir()) if path.is_file() and path.suffix != ".json"
-    ]
+    files = [(str(path),) for path in outcome.folder.files if path.exists()]
     show(table(("", ""), summary.facts()), *drawn, section("what to try next", advice), section("files", files))
 
 

@@ -71,6 +71,12 @@ class CrawlFolder:
         """Links that are not in `links.parquet` yet."""
         return self.path / "links.parts"
 
+    @property
+    def files(self) -> list[Path]:
+        """What a crawl leaves for people and programs, whether it is there yet or not."""
+        tables = [self.path / name for name in ("links.parquet", "pages.parquet")]
+        return sorted([self.export, self.journal, *tables, self.pages, self.warc, self.report])
+
     def read(self) -> Identity | None:
         """Which crawl lies here; None: none."""
         if not self.identity.exists():
@@ -121,4 +127,9 @@ def checked(path: Path, *, resume: bool) -> CrawlFolder:
     if found is not None and not resume:
         topic = found.definition.get("goal", {}).get("topic") or found.crawl_id
         raise ConfigError(f"--out: {path} holds a crawl already ({topic}); go on with --resume, or name another folder")
+    theirs = next((file.name for file in folder.files if file.exists()), None)
+    if found is None and theirs is not None:
+        raise ConfigError(
+            f"--out: {path} holds a {theirs} of no crawl, which would be overwritten: name another folder"
+        )
     return folder

@@ -5,17 +5,20 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from math import isinf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.crawler.estimate import FEWEST_HITS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crawlguide.crawler.estimate import Estimate
     from crawlguide.crawler.loop import CrawlLoop
     from crawlguide.crawler.options import CrawlOptions
+    from crawlguide.crawler.tally import Tally
 
-COUNTED_EVERY_S = 3.0  # for those who watch; where it may end the crawl, whenever somebody looks
+COUNTED_EVERY_S = 3.0  # the guide is asked how many URLs wait; where that may end the crawl, whenever somebody looks
 FEWEST_REQUESTS = 100  # before the harvest, or what remains, may end a crawl
 
 
@@ -26,6 +29,7 @@ class Limits:
         self._options, self._began = options, time.monotonic()
         self._every_s = COUNTED_EVERY_S if options.until is None and options.min_harvest is None else 0.0
         self._counted = float("-inf")
+        self._numbers: dict[str, Any] = {}  # of the crawl, as the guide counted them last
 
     async def look(self, loop: CrawlLoop) -> None:
         """Stop the crawl if it is time; else say how much is left."""
@@ -37,14 +41,13 @@ class Limits:
             with suppress(CrawlGuideError, TimeoutError):
                 await self._count(loop)
             self._counted = time.monotonic()
+        loop.remaining = remaining(loop.tally, self._numbers)
 
     async def _count(self, loop: CrawlLoop) -> None:
         assignments = loop.assignments
-        numbers = (await assignments.guide.stats(assignments.crawl_id))["crawls"][assignments.crawl_id]
-        said = loop.tally.estimator.estimate(numbers["queued"] + numbers["leased"])
-        loop.remaining = words(said) if loop.tally.judged else ""
+        self._numbers = (await assignments.guide.stats(assignments.crawl_id))["crawls"][assignments.crawl_id]
         if loop.tally.requests >= FEWEST_REQUESTS:
-            self._judge(loop, said)
+            self._judge(loop, _estimate(loop.tally, self._numbers))
 
     def _judge(self, loop: CrawlLoop, said: Estimate) -> None:
         until, least = self._options.until, self._options.min_harvest
@@ -59,6 +62,15 @@ class Limits:
         if options.max_pages and pace:
             left.append((options.max_pages - loop.tally.requests) / pace)
         return [max(0.0, seconds) for seconds in left]
+
+
+def remaining(tally: Tally, numbers: Mapping[str, Any]) -> str:
+    """How much is still to be found, in words; empty where nobody can say."""
+    return words(_estimate(tally, numbers)) if tally.judged and numbers else ""
+
+
+def _estimate(tally: Tally, numbers: Mapping[str, Any]) -> Estimate:
+    return tally.estimator.estimate(numbers["queued"] + numbers["leased"])
 
 
 def words(said: Estimate) -> str:

@@ -21,7 +21,7 @@ from crawlguide.crawler import seeds as seeding
 from crawlguide.crawler.copies import Copies
 from crawlguide.crawler.fetch import FetchOptions
 from crawlguide.crawler.folder import CrawlFolder, Identity
-from crawlguide.crawler.limits import Limits
+from crawlguide.crawler.limits import Limits, remaining
 from crawlguide.crawler.loop import CrawlLoop, fetchers
 from crawlguide.crawler.outputs import Outputs
 from crawlguide.crawler.tally import Tally
@@ -73,11 +73,14 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
     options = _as_begun(options, folder)
     async with AsyncExitStack() as stack:
         both = await stack.enter_async_context(fetchers(_fetching(options)))
-        identity = await _identity(options, folder, both.files, view)
+        identity = await _identity(options, folder, both.files)
         stack.enter_context(folder.held())
         view.say(f"crawl {identity.crawl_id!r} in {folder.path}")
         guide = await stack.enter_async_context(_guide(identity, folder))
-        definition = await _define(guide, identity, options, view)
+        definition = await _define(
+            guide, identity, options, view
+        )  # what the guide refuses is said before sites are asked
+        identity = await _with_seeds(identity, options, both.files, view)
         folder.begin(identity)
         tally, copies = Tally(), Copies(wanted=definition["policy"]["recrawl"])
         outputs = Outputs(folder, (tally.add, copies.add), warc=options.warc, parquet=options.parquet)
@@ -93,7 +96,8 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
             outputs.close()
             stats = await _stats(guide, identity.crawl_id)
             await _export(guide, identity.crawl_id, folder, view)
-    return Outcome(why, folder, identity, tally, stats, time.monotonic() - began, loop.remaining, options.max_pages)
+    left = remaining(tally, stats) or loop.remaining
+    return Outcome(why, folder, identity, tally, stats, time.monotonic() - began, left, options.max_pages)
 
 
 # Before the crawl.
@@ -124,8 +128,8 @@ def _fetching(options: CrawlOptions) -> FetchOptions:
     )
 
 
-async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher, view: View) -> Identity:
-    """Of the crawl that lies in the folder, with more seeds where some are named; or of a new one."""
+async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) -> Identity:
+    """Of the crawl that lies in the folder, or of a new one, which has no seeds yet."""
     known = folder.read()
     if known is None and not options.seeds:
         raise ConfigError("SEED: expected a URL or a host to begin with, got none")
@@ -133,21 +137,25 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher, 
     told = said.definition(options, reference)
     if known is not None:
         _check_same(known, options, told)
-    topic = known.definition if known else told
-    pause_s = seeding.PAUSE_S if options.delay_s is None else options.delay_s
-    found = await seeding.found(options.seeds, topic.get("goal", {}), files, options.agent, view.say, pause_s)
-    if known is not None:
-        return msgspec.structs.replace(known, seeds=[*dict.fromkeys([*known.seeds, *found])])
+        return known
     return Identity(
         crawl_id=options.name,
         crawler_id=folders.crawler_name(),
         definition=said.completed(told),
-        seeds=found,
+        seeds=[],
         guide=options.guide,
         proxy=options.proxy and said.without_password(options.proxy),
         allow_networks=list(options.allow_networks),
         contact=options.contact,
     )
+
+
+async def _with_seeds(identity: Identity, options: CrawlOptions, files: Fetcher, view: View) -> Identity:
+    """With those that are named, and what the sitemaps and feeds of their hosts bring."""
+    goal, pause_s = identity.definition.get("goal", {}), options.delay_s
+    pause_s = seeding.PAUSE_S if pause_s is None else pause_s
+    found = await seeding.found(options.seeds, goal, files, options.agent, view.say, pause_s)
+    return msgspec.structs.replace(identity, seeds=[*dict.fromkeys([*identity.seeds, *found])])
 
 
 def _check_same(known: Identity, options: CrawlOptions, told: dict[str, Any]) -> None:
@@ -196,6 +204,8 @@ async def _upkeep(guide: LocalGuide) -> None:
 async def _define(guide: AsyncVerbs, identity: Identity, options: CrawlOptions, view: View) -> dict[str, Any]:
     """A crawl that others have begun is joined, if it is the same one. Returns its definition."""
     wanted = msgspec.convert(identity.definition, Definition)
+    if identity.guide is None and not options.resume:  # its folder may hold one that never came to its first page
+        await guide.define(identity.crawl_id, wanted)
     try:
         there: dict[str, Any] = (await guide.crawl(identity.crawl_id))["definition"]
     except NotFound:

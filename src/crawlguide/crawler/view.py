@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crawlguide.crawler.tally import Tally
 
 LINE_EVERY_S = 5.0
+SHORT_WAIT_S = 0.5
 HOSTS, NEXT = 5, 5  # that are shown
 
 
@@ -89,11 +90,21 @@ def facts(loop: CrawlLoop) -> list[str]:
     said = [f"{tally.requests:,} requests", f"{tally.relevant:,} relevant", f"harvest {percent(tally.harvest)}"]
     said += [f"{len(tally.hosts):,} hosts", f"{tally.pace():.1f} pages/s"]
     said += [loop.remaining] if loop.remaining else []
+    said += [waits] if (waits := _waits(loop)) else []
     if loop.left_s is not None:
         said.append(f"{span(loop.left_s)} left")
     if loop.assignments.trouble:
         said.append(_trouble(loop))
     return said
+
+
+def _waits(loop: CrawlLoop) -> str:
+    """Why nothing is fetched: a crawl that waits without a word looks like one that hangs."""
+    if loop.under_way or loop.assignments.trouble:
+        return ""
+    held = loop.assignments.upcoming(1)
+    wait_s = max(0.0, held[0].not_before - time.monotonic()) if held else loop.assignments.asks_in_s
+    return f"waiting {span(wait_s)} for the pace of hosts" if wait_s > SHORT_WAIT_S else ""
 
 
 def _trouble(loop: CrawlLoop) -> str:

@@ -182,6 +182,11 @@ class Assignments:
         """So long nothing becomes ready by itself."""
         return max(0.0, self._waiting[0][0] - time.monotonic()) if self._waiting else LONGEST_WAIT_S
 
+    @property
+    def asks_in_s(self) -> float:
+        """So long the guide wants to be left alone: it has nothing to give before."""
+        return max(0.0, self._ask_after - time.monotonic())
+
     def report(self, fetch: Mapping[str, Any] | Fetch) -> asyncio.Future[ItemResult]:
         """What became of a URL, sent with the next group. The future holds the guide's word once it is on its disk."""
         self.started.pop(fetch.url if isinstance(fetch, Fetch) else str(fetch.get("url")), None)
