@@ -42,6 +42,8 @@ class ServerOptions(Section, frozen=True):
 
     host: str = "127.0.0.1"
     port: Port = 8080
+    grpc: bool = False
+    grpc_port: Port = 8081
     urlfrontier: bool = False
     urlfrontier_port: Port = 7071
     insecure: bool = False
@@ -62,6 +64,14 @@ class ServerOptions(Section, frozen=True):
     socket_stall_s: Annotated[float, Meta(gt=0, le=3_600)] = 30.0
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class BusOptions(Section, frozen=True):
+    """The door for message buses: the addresses of the servers, of each kind or none."""
+
+    nats: str = ""
+    kafka: str = ""
+    prefix: str = "crawlguide"
 
 
 class AccessOptions(Section, frozen=True):
@@ -179,6 +189,7 @@ class Config(Section, frozen=True):
     """Everything an operator can set."""
 
     server: ServerOptions = ServerOptions()
+    bus: BusOptions = BusOptions()
     access: AccessOptions = AccessOptions()
     store: StoreOptions = StoreOptions()
     crawls: CrawlsOptions = CrawlsOptions()
