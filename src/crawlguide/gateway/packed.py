@@ -29,7 +29,7 @@ WORDS = {
 
 
 def check(body: bytes) -> int:
-    """How many values a body holds. Raises `MalformedRequest` unless it is one that JSON could say, and not too deep."""
+    """How many values a body holds. Raises `MalformedRequest` unless it is one that JSON could say, within limits."""
     verdict, found = inspect(np.frombuffer(body, np.uint8), SECRET)
     if verdict != FINE:
         raise MalformedRequest("body: " + WORDS[verdict].format(found))
