@@ -39,6 +39,7 @@ QUICK = {  # target: what its short form prints
     "stopping": "| 95% |",
     "harvest": "without  ratio",
     "walls": "rank 2,000 ids, ms",
+    "doors": "| WebSocket, MessagePack | 2 |",
     "frontier": "GetURLs 10x10 + PutURLs(done)",
 }
 ELSEWHERE = {  # target: who runs it
@@ -71,6 +72,7 @@ SCRIPTS = {  # script: the options that make it short
 }
 BY_A_TARGET = {  # script: the target that runs it
     "bench/crawling.py": "crawling",
+    "bench/doors.py": "doors",
     "bench/integrations_harvest.py": "harvest",
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",
