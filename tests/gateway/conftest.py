@@ -20,7 +20,7 @@ import pytest
 from crawlguide.core.config import GuideOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 SCRIPT = Path(sys.executable).parent / "crawlguide"
 READY_WITHIN_S = 180.0  # the first start compiles the kernels, and the machine may be busy
@@ -51,13 +51,15 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, data: str | Path = ":memory:", robots: bool = False, files: int = 0) -> Iterator[Served]:
+def serving(
+    folder: Path, data: str | Path = ":memory:", robots: bool = False, files: int = 0, options: Sequence[str] = ()
+) -> Iterator[Served]:
     """Start `crawlguide serve`, wait until it is ready, and leave no process behind.
 
     Without `robots` it reads no robots.txt: the hosts of most tests do not exist. With `files` it may open so many.
     """
     ready, stderr = folder / "ready.json", folder / "stderr.txt"
-    command = [str(SCRIPT), "serve", "--data", str(data), "--port", "0", "--ready-file", str(ready)]
+    command = [str(SCRIPT), "serve", "--data", str(data), "--port", "0", "--ready-file", str(ready), *options]
     if files:
         command = ["prlimit", f"--nofile={files}:{files}", *command]
     env = os.environ | ({} if robots else NO_ROBOTS)
