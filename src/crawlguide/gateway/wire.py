@@ -91,6 +91,14 @@ def convert(given: Any, kind: type[Message]) -> Message:
     return decode(body, kind)
 
 
+def checked(given: Any, kind: type[Message]) -> Message:
+    """The message in plain values that came over the wire in another encoding."""
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as wrong:
+        raise _explained(str(wrong), given, kind) from None
+
+
 def error(problem: CrawlGuideError) -> bytes:
     return encode(error_message(problem))
 

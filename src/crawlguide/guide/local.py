@@ -15,7 +15,18 @@ import msgspec
 from crawlguide.core.aside import aside
 from crawlguide.core.bounded import Bounded
 from crawlguide.core.errors import Conflict, MalformedRequest, TooLarge, UrlError
-from crawlguide.core.messages import DEFAULT_TENANT, Ack, Advice, StatsMessage, check_version, digest
+from crawlguide.core.messages import (
+    DEFAULT_TENANT,
+    VERSION,
+    Ack,
+    Advice,
+    Fetch,
+    ReportMessage,
+    StatsMessage,
+    check_version,
+    digest,
+)
+from crawlguide.core.outcomes import RELEASED
 from crawlguide.core.telemetry import SILENT, happened
 from crawlguide.core.turns import LONG_BYTES, in_turns
 from crawlguide.core.types import Crawl
@@ -46,7 +57,7 @@ if TYPE_CHECKING:
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import Config
     from crawlguide.core.definition import Definition, HandRules, RulesEdit
-    from crawlguide.core.messages import AskMessage, Fetch, ReportMessage, SeedsMessage
+    from crawlguide.core.messages import AskMessage, SeedsMessage
     from crawlguide.core.protocols import Store
     from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import Ask, Seed
@@ -60,6 +71,10 @@ RECENT_CRAWLS = 1_000  # of which newest answers and harvest are shown
 KEPT_UP, AT_ONCE = 500, 20  # crawls at each upkeep; others are served in between
 SOON_MS, LATER_MS = 1_000, 60_000
 Reply = TypeVar("Reply", Advice, Ack)
+
+
+def always() -> bool:
+    return True
 
 
 class LocalGuide:
@@ -87,15 +102,42 @@ class LocalGuide:
     # an ask
 
     async def ask(
-        self, message: AskMessage, tenant: str = DEFAULT_TENANT, *, create: bool = True, trains: bool = True
+        self,
+        message: AskMessage,
+        tenant: str = DEFAULT_TENANT,
+        *,
+        create: bool = True,
+        trains: bool = True,
+        is_awaited: Callable[[], bool] = always,
     ) -> Advice:
         """What next? The same request id with the same body gives the same answer.
 
-        An ask may tell and seed on its way.
+        An ask may tell and seed on its way. An answer for which nobody waits any more is withdrawn, before the same ask
+        can come again.
         """
         check_version(message.mcp_version)
-        work = partial(self._ask, message, tenant, create, trains)
+
+        async def work() -> Advice:
+            advice = await self._ask(message, tenant, create, trains)
+            if not is_awaited():
+                await self.withdraw(message, advice, tenant)
+            return advice
+
         return await self._once(Crawl(tenant, message.crawl_id), "ask", message.request_id, work)
+
+    async def withdraw(self, message: AskMessage, advice: Advice, tenant: str = DEFAULT_TENANT) -> None:
+        """An answer reached nobody: what it assigned waits again, and the same ask gets a new answer."""
+        await self.forget_answer(Crawl(tenant, message.crawl_id), message.request_id)
+        released = [Fetch(one.url, error=RELEASED) for one in advice.assigned_urls]
+        if released:
+            await self.tell(
+                ReportMessage(VERSION, message.crawler_id, released, message.crawl_id), tenant, create=False
+            )
+
+    async def forget_answer(self, crawl: Crawl, request_id: str | None) -> None:
+        """What it assigned is not held any more, so the answer must not be given again."""
+        if request_id is not None:
+            await self.store.answer_put(crawl, f"ask:{request_id}", b"", self.clock.now())
 
     async def _ask(self, message: AskMessage, tenant: str, create: bool, trains: bool) -> Advice:
         ask = await asked(message, tenant, self.clock.now())
