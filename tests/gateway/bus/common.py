@@ -20,6 +20,8 @@ from confluent_kafka import Consumer, Producer
 
 from crawlguide.core.config import AccessOptions, BusOptions, Config, GuideOptions, StoreOptions
 from crawlguide.core.messages import VERSION
+from crawlguide.gateway.access import api_keys
+from crawlguide.gateway.access.credential import grants_of
 from crawlguide.gateway.bus.door import BusDoor
 from crawlguide.gateway.opening import MEMORY, open_guide
 from crawlguide.gateway.service import Service
@@ -107,9 +109,15 @@ def config(bus: BusOptions, data: str | Path = MEMORY, access: AccessOptions | N
         bus=bus,
         guide=GuideOptions(filters=filters),
         store=StoreOptions(data=str(data)),
-        access=access or AccessOptions(keys=os.devnull if access else ""),
+        access=access or AccessOptions(),
         **more,
     )
+
+
+def key(data: Path, *scopes: str, crawl: str = "*", tenant: str = "default", **more: Any) -> str:
+    """The header that shows a key."""
+    text, _ = api_keys.create(data / "access" / api_keys.FILE, grants_of(scopes, crawl), tenant, **more)
+    return f"Bearer {text}"
 
 
 @dataclass

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from crawlguide.gateway.service import Service
 
 LATER = (UnavailableError, RateLimited, StorageFull)
+POISON = ("internal", "too_large")
 MOST_FAULTS, FAULTS_REMEMBERED = 5, 10_000
 LONGEST_LATER_S = 60.0
 MOST_REQUESTS = 1_024  # that somebody waits for, in work at once
@@ -165,7 +166,8 @@ class Answering:
             if faults < MOST_FAULTS:
                 await self._later(received, 2.0 ** (faults - 1))
                 return
-        to = None if problem.code in ("internal", "too_large") else self._sender(received, problem)
+        is_poison = received.verb not in ROUTE_OF or problem.code in POISON
+        to = None if is_poison else self._sender(received, problem)
         if to is None:
             await self._bury(received, problem)
             return
