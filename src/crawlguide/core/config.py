@@ -70,8 +70,21 @@ class BusOptions(Section, frozen=True):
     """The door for message buses: the addresses of the servers, of each kind or none."""
 
     nats: str = ""
+    nats_user: str = ""
+    nats_password: str = ""
+    nats_credentials: str = ""
     kafka: str = ""
+    kafka_security: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = "plaintext"
+    kafka_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
+    kafka_user: str = ""
+    kafka_password: str = ""
+    tls_ca: str = ""
     prefix: str = "crawlguide"
+    group: Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{0,100}$")] = ""
+    in_flight: Positive = 256
+    redeliver_s: Annotated[float, Meta(ge=0.5, le=3_600)] = 30.0
+    events: bool = True
+    spool_bytes: Annotated[int, Meta(ge=1_048_576)] = 256 * 1024 * 1024
 
 
 class AccessOptions(Section, frozen=True):

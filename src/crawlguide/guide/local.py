@@ -30,6 +30,7 @@ from crawlguide.core.outcomes import RELEASED
 from crawlguide.core.telemetry import SILENT, happened
 from crawlguide.core.turns import LONG_BYTES, in_turns
 from crawlguide.core.types import Crawl
+from crawlguide.core.watching import NOBODY
 from crawlguide.guide import monitoring
 from crawlguide.guide.ask import advice as answers
 from crawlguide.guide.ask.advice import AnswerParts
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from crawlguide.core.protocols import Store
     from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import Ask, Seed
+    from crawlguide.core.watching import Watcher
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
 
 ANSWER_KEPT_S = 600.0
@@ -93,6 +95,7 @@ class LocalGuide:
         self.pipeline = Pipeline(store, options, clock)
         self._telling = Telling(store, self.robots)
         self._telemetry = telemetry
+        self._watcher: Watcher = NOBODY
         self.recent = Bounded[Crawl, Recent](RECENT_CRAWLS)
         self.on_deleted: list[Callable[[Crawl], None]] = [self.robots.forget]  # are told of every crawl that is deleted
         self._queries: Counter[str] = Counter()  # by tenant
@@ -148,9 +151,11 @@ class LocalGuide:
 
     async def _advice(self, active: ActiveCrawl, ask: Ask, history: Sequence[Fetch] | None, trains: bool) -> Advice:
         advice = await self._replayed(ask.crawl, "ask", ask.request_id, ask.digest, Advice)
+        is_new, ack = advice is None, None
         if advice is None:
             if history:
-                await self._take_fetches(ask.crawl, ask.crawler_id, portions(history, ask.request_id), ask.at, trains)
+                told = portions(history, ask.request_id)
+                ack = await self._take_fetches(ask.crawl, ask.crawler_id, told, ask.at, trains)
             if ask.seeds:
                 with suppress(TooLarge):  # the crawler gets what there is
                     await self._take_seeds(ask.crawl, ask.seeds, ask.at)
@@ -162,6 +167,10 @@ class LocalGuide:
         elif advice.assigned_urls:
             await pace_again(self.store, active, ask, advice)
         await self.store.commit(durable=bool(ask.seeds or history))
+        if history and ack is not None:
+            self._watcher.fetched(ask.crawl, ask.crawler_id, history, ack, ask.at)
+        if is_new:
+            self._watcher.decided(ask.crawl, ask.crawler_id, advice, ask.at)
         return advice
 
     async def _answer(self, active: ActiveCrawl, ask: Ask) -> Advice:
@@ -247,12 +256,15 @@ class LocalGuide:
     async def _ack(self, message: ReportMessage, crawl: Crawl, at: float, trains: bool) -> Ack:
         body = digest(message) if message.report_id is not None else b""
         ack = await self._replayed(crawl, "tell", message.report_id, body, Ack)
+        is_new = ack is None
         if ack is None:
             told = portions(message.fetches, message.report_id)
             ack = await self._take_fetches(crawl, message.crawler_id, told, at, trains)
             await self._remember(crawl, "tell", message.report_id, body, ack, at + REPORT_KEPT_S)
             self._telemetry.count("tells", tenant=crawl.tenant)
         await self.store.commit()  # also for a report that came before: its first answer may not have got that far
+        if is_new:
+            self._watcher.fetched(crawl, message.crawler_id, message.fetches, ack, at)
         return ack
 
     async def _take_fetches(
@@ -425,6 +437,10 @@ class LocalGuide:
         """From now on say what happens to `telemetry`."""
         self._telemetry = self.robots.telemetry = telemetry
         self.store.listen(telemetry)
+
+    def watch(self, watcher: Watcher) -> None:
+        """From now on tell `watcher` of every decision, every fetch and every change of a crawl."""
+        self._watcher = self.crawls.watcher = watcher
 
     async def upkeep(self) -> None:
         """What ends by itself, in the crawls of every tenant: leases, answers, waits. Of very many some at a time."""
