@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -40,6 +40,11 @@ class Served:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def grpc_url(self) -> str:
+        """Of its door for gRPC, if that is open."""
+        return f"grpc://127.0.0.1:{json.loads(self.stderr.with_name('ready.json').read_text())['grpc_port']}"
 
     def said(self) -> str:
         return self.stderr.read_text()
@@ -83,8 +88,12 @@ def _port(process: subprocess.Popen[str], ready: Path, stderr: Path) -> int:
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The server that all tests share; each uses crawls of its own."""
-    with serving(tmp_path_factory.mktemp("server")) as server:
+    """The server that all tests share, with a door for gRPC, too; each uses crawls of its own."""
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:  # for this server and none that is started while it runs
+            patch.setenv("CRAWLGUIDE_SERVER_GRPC", "true")
+            patch.setenv("CRAWLGUIDE_SERVER_GRPC_PORT", "0")
+            server = stack.enter_context(serving(tmp_path_factory.mktemp("server")))
         yield server
         code = server.stop()
         assert code == 0, server.said()
