@@ -9,11 +9,18 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import grpc
+import grpc.aio
 import httpx
 import msgspec
+from google.protobuf.json_format import ParseDict
 from mcp import Client
+from tests.gateway.bus.common import NatsServer, fresh_prefix, nats_crawler
+from tests.gateway.grpc_door.common import details_of
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
@@ -23,9 +30,14 @@ from crawlguide.agents.calls import GuardedGuide
 from crawlguide.agents.finding import Searches, SearchOptions
 from crawlguide.agents.http import PATH, Guard, HttpDoor
 from crawlguide.agents.server import Desk
+from crawlguide.core.config import BusOptions
 from crawlguide.core.errors import CrawlGuideError, TooLarge
 from crawlguide.core.messages import Released
 from crawlguide.gateway import packed, serve, wire
+from crawlguide.gateway.bus.door import BusDoor
+from crawlguide.gateway.grpc import conversion, guide_pb2
+from crawlguide.gateway.grpc.guide_pb2_grpc import GuideStub
+from crawlguide.gateway.grpc.server import GrpcDoor
 from crawlguide.gateway.websocket.sockets import Sockets
 
 if TYPE_CHECKING:
@@ -59,6 +71,9 @@ class Library:
 
     async def enter(self, stack: AsyncExitStack) -> None:
         """Connect, where there is something to connect."""
+
+    async def end(self) -> None:
+        """A history has ended."""
 
     async def ask(self, message: Said) -> bytes:
         return await _encoded(AsyncGuide(self.service.guide).ask(message))
@@ -228,11 +243,127 @@ class AgentsOverHttp(Agents):
         return await self._http.post(PATH, json=said, headers=self._session)
 
 
-DOORS: tuple[type[Library], ...] = (Library, Http, Socket, PackedSocket, Agents)
-GUARDED: tuple[type[Library], ...] = (Http, Socket, PackedSocket, AgentsOverHttp)
+class Grpc(Library):
+    """Messages of protobuf: numbers and texts are the same, the order of fields is not."""
+
+    settings = ("server.grpc",)
+
+    @staticmethod
+    async def listen(service: Service, stack: AsyncExitStack) -> Any:
+        service.options = msgspec.structs.replace(service.options, grpc_port=0, drain_s=5)
+        door = GrpcDoor(service)
+        port = (await door.open())["grpc_port"]
+        stack.push_async_callback(door.close)
+        return port
+
+    async def enter(self, stack: AsyncExitStack) -> None:
+        channel = await stack.enter_async_context(grpc.aio.insecure_channel(f"127.0.0.1:{self.where}"))
+        self.stub: Any = GuideStub(channel)
+        self.more: Any = {"metadata": tuple(self.headers.items()), "timeout": WITHIN_S}
+
+    async def ask(self, message: Said) -> bytes:
+        return await self._call(self.stub.Next, ParseDict(message, guide_pb2.AskMessage()))
+
+    async def tell(self, message: Said) -> bytes:
+        return await self._call(self.stub.Report, ParseDict(message, guide_pb2.ReportMessage()))
+
+    async def release(self, crawler_id: str) -> bytes:
+        return await self._call(self.stub.Release, guide_pb2.ReleaseRequest(crawl_id=CRAWL, crawler_id=crawler_id))
+
+    async def rules(self, edit: Said) -> bytes:
+        text = guide_pb2.Json(text=json.dumps(edit))
+        heard = await self._call(self.stub.EditRules, guide_pb2.EditRulesRequest(crawl_id=CRAWL, edit=text))
+        return msgspec.json.encode(json.loads(heard).get("rules", json.loads(heard)))
+
+    async def _call(self, method: Any, request: Any) -> bytes:
+        try:
+            return msgspec.json.encode(conversion.read_answer(await method(request, **self.more)))
+        except grpc.aio.AioRpcError as problem:
+            return _status(problem)
+
+    @staticmethod
+    def agrees(heard: bytes, expected: bytes) -> bool:
+        return bool(json.loads(heard) == json.loads(expected))
+
+
+class GrpcStream(Grpc):
+    """Asks and reports on streams, which stay open until the history has ended."""
+
+    async def enter(self, stack: AsyncExitStack) -> None:
+        await super().enter(stack)
+        self._streams = dict[str, Any]()
+        stack.push_async_callback(self.end)
+
+    async def ask(self, message: Said) -> bytes:
+        ask = ParseDict(message, guide_pb2.AskMessage())
+        return await self._say("NextStream", guide_pb2.NextStreamRequest(id="1", ask=ask))
+
+    async def tell(self, message: Said) -> bytes:
+        report = ParseDict(message, guide_pb2.ReportMessage())
+        return await self._say("ReportStream", guide_pb2.ReportStreamRequest(id="1", report=report))
+
+    async def _say(self, name: str, request: Any) -> bytes:
+        if name not in self._streams:
+            self._streams[name] = getattr(self.stub, name)(metadata=self.more["metadata"])
+        stream = self._streams[name]
+        try:
+            async with asyncio.timeout(WITHIN_S):
+                await stream.write(request)
+                heard = await stream.read()
+        except grpc.aio.AioRpcError as problem:
+            return _status(problem)
+        except asyncio.InvalidStateError:  # it has ended before
+            return await _ended(stream)
+        if heard is grpc.aio.EOF:
+            return await _ended(stream)
+        kind = heard.WhichOneof("answer")
+        answer = conversion.read_answer(getattr(heard, kind))
+        return msgspec.json.encode({"error": answer} if kind == "error" else answer)
+
+    async def end(self) -> None:
+        while self._streams:
+            _, stream = self._streams.popitem()
+            if not stream.done():
+                await stream.done_writing()
+                while await stream.read() is not grpc.aio.EOF:
+                    pass
+
+
+class Nats(Library):
+    """Requests over a real server of NATS."""
+
+    settings = ("bus",)
+
+    @staticmethod
+    async def listen(service: Service, stack: AsyncExitStack) -> Any:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        server = NatsServer(folder, jetstream=False)
+        stack.callback(server.stop)
+        bus = BusOptions(nats=server.url, prefix=fresh_prefix())
+        service.config = msgspec.structs.replace(service.config, bus=bus)
+        door = BusDoor(service)
+        await door.open()
+        stack.push_async_callback(door.close)
+        async with asyncio.timeout(WITHIN_S):
+            await door.buses[0].joined.wait()
+        return server.url, bus.prefix
+
+    async def enter(self, stack: AsyncExitStack) -> None:
+        self._crawler = await stack.enter_async_context(nats_crawler(*self.where))
+
+    async def ask(self, message: Said) -> bytes:
+        return await self._request("next", message)
+
+    async def tell(self, message: Said) -> bytes:
+        return await self._request("report", message)
+
+    async def _request(self, verb: str, message: Said) -> bytes:
+        return bytes((await self._crawler.requested(verb, message, **self.headers)).data)
+
+
+DOORS: tuple[type[Library], ...] = (Library, Http, Socket, PackedSocket, Agents, Grpc, GrpcStream, Nats)
+GUARDED: tuple[type[Library], ...] = (Http, Socket, PackedSocket, AgentsOverHttp, Grpc, GrpcStream, Nats)
 OTHERWISE = {
-    "server.grpc": "to come",
-    "bus": "to come",
     "server.urlfrontier": "it neither asks nor tells: tests/gateway/urlfrontier",
 }
 
@@ -263,6 +394,28 @@ def _goodbye(end: ConnectionClosed) -> bytes:
     assert end.rcvd.code == REFUSED, end
     code, _, words = end.rcvd.reason.partition(": ")
     return json.dumps({"error": {"code": code, "message": words, "field": None, "retry_after_s": None}}).encode()
+
+
+async def _ended(stream: Any) -> bytes:
+    return _error(await stream.code(), await stream.details(), await stream.trailing_metadata())
+
+
+def _status(problem: grpc.aio.AioRpcError) -> bytes:
+    return _error(problem.code(), problem.details(), problem.trailing_metadata())
+
+
+def _error(code: grpc.StatusCode, words: str | None, trailing: Any) -> bytes:
+    """The status of a call as an error; what is too large gRPC refuses by itself, without details."""
+    said = dict(trailing or ())
+    if "grpc-status-details-bin" not in said:
+        assert code is grpc.StatusCode.RESOURCE_EXHAUSTED, (code, words)
+        return wire.error(TooLarge(words or ""))
+    found, wait = details_of(said), None
+    if "RetryInfo" in found:
+        wait = found["RetryInfo"].retry_delay.ToNanoseconds() / 1e9
+    field = found["BadRequest"].field_violations[0].field if "BadRequest" in found else None
+    body = {"code": found["ErrorInfo"].reason, "message": words, "field": field, "retry_after_s": wait}
+    return msgspec.json.encode({"error": body})
 
 
 async def _encoded(answer: Awaitable[Any]) -> bytes:

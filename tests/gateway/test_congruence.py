@@ -150,6 +150,7 @@ async def lived_through(life: Life, definition: dict[str, Any], history: list[St
     numbers = [wire.encode((await door.service.guide.stats()).crawls) for door in life.doors]
     assert numbers == [numbers[0]] * len(numbers)
     for door in life.doors:
+        await door.end()
         await door.service.guide.close()
     return heard
 

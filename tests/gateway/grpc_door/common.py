@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import grpc
+import grpc.aio
 import pytest
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from tests.gateway.access.common import NO_LIMITS, Guarded, guarding
 
-import grpc
-import grpc.aio
 from crawlguide.core.config import Config, ServerOptions
 from crawlguide.core.messages import VERSION
 from crawlguide.gateway.grpc import guide_pb2 as wire
@@ -159,7 +159,10 @@ def refused(code: grpc.StatusCode) -> Iterator[Any]:
 
 def details(problem: Any) -> dict[str, Any]:
     """What the details of an error say, by their kind."""
-    trailing = dict(problem.trailing_metadata())
+    return details_of(dict(problem.trailing_metadata()))
+
+
+def details_of(trailing: dict[str, Any]) -> dict[str, Any]:
     status = Status.FromString(trailing["grpc-status-details-bin"])
     found: dict[str, Any] = {}
     for one in status.details:
