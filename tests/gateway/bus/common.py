@@ -61,7 +61,9 @@ class NatsServer:
     def start(self) -> None:
         settings = [f"listen: 127.0.0.1:{self._port}", "max_payload: 4194304", f'ports_file_dir: "{self._folder}"']
         if self._jetstream:
-            settings.append(f'jetstream {{ store_dir: "{self._folder / "kept"}", sync_interval: always }}')
+            settings.append(
+                f'jetstream {{ store_dir: "{self._folder / "kept"}", sync_interval: always, max_file: 1TB }}'
+            )
         (self._folder / "nats.conf").write_text("\n".join([*settings, self._more]))
         command = [str(SERVER), "-c", str(self._folder / "nats.conf"), "-l", str(self._folder / "log.txt")]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from crawlguide.core.errors import ConfigError
 from crawlguide.core.telemetry import WARNING, happened, without_secrets
 from crawlguide.core.watching import NOBODY
 from crawlguide.gateway.bus.answering import Answering
 from crawlguide.gateway.bus.events import Events
 from crawlguide.gateway.bus.messages import BusAway, Names, Outgoing, TooLargeForBus
+from crawlguide.gateway.bus.settings import check
 from crawlguide.gateway.bus.spool import Spool
 from crawlguide.gateway.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crawlguide.core.config import BusOptions
     from crawlguide.gateway.bus.messages import Line
     from crawlguide.gateway.service import Service
 
@@ -206,18 +205,3 @@ class Bus:
             words = "{bus} is away, and is tried again and again: {problem}"
             happened("bus_away", words, WARNING, bus=self.kind, problem=without_secrets(why)[:300])
         self._said = why
-
-
-def check(options: BusOptions) -> None:
-    """Addresses that cannot be any, and files that are not there, are refused at the start. Raises `ConfigError`."""
-    for address in filter(None, (one.strip() for one in options.nats.split(","))):
-        scheme, _, rest = address.partition("://")
-        if scheme not in ("nats", "tls", "ws", "wss") or not rest.strip("/"):
-            raise ConfigError(f"bus.nats: expected nats://HOST:PORT, got {without_secrets(address)[:80]!r}")
-    for address in filter(None, (one.strip() for one in options.kafka.split(","))):
-        host, _, port = address.rpartition(":")
-        if not host or "/" in address or not port.isdigit():
-            raise ConfigError(f"bus.kafka: expected HOST:PORT, several with commas between, got {address[:80]!r}")
-    for name in ("nats_credentials", "tls_ca"):
-        if (file := getattr(options, name)) and not Path(file).is_file():
-            raise ConfigError(f"bus.{name}: no such file: {file}")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import nats
+from nats.aio.client import Client
 from nats.errors import Error, MaxPayloadError
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
 from nats.js.errors import NotFoundError, ServiceUnavailableError
@@ -24,7 +24,6 @@ from crawlguide.gateway.bus.messages import VERBS, BusAway, Received, TooLargeFo
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nats.aio.client import Client
     from nats.aio.msg import Msg
 
     from crawlguide.core.config import BusOptions
@@ -34,7 +33,7 @@ WITHIN_S = 5.0
 PULL_S = 5.0  # for which the server keeps one request for messages
 INBOXES = ("_INBOX", "_R_.")  # of clients, and of other accounts
 ENDED = ("404", "408")  # statuses of a pull that brought less than it might have
-DAY_S, MIB = 86_400.0, 1024 * 1024
+DAY_S, STREAM_BYTES = 86_400.0, 256 * 1024 * 1024
 AWAY = (Error, OSError, TimeoutError, asyncio.TimeoutError)
 
 
@@ -55,11 +54,14 @@ class NatsLine:
     async def connect(self, on_request: Callable[[Received], None]) -> None:
         self._on_request = on_request
         try:
-            self._client = await nats.connect(
+            self._client = Client()
+            await self._client.connect(
                 [one.strip() for one in self._options.nats.split(",")], name="crawlguide", allow_reconnect=False,
-                connect_timeout=int(WITHIN_S), ping_interval=10, max_outstanding_pings=2,
+                connect_timeout=int(WITHIN_S), max_reconnect_attempts=1, reconnect_time_wait=0,
+                ping_interval=10, max_outstanding_pings=2,
                 error_cb=self._failed, closed_cb=self._closed, disconnected_cb=self._closed, **self._credentials(),
             )  # fmt: skip
+            self._lost = ""
             self._stream = self._client.jetstream(timeout=WITHIN_S)
             self._keeps = await self._prepare()
             if self._keeps:
@@ -69,8 +71,9 @@ class NatsLine:
                 await self._client.subscribe(f"{self._names.prefix}.{verb}", self._group, cb=self._requested)
             await self._client.flush(int(WITHIN_S))
         except AWAY as problem:
+            words = self._lost or _words(problem)
             await self.close()
-            raise BusAway(_words(problem)) from None
+            raise BusAway(words) from None
 
     async def receive(self, most: int) -> Sequence[Received]:
         """One request to the server at a time, for as many as there is room for."""
@@ -147,11 +150,11 @@ class NatsLine:
 
     def _streams(self) -> list[StreamConfig]:
         prefix, base = self._names.prefix, self._names.prefix.replace(".", "_")
-        bounded: dict[str, Any] = {"max_bytes": 1024 * MIB, "max_age": DAY_S, "duplicate_window": 600.0}
+        bounded: dict[str, Any] = {"max_bytes": STREAM_BYTES, "max_age": DAY_S, "duplicate_window": 600.0}
         return [
             StreamConfig(
                 name=self._kept_by, subjects=[f"{prefix}.queue.>"], retention=RetentionPolicy.WORK_QUEUE,
-                discard=DiscardPolicy.NEW, max_bytes=1024 * MIB, duplicate_window=600.0,
+                discard=DiscardPolicy.NEW, max_bytes=STREAM_BYTES, duplicate_window=600.0,
             ),
             StreamConfig(name=f"{base}-answers", subjects=[f"{prefix}.answers.>"], **bounded),
             StreamConfig(name=f"{base}-events", subjects=[f"{prefix}.events.>"], **bounded),
