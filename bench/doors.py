@@ -4,7 +4,9 @@
 
 For each door and number of connections: µs of the server's CPU for an ask of 30 URLs, what a client waits (p50, p99),
 the same for a server on the same transport that answers any message with as many constant bytes, the guide's own CPU
-for the same ask in this process, and the ratio (door - guide) / bare. At the end the CPU for a report with 20 links.
+for the same ask in this process, and the ratio (door - guide) / bare. Then the same for an ask that is asked again
+under its `request_id`, so that the stored answer is given: the guide does little, and the difference shows the door
+alone, where that of two large numbers is a rough one. At the end the CPU for a report with 20 links.
 
 Server and client are two processes on one core: on two they might be two halves of one, and slow each other down. What
 a client waits therefore includes its own work and that of the other connections. Medians of rounds, in which door,
@@ -27,14 +29,20 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import grpc
+import grpc.aio
 import msgspec
+import nats
 import numpy as np
 import uvicorn
 import uvloop
 from bench.sockets import fill
+from google.protobuf.json_format import ParseDict
+from tests.gateway.bus.common import NatsServer
 
-from crawlguide.core.config import Config
+from crawlguide.core.config import BusOptions, Config
 from crawlguide.core.messages import AskMessage
+from crawlguide.gateway.grpc import guide_pb2
 from crawlguide.gateway.opening import open_guide
 from crawlguide.gateway.websocket import codecs, frames
 from crawlguide.lab.speed.frontier import CRAWL, ask_body, report_body
@@ -51,6 +59,10 @@ if TYPE_CHECKING:
 NAMES = count()
 CRAWLER = "c"  # of the messages
 MOST_RATIO = 1.3
+COMES_BACK_S = 0.05
+GRPC = "/crawlguide.v1.Guide"
+NATS, PREFIX, BARE_PREFIX = "CRAWLGUIDE_BUS_NATS", BusOptions().prefix, "nothing"
+CLOSING: list[asyncio.Future[None]] = []  # connections that are being closed
 HANDSHAKE = (
     "GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: {}\r\n\r\n"
@@ -73,6 +85,10 @@ class Door(NamedTuple):
     bare: Callable[[int], Coroutine[None, None, None]]  # prints its port and answers with so many bytes
 
 
+class RefusedError(Exception):
+    """The server has too much to do; the client comes back."""
+
+
 class HttpLine:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -82,7 +98,12 @@ class HttpLine:
         return cls(await Connection.to(ready["port"]))
 
     async def call(self, kind: str, message: dict[str, Any]) -> bytes:
-        return await self._connection.post(f"/v1/{kind}", message)
+        try:
+            return await self._connection.post(f"/v1/{kind}", message)
+        except RuntimeError as problem:
+            if ": 503 " in str(problem):
+                raise RefusedError from None
+            raise
 
     def close(self) -> None:
         self._connection.close()
@@ -108,10 +129,72 @@ class SocketLine:
         head = await self._reader.readexactly(2)
         more = {126: 2, 127: 8}.get(head[1], 0)
         size = int.from_bytes(await self._reader.readexactly(more), "big") if more else head[1]
-        return await self._reader.readexactly(size)
+        answer = await self._reader.readexactly(size)
+        if b"error" in answer[:20]:
+            raise RefusedError(answer[:300])
+        return answer
 
     def close(self) -> None:
         self._writer.transport.abort()
+
+
+class GrpcLine:
+    """A channel with a connection of its own. Answers are left as bytes."""
+
+    def __init__(self, port: int, streams: bool) -> None:
+        options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]
+        self._channel: Any = grpc.aio.insecure_channel(f"127.0.0.1:{port}", options)
+        self._streams, self._open = streams, dict[str, Any]()
+
+    @classmethod
+    async def to(cls, streams: bool, ready: dict[str, Any]) -> GrpcLine:
+        return cls(ready["grpc_port"], streams)
+
+    async def call(self, kind: str, message: dict[str, Any]) -> bytes:
+        method, request = ("Next", guide_pb2.AskMessage()) if kind == "next" else ("Report", guide_pb2.ReportMessage())
+        body = ParseDict(message, request)
+        try:
+            if not self._streams:
+                answer: bytes = await self._channel.unary_unary(f"{GRPC}/{method}")(body.SerializeToString())
+                return answer
+            return await self._said(method, body)
+        except grpc.aio.AioRpcError as problem:
+            raise RefusedError(problem.details()) from None
+
+    async def _said(self, method: str, body: Any) -> bytes:
+        if method not in self._open:
+            self._open[method] = self._channel.stream_stream(f"{GRPC}/{method}Stream")()
+        named: Any = (
+            guide_pb2.NextStreamRequest(id="1", ask=body)
+            if method == "Next"
+            else guide_pb2.ReportStreamRequest(id="1", report=body)
+        )
+        await self._open[method].write(named.SerializeToString())
+        answer: bytes = await self._open[method].read()
+        return answer
+
+    def close(self) -> None:
+        for stream in self._open.values():
+            stream.cancel()
+        CLOSING.append(asyncio.ensure_future(self._channel.close()))
+
+
+class NatsLine:
+    def __init__(self, client: Any, prefix: str) -> None:
+        self._client, self._prefix = client, prefix
+
+    @classmethod
+    async def to(cls, ready: dict[str, Any]) -> NatsLine:
+        return cls(await nats.connect(os.environ[NATS]), ready.get("prefix", PREFIX))
+
+    async def call(self, kind: str, message: dict[str, Any]) -> bytes:
+        answer = await self._client.request(f"{self._prefix}.{kind}", msgspec.json.encode(message), 60)
+        if (answer.headers or {}).get("status", "200") != "200":
+            raise RefusedError(answer.data[:300])
+        return bytes(answer.data)
+
+    def close(self) -> None:
+        CLOSING.append(asyncio.ensure_future(self._client.close()))
 
 
 def masked(kind: int, body: bytes) -> bytes:
@@ -147,6 +230,40 @@ async def bare_socket(kind: str, answer: str | bytes) -> None:
     await on_uvicorn(app)
 
 
+async def bare_grpc(size: int) -> None:
+    answer = b"x" * size
+
+    async def one(_: bytes, __: Any) -> bytes:
+        return answer
+
+    async def many(_: Any, context: Any) -> None:
+        while await context.read() is not grpc.aio.EOF:
+            await context.write(answer)
+
+    made: Any = {
+        "Next": grpc.unary_unary_rpc_method_handler(one),
+        "NextStream": grpc.stream_stream_rpc_method_handler(many),
+    }
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(GRPC.strip("/"), made)])
+    print(server.add_insecure_port("127.0.0.1:0"), flush=True)
+    await server.start()
+    await server.wait_for_termination()
+
+
+async def bare_nats(size: int) -> None:
+    """On the same server of NATS, under the names of which our own is told nothing."""
+    client, answer = await nats.connect(os.environ[NATS]), b"x" * size
+
+    async def respond(message: Any) -> None:
+        await message.respond(answer)
+
+    await client.subscribe(f"{BARE_PREFIX}.next", cb=respond)
+    await client.flush()
+    print(0, flush=True)
+    await asyncio.Event().wait()
+
+
 async def on_uvicorn(app: Any) -> None:
     """As our server uses it."""
     config = uvicorn.Config(
@@ -173,6 +290,9 @@ DOORS = {
             lambda ready: SocketLine.to(codecs.MESSAGE_PACK, ready),
             lambda size: bare_socket("bytes", b"x" * size),
         ),
+        Door("gRPC", lambda ready: GrpcLine.to(False, ready), bare_grpc),
+        Door("gRPC, stream", lambda ready: GrpcLine.to(True, ready), bare_grpc),
+        Door("NATS", NatsLine.to, bare_nats),
     )
 }
 
@@ -184,7 +304,8 @@ def doing_nothing(door: Door, size: int) -> Iterator[tuple[int, dict[str, Any]]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            yield process.pid, {"port": int(process.stdout.readline())}
+            port = int(process.stdout.readline())
+            yield process.pid, {"port": port, "grpc_port": port, "prefix": BARE_PREFIX}
         finally:
             process.kill()
 
@@ -200,6 +321,16 @@ class Cost(NamedTuple):
     p99: float
 
 
+class Round(NamedTuple):
+    """µs of the door and of the guide alone for an ask, of both for one that is asked again, of the bare transport."""
+
+    ours: Cost
+    own: float
+    again: float
+    own_again: float
+    bare: Cost
+
+
 def cpu_ns(process: int) -> int:
     """CPU time of all threads; finer than the hundredths of a second in `stat`."""
     return sum(int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{process}/task").iterdir())
@@ -212,7 +343,8 @@ async def spent(process: int, lines: Sequence[Line], kind: str, messages: Sequen
     async def talk(line: Line, mine: Sequence[dict[str, Any]]) -> None:
         for message in mine:
             began = time.perf_counter_ns()
-            await line.call(kind, message)
+            while not await answered(line, kind, message):  # noqa: ASYNC110 - the server has none to wait for
+                await asyncio.sleep(COMES_BACK_S)
             took.append((time.perf_counter_ns() - began) / 1e3)
 
     began = cpu_ns(process)
@@ -220,15 +352,21 @@ async def spent(process: int, lines: Sequence[Line], kind: str, messages: Sequen
     return Cost((cpu_ns(process) - began) / len(messages) / 1e3, float(np.median(took)), float(np.quantile(took, 0.99)))
 
 
-async def own_cpu(guide: LocalGuide, asks: int) -> float:
-    """µs of the guide itself for the same ask."""
-    questions = [msgspec.convert(message, AskMessage) for message in questions_of(asks)]
+async def answered(line: Line, kind: str, message: dict[str, Any]) -> bool:
+    try:
+        await line.call(kind, message)
+    except RefusedError:
+        return False
+    return True
+
+
+async def own_cpu(guide: LocalGuide, asked: Sequence[dict[str, Any]]) -> float:
+    """µs of the guide itself for the same asks."""
+    questions = [msgspec.convert(message, AskMessage) for message in asked]
     began = time.process_time_ns()
     for message in questions:
         check(bool((await guide.ask(message)).assigned_urls))
-    took = (time.process_time_ns() - began) / asks / 1e3
-    await guide.release(CRAWL, CRAWLER)
-    return took
+    return (time.process_time_ns() - began) / len(asked) / 1e3
 
 
 def questions_of(asks: int) -> list[dict[str, Any]]:
@@ -260,27 +398,38 @@ class Bench:
                 for line in (*lines, *others):
                     line.close()
 
-    async def _round(self, lines: list[Line], process: int, others: list[Line]) -> tuple[Cost, Cost, float]:
+    async def _round(self, lines: list[Line], process: int, others: list[Line]) -> Round:
         asks = max(self._options.asks, len(lines))
-        costs = await spent(self._server.process.pid, lines, "next", questions_of(asks))
+        ours = await spent(self._server.process.pid, lines, "next", questions_of(asks))
+        own = await own_cpu(self._guide, questions_of(asks))
+        again = [ask_body(f"q{next(NAMES)}")] * asks
+        await answered(lines[0], "next", again[0])
+        await self._guide.ask(msgspec.convert(again[0], AskMessage))
+        ours_again = await spent(self._server.process.pid, lines, "next", again)
+        own_again = await own_cpu(self._guide, again)
         await self._give_back()
-        return costs, await spent(process, others, "next", questions_of(asks)), await own_cpu(self._guide, asks)
+        return Round(ours, own, ours_again.cpu, own_again, await spent(process, others, "next", again))
 
     async def _give_back(self) -> None:
         line = await Connection.to(self._server.port)
         await line.post(f"/v1/crawls/{CRAWL.name}/release", {"crawler_id": CRAWLER})
         line.close()
+        await self._guide.release(CRAWL, CRAWLER)
 
-    def _show(self, door: Door, many: int, rounds: list[tuple[Cost, Cost, float]]) -> None:
-        ours, bare = (Cost(*(statistics.median(column) for column in zip(*costs, strict=True))) for costs in
-                      ([one[0] for one in rounds], [one[1] for one in rounds]))  # fmt: skip
-        guide = statistics.median(own for _, _, own in rounds)
-        ratio = statistics.median((one.cpu - own) / other.cpu for one, other, own in rounds)
-        waits = f"{ours.p50:.0f} / {ours.p99:.0f} | {bare.p50:.0f} / {bare.p99:.0f}"
-        print(
-            f"| {door.name} | {many} | {ours.cpu:.0f} | {guide:.0f} | {bare.cpu:.0f} | {ratio:.2f} | {waits} |",
-            flush=True,
-        )
+    def _show(self, door: Door, many: int, rounds: list[Round]) -> None:
+        def middle(of: Callable[[Round], float]) -> float:
+            return statistics.median(map(of, rounds))
+
+        figures = [
+            f"{middle(lambda one: one.ours.cpu):.0f}", f"{middle(lambda one: one.own):.0f}",
+            f"{middle(lambda one: one.again):.0f}", f"{middle(lambda one: one.own_again):.0f}",
+            f"{middle(lambda one: one.bare.cpu):.0f}",
+            f"{middle(lambda one: (one.ours.cpu - one.own) / one.bare.cpu):.1f}",
+            f"{middle(lambda one: (one.again - one.own_again) / one.bare.cpu):.1f}",
+            f"{middle(lambda one: one.ours.p50):.0f} / {middle(lambda one: one.ours.p99):.0f}",
+            f"{middle(lambda one: one.bare.p50):.0f} / {middle(lambda one: one.bare.p99):.0f}",
+        ]  # fmt: skip
+        print(f"| {door.name} | {many} | {' | '.join(figures)} |", flush=True)
 
     async def reports(self) -> None:
         """What a report costs, by door, in turns."""
@@ -300,18 +449,22 @@ async def main(options: argparse.Namespace, scratch: Path) -> None:
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # the servers inherit it
     guide = open_guide(":memory:", Config())
-    with serving(Path(":memory:"), scratch) as server:
+    with serving(Path(":memory:"), scratch, "--grpc-port", "0") as server:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # no client pushes a server aside to read answers
         await fill(guide, server, options.urls)
         gc.collect()
         gc.freeze()
         bench = Bench(guide, server, options)
-        print("\n| door | connections | server CPU µs | guide alone | bare transport | (door − guide) / bare |"
-              " p50 / p99 µs | bare p50 / p99 µs |\n|---|---|---|---|---|---|---|---|", flush=True)  # fmt: skip
+        heads = (
+            "door", "connections", "server CPU µs", "guide alone", "asked again", "guide alone, again",
+            "bare transport", "(door − guide) / bare", "the same, asked again", "p50 / p99 µs", "bare p50 / p99 µs",
+        )  # fmt: skip
+        print(f"\n| {' | '.join(heads)} |\n{'|---' * len(heads)}|", flush=True)
         for door in DOORS.values():
             await bench.run(door)
         print(f"\nAt most {MOST_RATIO} is wanted.\n\n| door | server CPU µs for a report with 20 links |\n|---|---|")
         await bench.reports()
+        await asyncio.gather(*CLOSING)
     await guide.close()
     print(f"\nload {os.getloadavg()[0]:.1f}")
 
@@ -326,4 +479,12 @@ if __name__ == "__main__":
     words.add_argument("--size", type=int, help=argparse.SUPPRESS)
     given = words.parse_args()
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(DOORS[given.bare].bare(given.size) if given.bare else main(given, Path(folder)))
+        if given.bare:
+            runner.run(DOORS[given.bare].bare(given.size))
+        else:
+            bus = NatsServer(Path(folder) / "nats", jetstream=False)
+            os.environ[NATS] = bus.url
+            try:
+                runner.run(main(given, Path(folder)))
+            finally:
+                bus.stop()

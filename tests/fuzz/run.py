@@ -20,6 +20,7 @@ from random import Random
 from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
+from crawlguide.gateway.grpc import guide_pb2
 from crawlguide.gateway.urlfrontier import urlfrontier_pb2
 from tests.fuzz.doors import HttpDoor, PackedSocketDoor, SocketDoor
 from tests.fuzz.grpc_door import GrpcDoor
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Served
 
 MOST_BYTES = 1_500 * 1024 * 1024
-SHARES = (20, 2, 2, 2)  # of HTTP, sockets, packed sockets, URLFrontier
-OPTIONS = ("--urlfrontier-port", "0")
+SHARES = (20, 2, 2, 2, 4)  # of HTTP, sockets, packed sockets, URLFrontier, gRPC
+OPTIONS = ("--urlfrontier-port", "0", "--grpc-port", "0")
 LOOKED_EVERY = 500
 SHOWN, MUCH = 2_000, 12_000
 
@@ -94,6 +95,7 @@ def doors_of(served: Served, chance: Random) -> list[HttpDoor | SocketDoor | Grp
         SocketDoor(port, document, values, chance),
         PackedSocketDoor(port, document, values, chance),
         GrpcDoor(ready["urlfrontier_port"], frontier, chance),
+        GrpcDoor(ready["grpc_port"], guide_pb2.DESCRIPTOR.services_by_name["Guide"], chance),
     ]
 
 
