@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import grpc
+import grpc.aio
 import pytest
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from tests.gateway.access.common import NO_LIMITS, Guarded, guarding
 
-import grpc
-import grpc.aio
 from crawlguide.core.config import Config, ServerOptions
 from crawlguide.core.messages import VERSION
 from crawlguide.gateway.grpc import guide_pb2 as wire
@@ -109,6 +109,7 @@ class Opened:
 
 @contextmanager
 def guarded_door(folder: Path, **settings: str) -> Iterator[Opened]:
+    (folder / "ready.json").unlink(missing_ok=True)  # of a server before
     with guarding(folder, **{**DOOR, **NO_LIMITS, **settings}) as guarded:
         yield Opened(guarded, port_of(folder))
 
