@@ -109,6 +109,7 @@ class Opened:
 
 @contextmanager
 def guarded_door(folder: Path, **settings: str) -> Iterator[Opened]:
+    (folder / "ready.json").unlink(missing_ok=True)  # of a server before
     with guarding(folder, **{**DOOR, **NO_LIMITS, **settings}) as guarded:
         yield Opened(guarded, port_of(folder))
 

@@ -5,6 +5,7 @@ Nothing heavy is imported: clients use it, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Step = Callable[[Any], Any]
 Texts = Callable[[bytes, int], Any]  # what reads a text of JSON that stands so many levels deep
 JSON = Json.DESCRIPTOR
+_PLACE = re.compile(r",? at byte \d+$")  # of the text with what stands around it
 
 
 class _Wrong(Exception):
@@ -129,7 +131,7 @@ def strictly(check: Callable[[bytes], None]) -> Texts:
             check(b"[" * level + text + b"]" * level)
             return msgspec.json.decode(text)
         except MalformedRequest as wrong:
-            raise _Wrong(wrong.message.removeprefix("body: ")) from None
+            raise _Wrong(_PLACE.sub("", wrong.message.removeprefix("body: "))) from None
         except (msgspec.DecodeError, RecursionError) as wrong:
             raise _Wrong(f"expected JSON as text: {wrong}") from None
 
