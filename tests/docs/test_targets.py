@@ -77,6 +77,7 @@ BY_A_TARGET = {  # script: the target that runs it
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",
     "bench/stopping.py": "stopping",
+    "bench/grpc_door.py": "grpc",
     "bench/urlfrontier.py": "frontier",
     "bench/scrapy_harvest.py": "harvest",
     "bench/walls/measure_redis.py": "walls",

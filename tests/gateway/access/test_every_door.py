@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from tests.gateway.every_door import CRAWL, GUARDED, Library, Said
+from tests.gateway.every_door import CRAWL, GUARDED, Library, Nats, Said
 
 from crawlguide import AsyncGuide
 from crawlguide.core.config import AccessOptions, Config, GuideOptions, ServerOptions, StoreOptions
@@ -31,6 +31,13 @@ ME = {"mcp_version": VERSION, "crawl_id": CRAWL, "crawler_id": "c-1"}
 ASK: Said = {**ME, "budget": {"max_urls": 3}}
 SEEDED: Said = {**ASK, "context": {"seed_urls": ["https://a.example/", "https://b.example/"]}}
 TELL: Said = {**ME, "fetches": [{"url": "https://a.example/", "status": 200}]}
+BEGINNINGS = (
+    b"P",
+    b"POST /v1/next HTTP/1.1\r\nhost: a\r\ncontent-length: 900\r\n\r\n{",
+    b"GET /ws HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x12\x04",
+    b"\x16\x03\x01\x02\x00",
+)
 every_door = pytest.mark.parametrize("kind", GUARDED, ids=lambda kind: kind.__name__)
 
 
@@ -183,6 +190,21 @@ async def test_what_is_malformed_is_refused_with_its_field(kind: type[Library], 
         heard = refusal(await door.tell({**TELL, "fetches": [{"url": "https://a.example/", "status": 5000}]}))
         assert (heard["code"], heard["field"]) == ("malformed_request", "fetches[0].status")
         assert len(urls(await door.ask(SEEDED))) == 2
+
+
+@pytest.mark.parametrize("kind", [kind for kind in GUARDED if kind is not Nats], ids=lambda kind: kind.__name__)
+async def test_who_is_slow_or_hangs_up_in_the_middle_disturbs_nobody(kind: type[Library], tmp_path: Path) -> None:
+    async with opened(kind, tmp_path) as house:
+        door = await house.visitor(house.key("ask", "tell"))
+        slow = [await asyncio.open_connection("127.0.0.1", house.where) for _ in BEGINNINGS]
+        for (_, writer), beginning in zip(slow, BEGINNINGS, strict=True):
+            writer.write(beginning)
+            await writer.drain()
+        assert len(urls(await door.ask(SEEDED))) == 2
+        for _, writer in slow:
+            writer.transport.abort()
+        assert json.loads(await door.tell(TELL))["accepted"] == 1
+        assert house.service.running == 0
 
 
 @every_door

@@ -172,6 +172,9 @@ def written(kind: Any, message: Any) -> dict[str, Any]:
 def _writer(kind: Descriptor) -> Step:
     steps = [(field.name, _writing(field)) for field in kind.fields if field.has_presence or field.message_type]
 
+    if not steps:
+        return asdict
+
     def write(message: Any) -> dict[str, Any]:
         values = asdict(message)
         for name, step in steps:
