@@ -40,6 +40,7 @@ QUICK = {  # target: what its short form prints
     "harvest": "without  ratio",
     "walls": "rank 2,000 ids, ms",
     "frontier": "GetURLs 10x10 + PutURLs(done)",
+    "bus": "; 0 lost or doubled",
 }
 ELSEWHERE = {  # target: who runs it
     "demo": "tests/docs/test_demo.py",
@@ -70,6 +71,7 @@ SCRIPTS = {  # script: the options that make it short
     "scripts/trace.py": "",
 }
 BY_A_TARGET = {  # script: the target that runs it
+    "bench/bus.py": "bus",
     "bench/crawling.py": "crawling",
     "bench/integrations_harvest.py": "harvest",
     "bench/overload.py": "overload",
@@ -84,6 +86,7 @@ BY_A_TARGET = {  # script: the target that runs it
     "tests/crash/kill.py": "crash",
     "tests/crash/ordering.py": "crash",
     "tests/fuzz/run.py": "fuzz",
+    "tests/gateway/bus/trial.py": "bus",
     "tests/politeness/trial.py": "politeness",
 }
 BY_A_TEST = {"examples/crawler.py": "tests/docs/test_examples.py"}
