@@ -6,8 +6,8 @@ One ask after the other, always the same, so that the guide's own time is the sa
 process (read, answer, write), to a bare echo of an answer, to the least that answers over NATS (a callback around the
 guide, without any check), and through the door. Client and guide share a process, the server is a real one. Two shares
 are printed. Beyond the guide's own time the door may cost 1.3 times the bare echo; the least program costs more than
-that, too, so the second share says what the door adds to it. Why the least costs more than echo and guide together was not found:
-it is not the server's sleep, since an echo that works for 0 to 1000 µs before it answers takes the same beyond that.
+that, too, so the second share says what the door adds to it. Why the least costs more than echo and guide together was
+not found.
 """
 
 from __future__ import annotations
