@@ -41,6 +41,7 @@ QUICK = {  # target: what its short form prints
     "walls": "rank 2,000 ids, ms",
     "doors": "| WebSocket, MessagePack | 2 |",
     "frontier": "GetURLs 10x10 + PutURLs(done)",
+    "bus": "; 0 lost or doubled",
 }
 ELSEWHERE = {  # target: who runs it
     "demo": "tests/docs/test_demo.py",
@@ -71,6 +72,7 @@ SCRIPTS = {  # script: the options that make it short
     "scripts/trace.py": "",
 }
 BY_A_TARGET = {  # script: the target that runs it
+    "bench/bus.py": "bus",
     "bench/crawling.py": "crawling",
     "bench/doors.py": "doors",
     "bench/integrations_harvest.py": "harvest",
@@ -87,6 +89,7 @@ BY_A_TARGET = {  # script: the target that runs it
     "tests/crash/kill.py": "crash",
     "tests/crash/ordering.py": "crash",
     "tests/fuzz/run.py": "fuzz",
+    "tests/gateway/bus/trial.py": "bus",
     "tests/politeness/trial.py": "politeness",
 }
 BY_A_TEST = {"examples/crawler.py": "tests/docs/test_examples.py"}

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import nats
 from confluent_kafka import Consumer, Producer
+from nats.js.api import AckPolicy, ConsumerConfig
 
 from crawlguide.core.config import AccessOptions, BusOptions, Config, GuideOptions, StoreOptions
 from crawlguide.core.messages import VERSION
@@ -200,7 +201,8 @@ class NatsCrawler:
     async def all_of(self, place: str) -> list[Msg]:
         """Everything that a stream holds under a subject, such as `answers.default.c-1`."""
         name = f"{self.prefix}-{place.partition('.')[0]}"
-        subscription = await self.stream.pull_subscribe(f"{self.prefix}.{place}", stream=name)
+        unbounded = ConsumerConfig(ack_policy=AckPolicy.NONE)
+        subscription = await self.stream.pull_subscribe(f"{self.prefix}.{place}", stream=name, config=unbounded)
         found: list[Msg] = []
         pending = (await subscription.consumer_info()).num_pending or 0
         while len(found) < pending:

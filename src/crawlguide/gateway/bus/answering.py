@@ -78,6 +78,7 @@ class Answering:
         self._requests: set[asyncio.Task[None]] = set()
         self._faults = Bounded[str, int](FAULTS_REMEMBERED)
         self._room = asyncio.Event()
+        self._routes = {verb: replace(route, serve=self._served) for verb, route in ROUTE_OF.items()}
 
     async def run(self) -> None:
         """Until the line ends. No more is taken than there is room for: the bus keeps the rest."""
@@ -134,11 +135,13 @@ class Answering:
         await self._respond(received, wire.encode(answer.result), 200)
 
     async def _respond(self, received: Received, body: bytes, status: int) -> None:
+        """Headers only where they say something: to read them costs whoever waits a quarter of the way."""
         if not received.reply:
             return
         headers = self._headers(received, status)
+        is_plain = status == 200 and CORRELATION not in headers
         try:
-            await self._line.respond(received, body, headers)
+            await self._line.respond(received, body, {} if is_plain else headers)
         except TooLargeForBus as problem:
             words = f"the bus does not carry an answer of {len(body)} bytes ({problem}); ask for fewer URLs"
             await self._line.respond(received, wire.error(TooLarge(words)), headers | {"status": "413"})
@@ -215,22 +218,17 @@ class Answering:
     # the guide
 
     async def _answer(self, received: Received) -> Answer:
-        route = ROUTE_OF.get(received.verb)
+        route = self._routes.get(received.verb)
         if route is None:
             raise NotFound(f"subject: expected one that ends with {' or '.join(VERBS)}, got {received.subject[:200]!r}")
-
-        async def serve(call: RouteCall) -> Answer:
-            return await self._served(call, received)
-
-        wanted = Wanted(
-            f"{self._line.kind} {received.verb}", replace(route, serve=serve), {}, {},
-            lambda: self._read(received), len(received.body),
-        )  # fmt: skip
+        query = {REPLY_TO: reply_to} if (reply_to := received.headers.get(REPLY_TO)) else {}
+        label, size = f"{self._line.kind} {received.verb}", len(received.body)
+        wanted = Wanted(label, route, {}, query, lambda: self._read(received), size)
         answer: Answer = await self._service.answer(self._caller(received), wanted)
         return answer
 
-    async def _served(self, call: RouteCall, received: Received) -> Answer:
-        reply_to = received.headers.get(REPLY_TO, "")
+    async def _served(self, call: RouteCall) -> Answer:
+        reply_to = call.query.get(REPLY_TO)
         if reply_to and not self._names.is_own(reply_to, call.tenant):
             expected = self._names.of("answers", call.tenant) + "."
             words = f"reply-to: expected a name that begins with {expected}, got {reply_to[:200]!r}"

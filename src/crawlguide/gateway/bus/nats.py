@@ -103,7 +103,7 @@ class NatsLine:
 
     async def respond(self, received: Received, body: bytes, headers: dict[str, str]) -> None:
         with _reachable():
-            await self._connected().publish(received.reply, body, headers=headers)
+            await self._connected().publish(received.reply, body, headers=headers or None)
 
     async def publish(self, outgoing: Sequence[Outgoing]) -> None:
         with _reachable():
