@@ -89,7 +89,7 @@ class Line:
 
 def masked(body: bytes) -> bytes:
     """A text frame with the mask zero, which is one like any other."""
-    whole = frames.text([body])
+    whole = frames.message(frames.TEXT, [body])
     head = len(whole) - len(body)
     return bytes((whole[0], whole[1] | frames.MASKED)) + whole[2:head] + bytes(4) + body
 

@@ -39,7 +39,9 @@ QUICK = {  # target: what its short form prints
     "stopping": "| 95% |",
     "harvest": "without  ratio",
     "walls": "rank 2,000 ids, ms",
+    "doors": "| WebSocket, MessagePack | 2 |",
     "frontier": "GetURLs 10x10 + PutURLs(done)",
+    "bus": "; 0 lost or doubled",
 }
 ELSEWHERE = {  # target: who runs it
     "demo": "tests/docs/test_demo.py",
@@ -70,11 +72,14 @@ SCRIPTS = {  # script: the options that make it short
     "scripts/trace.py": "",
 }
 BY_A_TARGET = {  # script: the target that runs it
+    "bench/bus.py": "bus",
     "bench/crawling.py": "crawling",
+    "bench/doors.py": "doors",
     "bench/integrations_harvest.py": "harvest",
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",
     "bench/stopping.py": "stopping",
+    "bench/grpc_door.py": "grpc",
     "bench/urlfrontier.py": "frontier",
     "bench/scrapy_harvest.py": "harvest",
     "bench/walls/measure_redis.py": "walls",
@@ -84,6 +89,7 @@ BY_A_TARGET = {  # script: the target that runs it
     "tests/crash/kill.py": "crash",
     "tests/crash/ordering.py": "crash",
     "tests/fuzz/run.py": "fuzz",
+    "tests/gateway/bus/trial.py": "bus",
     "tests/politeness/trial.py": "politeness",
 }
 BY_A_TEST = {"examples/crawler.py": "tests/docs/test_examples.py"}

@@ -146,6 +146,16 @@ def by_words(embedding: Embedding, addresses: Sequence[str]) -> tuple[F32, F32]:
     return normalised(fast), embedding.embed([words_of(address) for address in addresses])
 
 
+@pytest.mark.parametrize("alone", ["mailto:a@b", "javascript:alert(1)", "//a.example", "x", ""])
+def test_of_what_has_no_path_nothing_is_read_beyond_its_end(shipped: Embedding, alone: str) -> None:
+    """Clients of URLFrontier may store anything. What follows in the same bytes is another URL."""
+    both, queue = [alone, "https://a.example/bread-and-butter"], np.zeros(2, np.int64)
+    found = shipped.sums_of_addresses(both, coded(both), ["a.example"], queue)
+    (name,) = shipped.sums_of_addresses(["https://a.example/"], coded(["https://a.example/"]), ["a.example"], queue[:1])
+    assert np.array_equal(found[0], name)
+    assert not np.array_equal(found[1], name)
+
+
 ODD_TAILS = (
     "/", "/HTTPServer/getURLFor/ABCdef12345/x1234y.html?q=A1bC", "/INDEX.HTML/Default.aspx?www=php&jsp",
     "/%41%42c%zz%4", "/a%", "/%25%32%35", "/K%C3%A4se/%E4%B8%AD%E6%96%87/%ff%fe", "/%C3%89cole-%C3%89t%C3%A9?%C3",

@@ -1,4 +1,4 @@
-"""Requests over HTTP and messages over a WebSocket, made from values, with oddities of each protocol."""
+"""Requests over HTTP and messages over WebSockets, made from values, with oddities of each protocol."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import socket
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+
+import msgspec
 
 from tests.fuzz.values import TEXTS
 
@@ -88,14 +90,8 @@ class HttpDoor:
         if "yaml" in kind and chance.random() < 0.5:
             body = body.replace(b"{", chance.choice((b"{", b"&a {", b"!!map {", b"[" * chance.choice((1, 99, 30_000)))))
         if chance.random() < 0.05:
-            body = self._spoilt(body)
+            body = spoilt(body, chance)
         return body, kind
-
-    def _spoilt(self, body: bytes) -> bytes:
-        chance, at = self._chance, self._chance.randrange(len(body) + 1)
-        return chance.choice(
-            (body[:at], body[:at] + bytes([chance.randrange(256)]) + body[at:], body * 3, b"\xff" + body)
-        )
 
     def _framed(self, head: list[bytes], body: bytes) -> bytes:
         chance = self._chance
@@ -130,8 +126,15 @@ class HttpDoor:
         return final[1].decode() if final else "closed", request
 
 
+def spoilt(body: bytes, chance: Random) -> bytes:
+    at = chance.randrange(len(body) + 1)
+    return chance.choice((body[:at], body[:at] + bytes([chance.randrange(256)]) + body[at:], body * 3, b"\xff" + body))
+
+
 class SocketDoor:
     """A few messages on each WebSocket, and now and then a frame that is none."""
+
+    name, protocol, opcode = "socket", "crawlguide.json", 0x81
 
     def __init__(self, port: int, document: dict[str, Any], values: Values, chance: Random) -> None:
         self._port, self._values, self._chance = port, values, chance
@@ -146,7 +149,11 @@ class SocketDoor:
             if isinstance(body, dict)
             else body
         )
-        return json.dumps(said).encode("utf-8", "replace")
+        return self.written(said)
+
+    @staticmethod
+    def written(message: Any) -> bytes:
+        return json.dumps(message).encode("utf-8", "replace")
 
     def frames(self) -> bytes:
         return b"".join(self._frame() for _ in range(self._chance.randrange(1, 6)))
@@ -154,7 +161,9 @@ class SocketDoor:
     def _frame(self) -> bytes:
         chance = self._chance
         payload = self.message() if chance.random() < 0.9 else os.urandom(chance.choice((0, 1, 125, 126, 70_000)))
-        first = 0x81 if chance.random() < 0.9 else chance.randrange(256)
+        if chance.random() < 0.05:
+            payload = spoilt(payload, chance)
+        first = self.opcode if chance.random() < 0.9 else chance.randrange(256)
         masked = 0x80 if chance.random() < 0.98 else 0
         size = len(payload)
         length = bytes([masked | size]) if size < 126 else bytes([masked | 126]) + (size & 0xFFFF).to_bytes(2, "big")
@@ -167,7 +176,8 @@ class SocketDoor:
         frames = self.frames()
         key = b64encode(bytes(16))
         head = b"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        head += b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + key + b"\r\n\r\n"
+        head += b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + key + b"\r\n"
+        head += f"Sec-WebSocket-Protocol: {self.protocol}\r\n\r\n".encode()
         try:
             with socket.create_connection(("127.0.0.1", self._port), timeout=ANSWERS_WITHIN_S) as line:
                 line.sendall(head + frames)
@@ -176,7 +186,32 @@ class SocketDoor:
                 while piece := line.recv(65_536):
                     answer += piece
         except TimeoutError:
-            return "socket: no answer", frames
+            return f"{self.name}: no answer", frames
         except OSError:
-            return "socket: reset", frames
-        return f"socket: {answer[9:12].decode(errors='replace')}", frames
+            return f"{self.name}: reset", frames
+        return f"{self.name}: {answer[9:12].decode(errors='replace')}", frames
+
+
+class PackedSocketDoor(SocketDoor):
+    """The same in MessagePack, with values that only it can say."""
+
+    name, protocol, opcode = "packed socket", "crawlguide.msgpack", 0x82
+
+    def message(self) -> bytes:
+        whole = super().message()
+        return whole + whole if self._chance.random() < 0.01 else whole
+
+    @staticmethod
+    def written(message: Any) -> bytes:
+        return msgspec.msgpack.encode(packable(message))
+
+
+def packable(value: Any) -> Any:
+    """Integers that MessagePack has no room for become what JSON never has."""
+    if isinstance(value, dict):
+        return {key: packable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [packable(inner) for inner in value]
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return (float("nan"), b"\xff", msgspec.msgpack.Ext(5, b"x"))[value % 3]
+    return value

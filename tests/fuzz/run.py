@@ -2,8 +2,8 @@
 
     .venv/bin/python -m tests.fuzz.run [--seconds 60] [--seed 1]
 
-At fault means: a status of 5xx other than 503, no answer at all, a traceback in its log, an end of its process, or more
-memory than a bound. The last request is shown.
+At fault means: a status of 5xx other than 503, or its like in gRPC, no answer at all, a traceback in
+its log, an end of its process, or more memory than a bound. The last request is shown.
 """
 
 from __future__ import annotations
@@ -14,20 +14,27 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
-from tests.fuzz.doors import HttpDoor, SocketDoor
+from crawlguide.gateway.grpc import guide_pb2
+from crawlguide.gateway.urlfrontier import urlfrontier_pb2
+from tests.fuzz.doors import HttpDoor, PackedSocketDoor, SocketDoor
+from tests.fuzz.grpc_door import GrpcDoor
 from tests.fuzz.values import Values
 from tests.gateway.conftest import serving
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.gateway.conftest import Served
 
 MOST_BYTES = 1_500 * 1024 * 1024
-SOCKETS = 0.1  # of all
+SHARES = (20, 2, 2, 2, 4)  # of HTTP, sockets, packed sockets, URLFrontier, gRPC
+OPTIONS = ("--urlfrontier-port", "0", "--grpc-port", "0")
 LOOKED_EVERY = 500
 SHOWN, MUCH = 2_000, 12_000
 
@@ -42,7 +49,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     counts: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, serving(Path(folder), Path(folder) / "data") as served:
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, opened(Path(folder)) as served:
         try:
             fuzz(served, options.seconds, Random(options.seed), counts)
         except AtFaultError as fault:
@@ -55,20 +62,41 @@ def main() -> int:
     return 0
 
 
+@contextmanager
+def opened(folder: Path) -> Iterator[Served]:
+    """A server with every door that can be opened without another server."""
+    with serving(folder, folder / "data", options=OPTIONS) as served:
+        yield served
+
+
 def fuzz(served: Served, seconds: float, chance: Random, counts: Counter[str]) -> None:
-    with urlopen(f"{served.url}/openapi.json") as answer:
-        document = json.load(answer)
-    values = Values(document, chance)
-    http, sockets = HttpDoor(served.port, document, values, chance), SocketDoor(served.port, document, values, chance)
+    doors = doors_of(served, chance)
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
-        what, sent = (sockets if chance.random() < SOCKETS else http).send()
+        (door,) = chance.choices(doors, SHARES)
+        what, sent = door.send()
         counts[what] += 1
-        if "no answer" in what or (what.startswith("5") and what != "503"):
+        if "no answer" in what or (what.startswith("5") and what != "503") or "fault" in what:
             raise AtFaultError(f"{what} to {sent[:SHOWN]!r}")
         if sum(counts.values()) % LOOKED_EVERY == 0:
             check(served, sent)
     check(served, b"")
+
+
+def doors_of(served: Served, chance: Random) -> list[HttpDoor | SocketDoor | GrpcDoor]:
+    """As many as there are shares."""
+    with urlopen(f"{served.url}/openapi.json") as answer:
+        document = json.load(answer)
+    values, port = Values(document, chance), served.port
+    ready = json.loads((served.stderr.parent / "ready.json").read_text())
+    frontier = urlfrontier_pb2.DESCRIPTOR.services_by_name["URLFrontier"]
+    return [
+        HttpDoor(port, document, values, chance),
+        SocketDoor(port, document, values, chance),
+        PackedSocketDoor(port, document, values, chance),
+        GrpcDoor(ready["urlfrontier_port"], frontier, chance),
+        GrpcDoor(ready["grpc_port"], guide_pb2.DESCRIPTOR.services_by_name["Guide"], chance),
+    ]
 
 
 def check(served: Served, sent: bytes) -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -20,7 +20,7 @@ import pytest
 from crawlguide.core.config import GuideOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 SCRIPT = Path(sys.executable).parent / "crawlguide"
 READY_WITHIN_S = 180.0  # the first start compiles the kernels, and the machine may be busy
@@ -41,6 +41,11 @@ class Served:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def grpc_url(self) -> str:
+        """Of its door for gRPC, if that is open."""
+        return f"grpc://127.0.0.1:{json.loads(self.stderr.with_name('ready.json').read_text())['grpc_port']}"
+
     def said(self) -> str:
         return self.stderr.read_text()
 
@@ -51,13 +56,15 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, data: str | Path = ":memory:", robots: bool = False, files: int = 0) -> Iterator[Served]:
+def serving(
+    folder: Path, data: str | Path = ":memory:", robots: bool = False, files: int = 0, options: Sequence[str] = ()
+) -> Iterator[Served]:
     """Start `crawlguide serve`, wait until it is ready, and leave no process behind.
 
     Without `robots` it reads no robots.txt: the hosts of most tests do not exist. With `files` it may open so many.
     """
     ready, stderr = folder / "ready.json", folder / "stderr.txt"
-    command = [str(SCRIPT), "serve", "--data", str(data), "--port", "0", "--ready-file", str(ready)]
+    command = [str(SCRIPT), "serve", "--data", str(data), "--port", "0", "--ready-file", str(ready), *options]
     if files:
         command = ["prlimit", f"--nofile={files}:{files}", *command]
     env = os.environ | ({} if robots else NO_ROBOTS)
@@ -81,8 +88,12 @@ def _port(process: subprocess.Popen[str], ready: Path, stderr: Path) -> int:
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The server that all tests share; each uses crawls of its own."""
-    with serving(tmp_path_factory.mktemp("server")) as server:
+    """The server that all tests share, with a door for gRPC, too; each uses crawls of its own."""
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:  # for this server and none that is started while it runs
+            patch.setenv("CRAWLGUIDE_SERVER_GRPC", "true")
+            patch.setenv("CRAWLGUIDE_SERVER_GRPC_PORT", "0")
+            server = stack.enter_context(serving(tmp_path_factory.mktemp("server")))
         yield server
         code = server.stop()
         assert code == 0, server.said()

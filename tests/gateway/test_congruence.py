@@ -1,6 +1,6 @@
-"""Whatever is asked and told: library, HTTP and WebSocket give the same answers, to the byte.
+"""Whatever is asked and told: every door gives the same answers as the library.
 
-Three guides with one seed and one time live through the same random history, each behind its own door.
+Guides with one seed and one time live through the same random history, each behind its own door.
 """
 
 from __future__ import annotations
@@ -10,29 +10,24 @@ import json
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from websockets.asyncio.client import connect
+from tests.gateway.every_door import CRAWL, DOORS, OTHERWISE, Library
 
 from crawlguide import AsyncGuide
 from crawlguide.core.config import Config, ServerOptions
-from crawlguide.core.errors import CrawlGuideError
-from crawlguide.core.messages import VERSION, AskMessage, Released, ReportMessage
-from crawlguide.gateway import serve, wire
+from crawlguide.core.messages import VERSION, AskMessage, ReportMessage
+from crawlguide.gateway import doors, wire
 from crawlguide.gateway.opening import MEMORY, open_guide
 from crawlguide.gateway.service import Service
-from crawlguide.gateway.websocket.sockets import Sockets
 from crawlguide.testing import ManualClock
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import Iterator
 
-    from crawlguide.guide.local import LocalGuide
-
-CRAWL, SEED = "books", 7
+SEED = 7
 CONFIG = Config(server=ServerOptions(port=0))
 KINDS = ("layered", "relational", "best-first", "breadth-first", "depth-first", "random")
 Step = tuple[str, Any]
@@ -91,172 +86,84 @@ definitions = st.fixed_dictionaries({
 })  # fmt: skip
 
 
-class Library:
-    """No wire at all."""
-
-    def __init__(self, guide: LocalGuide) -> None:
-        self.guide = guide
-        self._library = AsyncGuide(guide)
-
-    async def ask(self, message: dict[str, Any]) -> bytes:
-        return await _encoded(self._library.ask(message))
-
-    async def tell(self, message: dict[str, Any]) -> bytes:
-        return await _encoded(self._library.tell(message))
-
-    async def release(self, crawler_id: str) -> bytes:
-        async def released() -> Any:
-            return Released(await self._library.release(CRAWL, crawler_id))
-
-        return await _encoded(released())
-
-    async def rules(self, edit: dict[str, Any]) -> bytes:
-        return await _encoded(self._library.edit_rules(CRAWL, edit))
-
-
-class Http:
-    def __init__(self, guide: LocalGuide, client: httpx.AsyncClient) -> None:
-        self.guide = guide
-        self._client = client
-
-    async def _post(self, path: str, message: Any) -> bytes:
-        return (await self._client.post(path, json=message)).content
-
-    async def ask(self, message: dict[str, Any]) -> bytes:
-        return await self._post("/v1/next", message)
-
-    async def tell(self, message: dict[str, Any]) -> bytes:
-        return await self._post("/v1/report", message)
-
-    async def release(self, crawler_id: str) -> bytes:
-        return await self._post(f"/v1/crawls/{CRAWL}/release", {"crawler_id": crawler_id})
-
-    async def rules(self, edit: dict[str, Any]) -> bytes:
-        return await self._post(f"/v1/crawls/{CRAWL}/rules", edit)
-
-
-class Socket(Http):
-    """Asks, tells and releases over a socket; rules, which have no message there, over HTTP."""
-
-    def __init__(self, guide: LocalGuide, client: httpx.AsyncClient, line: Any) -> None:
-        super().__init__(guide, client)
-        self._line, self._number = line, 0
-
-    async def _say(self, kind: str, message: dict[str, Any]) -> bytes:
-        self._number += 1
-        await self._line.send(json.dumps({"type": kind, "id": self._number, **message}))
-        heard: bytes = (await self._line.recv()).encode()
-        for word in (kind, "error"):
-            beginning = b'{"type":"%b","id":%d,' % (word.encode(), self._number)
-            if heard.startswith(beginning):
-                return b"{" + heard.removeprefix(beginning)
-        raise AssertionError(heard)
-
-    async def ask(self, message: dict[str, Any]) -> bytes:
-        return await self._say("next", message)
-
-    async def tell(self, message: dict[str, Any]) -> bytes:
-        return await self._say("report", message)
-
-    async def release(self, crawler_id: str) -> bytes:
-        return await self._say("release", {"crawler_id": crawler_id, "crawl_id": CRAWL})
-
-
-async def _encoded(answer: Awaitable[Any]) -> bytes:
-    try:
-        return msgspec.json.encode(await answer)
-    except CrawlGuideError as problem:
-        return wire.error(problem)
-
-
-class Doors:
-    """A server for HTTP and one for sockets, whose guides are replaced for each history."""
+class Life:
+    """All doors, each to a guide of its own, which is replaced for each history."""
 
     def __init__(self) -> None:
         self.runner = asyncio.Runner()
-        self._stack = AsyncExitStack()
-        self._services: list[Service] = []
-        self._served: list[tuple[Any, asyncio.Task[None]]] = []
-        self.runner.run(self._open())
+        self.doors: list[Library] = []
+        self._opened, self._ends = asyncio.Event(), asyncio.Event()
+        self.runner.run(self._begin())
 
-    async def _open(self) -> None:
-        self._clients = [await self._client(await self._server()) for _ in range(2)]
-        port = self._clients[1].base_url.port
-        self._line = await self._stack.enter_async_context(connect(f"ws://127.0.0.1:{port}/ws", proxy=None))
-
-    async def _server(self) -> int:
-        ready, service = asyncio.Event(), Service(open_guide(MEMORY, CONFIG), CONFIG)
-        listener = serve.bound(CONFIG.server.host, 0)
-        server = serve.Server(
-            serve._uvicorn(serve.checked(service, Sockets(service)), CONFIG), ready.set, load=service.load
+    async def _begin(self) -> None:
+        self._living = asyncio.create_task(self._live())  # some clients must be left by the task that entered them
+        await asyncio.wait(
+            {self._living, asyncio.create_task(self._opened.wait())}, return_when=asyncio.FIRST_COMPLETED
         )
-        self._services.append(service)
-        self._served.append((server, asyncio.create_task(server.serve([listener]))))
-        await ready.wait()
-        return int(listener.getsockname()[1])
+        if self._living.done():
+            self._living.result()
 
-    async def _client(self, port: int) -> httpx.AsyncClient:
-        client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30.0)
-        return await self._stack.enter_async_context(client)
+    async def _live(self) -> None:
+        async with AsyncExitStack() as stack:
+            for kind in DOORS:
+                service = Service(open_guide(MEMORY, CONFIG), CONFIG)
+                door = kind(service, await kind.listen(service, stack))
+                await door.enter(stack)
+                self.doors.append(door)
+            self._opened.set()
+            await self._ends.wait()
 
-    def fresh(self, clock: ManualClock) -> list[Library | Http]:
-        guides = [open_guide(MEMORY, CONFIG, clock, SEED) for _ in range(3)]
-        for service, guide in zip(self._services, guides[1:], strict=True):
-            service.guide = guide
-        return [
-            Library(guides[0]),
-            Http(guides[1], self._clients[0]),
-            Socket(guides[2], self._clients[1], self._line),
-        ]
+    def fresh(self, clock: ManualClock) -> None:
+        for door in self.doors:
+            door.service.guide = open_guide(MEMORY, CONFIG, clock, SEED)
 
     def close(self) -> None:
-        self.runner.run(self._close())
+        self._ends.set()
+        self.runner.run(self._end())
         self.runner.close()
 
-    async def _close(self) -> None:
-        await self._stack.aclose()
-        for server, task in self._served:
-            server.should_exit = True
-            await task
+    async def _end(self) -> None:
+        await self._living
 
 
 @pytest.fixture(scope="module")
-def doors() -> Iterator[Doors]:
-    opened = Doors()
+def life() -> Iterator[Life]:
+    opened = Life()
     yield opened
     opened.close()
 
 
-async def lived_through(doors: Doors, definition: dict[str, Any], history: list[Step]) -> list[bytes]:
+async def lived_through(life: Life, definition: dict[str, Any], history: list[Step]) -> list[bytes]:
     """All answers, which must be the same behind each door."""
-    clock = ManualClock()
-    three, heard = doors.fresh(clock), []
-    for one in three:
-        await AsyncGuide(one.guide).define(CRAWL, definition)
+    clock, heard = ManualClock(), []
+    life.fresh(clock)
+    for door in life.doors:
+        await AsyncGuide(door.service.guide).define(CRAWL, definition)
     for kind, word in history:
         if kind == "wait":
             clock.advance(word)
             continue
-        answers = [await getattr(one, kind)(word) for one in three]
-        assert answers[1] == answers[0], "HTTP and library"
-        assert answers[2] == answers[0], "WebSocket and library"
+        answers = [await getattr(door, kind)(word) for door in life.doors]
+        for door, answer in zip(life.doors, answers, strict=True):
+            assert door.agrees(answer, answers[0]), (type(door).__name__, kind, word, answer, answers[0])
         heard.append(answers[0])
-    numbers = [wire.encode((await one.guide.stats()).crawls) for one in three]
-    assert numbers == [numbers[0]] * 3
-    for one in three:
-        await one.guide.close()
+    numbers = [wire.encode((await door.service.guide.stats()).crawls) for door in life.doors]
+    assert numbers == [numbers[0]] * len(numbers)
+    for door in life.doors:
+        await door.end()
+        await door.service.guide.close()
     return heard
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(definition=definitions, history=st.lists(steps, min_size=1, max_size=30))
 def test_any_history_reads_the_same_through_every_door(
-    doors: Doors, definition: dict[str, Any], history: list[Step]
+    life: Life, definition: dict[str, Any], history: list[Step]
 ) -> None:
-    doors.runner.run(lived_through(doors, definition, history))
+    life.runner.run(lived_through(life, definition, history))
 
 
-def test_a_history_in_which_something_happens(doors: Doors) -> None:
+def test_a_history_in_which_something_happens(life: Life) -> None:
     """So that the above is known to compare more than refusals."""
     me = {"mcp_version": VERSION, "crawl_id": CRAWL, "crawler_id": "c-1"}
     seeds = [f"https://h{number}.example0.org/1" for number in range(4)]
@@ -270,7 +177,7 @@ def test_a_history_in_which_something_happens(doors: Doors) -> None:
         ("ask", {**me, "budget": {"max_urls": 9}}),
         ("ask", {**me, "budget": {"max_urls": -1}}),
     ]
-    answers = list(map(json.loads, doors.runner.run(lived_through(doors, {"policy": {"default_delay_s": 0}}, history))))
+    answers = list(map(json.loads, life.runner.run(lived_through(life, {"policy": {"default_delay_s": 0}}, history))))
     first, told, _, released, again, wrong = answers
     assert (len(first["assigned_urls"]), told["accepted"], released) == (3, 1, {"released": 2})
     assert sorted(one["url"] for one in again["assigned_urls"]) == [
@@ -292,3 +199,9 @@ def test_a_message_and_a_dictionary_are_answered_alike() -> None:
         await other.close()
 
     asyncio.run(both())
+
+
+def test_every_door_of_the_server_is_one_of_these() -> None:
+    """A door that is added to the server is added to `every_door`, too."""
+    named = {setting for door in DOORS for setting in door.settings} | OTHERWISE.keys()
+    assert {kind.setting for kind in doors.DOORS} == named

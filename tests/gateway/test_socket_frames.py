@@ -56,7 +56,7 @@ def theirs(chunks: list[bytes]) -> tuple[Told, int | None]:  # noqa: C901 - one 
                 heard.append((int(event.opcode), bytes(event.data)))
                 continue
             if event.opcode == Opcode.BINARY:
-                return heard, frames.NOT_TEXT
+                return heard, frames.OTHER_KIND
             parts += event.data
             if event.fin:
                 try:
@@ -137,7 +137,7 @@ def test_what_we_send_is_read_by_the_package(size: int) -> None:
     from websockets.uri import parse_uri
 
     client = ClientProtocol(parse_uri("ws://127.0.0.1/ws"), state=OPEN, max_size=None)
-    client.receive_data(frames.text([b"x" * (size // 2), memoryview(b"x" * (size - size // 2))]))
+    client.receive_data(frames.message(TEXT, [b"x" * (size // 2), memoryview(b"x" * (size - size // 2))]))
     (event,) = client.events_received()
     assert isinstance(event, Frame)
     assert (event.opcode, len(event.data), event.fin) == (Opcode.TEXT, size, True)

@@ -30,6 +30,8 @@ MEANINGS = {
     "server.tls_certificate": "PEM file of the certificate, and of its chain; with it all doors speak TLS only",
     "server.tls_key": "PEM file of its private key; empty: it is in the file of the certificate",
     "server.tls_client_ca": "PEM file of authorities: a client that shows a certificate shows one of theirs",
+    "server.grpc": "answer over gRPC, too (also `--grpc-port`)",
+    "server.grpc_port": "its port; 0 picks a free one",
     "server.urlfrontier": "answer clients of URLFrontier, too (also `--urlfrontier-port`)",
     "server.urlfrontier_port": "its port; 0 picks a free one",
     "server.max_connections": "connections at once; fewer where the system allows fewer open files",
@@ -49,6 +51,22 @@ MEANINGS = {
     "server.socket_stall_s": "a socket that has not read anything for so many seconds is closed",
     "server.log_format": "format of the log, one line for each event: `text` for people, `json` for programs",
     "server.log_level": "lowest level that is logged: `debug`, `info`, `warning` or `error`",
+    "bus.nats": "address of a NATS server whose messages are answered, such as `nats://127.0.0.1:4222`",
+    "bus.nats_user": "user at NATS",
+    "bus.nats_password": "its password; better in the environment than in a file",
+    "bus.nats_credentials": "a `.creds` file for NATS, instead of a user; takes the package `nkeys`",
+    "bus.kafka": "addresses of Kafka brokers whose messages are answered, such as `127.0.0.1:9092`",
+    "bus.kafka_security": "how Kafka is spoken to: `plaintext`, `ssl`, `sasl_plaintext` or `sasl_ssl`",
+    "bus.kafka_mechanism": "how the user is shown to Kafka, with SASL",
+    "bus.kafka_user": "user at Kafka, with SASL",
+    "bus.kafka_password": "its password",
+    "bus.tls_ca": "PEM file of authorities for TLS to a bus; empty: those of the system",
+    "bus.prefix": "what the names of all subjects and topics begin with",
+    "bus.group": "guides of one group share the messages; empty: named like the prefix",
+    "bus.in_flight": "messages of a bus that are worked on at once; the bus keeps the rest",
+    "bus.redeliver_s": "a message whose guide was lost comes again after so many seconds (Kafka: at least 6)",
+    "bus.events": "stream fetches, decisions and states of crawls out",
+    "bus.spool_bytes": "events kept on disk for a bus that is away; beyond, the oldest are lost and counted",
     "store.data": "the data folder (also `--data`); `:memory:` keeps nothing on disk",
     "store.max_urls": "queued URLs of one crawl; beyond, the lowest-ranked are forgotten",
     "store.max_urls_per_host": "queued URLs of one host in one crawl; beyond, the lowest-ranked are forgotten",
@@ -117,7 +135,7 @@ def show_(
     from crawlguide.cli.printing import show, table
 
     flags = {"server.host": host, "server.port": port, "store.data": data}
-    values, sources = _flat(settings(path, flags)), _sources(config_file(path), flags)
+    values, sources = _shown(_flat(settings(path, flags))), _sources(config_file(path), flags)
     if json:
         say_json({key: {"value": value, "source": sources.get(key, "default")} for key, value in values.items()})
         return
@@ -197,6 +215,14 @@ def _flat(options: Config) -> dict[str, Any]:
     return found | {name: value for name, value in tables.items() if value}
 
 
+def _shown(values: dict[str, Any]) -> dict[str, Any]:
+    """Without passwords, wherever they stand."""
+    from crawlguide.core.telemetry import without_secrets
+
+    hidden = {key: "***" for key, value in values.items() if key.endswith("_password") and value}
+    return {key: without_secrets(value) if isinstance(value, str) else value for key, value in values.items()} | hidden
+
+
 def _sources(file: Path | None, flags: Mapping[str, Any]) -> dict[str, str]:
     """Where each key that is not left at its default comes from; the last one that names it counts."""
     from crawlguide.core.config import TABLES, keys
@@ -215,6 +241,10 @@ def _check_use(options: Config) -> None:
     from crawlguide.guide.crawl import composition
 
     check_listening(options)
+    if options.bus.nats or options.bus.kafka:
+        from crawlguide.gateway.bus.settings import check
+
+        check(options.bus)
     bound(options.server.host, 0).close()
     try:
         composition.filters(options.guide.filters, Definition())

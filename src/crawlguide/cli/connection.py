@@ -53,14 +53,15 @@ def configured(options: Config) -> str:
 
 def check_answers(url: str) -> str:
     """The address, if anybody listens there."""
-    from crawlguide.gateway.arguments import address
+    from crawlguide.gateway.arguments import SCHEMES, address
 
     parts = urlsplit(address(url))
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    port = parts.port or SCHEMES[parts.scheme]
     try:
         socket.create_connection((parts.hostname or "", port), CONNECT_S).close()
     except OSError as problem:
-        start = "crawlguide serve" if port == 8080 else f"crawlguide serve --port {port}"
+        option = "--grpc-port" if parts.scheme.startswith("grpc") else "--port"
+        start = "crawlguide serve" if port == 8080 else f"crawlguide serve {option} {port}"
         why = problem.strerror or str(problem) or type(problem).__name__
         where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"  # without a password
         raise UnavailableError(

@@ -23,6 +23,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     data: Annotated[str | None, typer.Option(help="Folder to remember in; :memory: forgets at the end.")] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")] = None,
+    grpc_port: Annotated[int | None, typer.Option(help="Answer over gRPC, too, on this port; usually 8081.")] = None,
     urlfrontier_port: Annotated[
         int | None, typer.Option(help="Answer clients of URLFrontier, too, on this port; usually 7071.")
     ] = None,
@@ -45,6 +46,8 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     flags = {
         "server.host": host,
         "server.port": port,
+        "server.grpc": None if grpc_port is None else True,
+        "server.grpc_port": grpc_port,
         "server.urlfrontier": None if urlfrontier_port is None else True,
         "server.urlfrontier_port": urlfrontier_port,
         "server.tls_certificate": tls_certificate and str(tls_certificate),

@@ -42,6 +42,8 @@ class ServerOptions(Section, frozen=True):
 
     host: str = "127.0.0.1"
     port: Port = 8080
+    grpc: bool = False
+    grpc_port: Port = 8081
     urlfrontier: bool = False
     urlfrontier_port: Port = 7071
     insecure: bool = False
@@ -62,6 +64,27 @@ class ServerOptions(Section, frozen=True):
     socket_stall_s: Annotated[float, Meta(gt=0, le=3_600)] = 30.0
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class BusOptions(Section, frozen=True):
+    """The door for message buses: the addresses of the servers, of each kind or none."""
+
+    nats: str = ""
+    nats_user: str = ""
+    nats_password: str = ""
+    nats_credentials: str = ""
+    kafka: str = ""
+    kafka_security: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = "plaintext"
+    kafka_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
+    kafka_user: str = ""
+    kafka_password: str = ""
+    tls_ca: str = ""
+    prefix: str = "crawlguide"
+    group: Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{0,100}$")] = ""
+    in_flight: Positive = 256
+    redeliver_s: Annotated[float, Meta(ge=0.5, le=3_600)] = 30.0
+    events: bool = True
+    spool_bytes: Annotated[int, Meta(ge=1_048_576)] = 256 * 1024 * 1024
 
 
 class AccessOptions(Section, frozen=True):
@@ -179,6 +202,7 @@ class Config(Section, frozen=True):
     """Everything an operator can set."""
 
     server: ServerOptions = ServerOptions()
+    bus: BusOptions = BusOptions()
     access: AccessOptions = AccessOptions()
     store: StoreOptions = StoreOptions()
     crawls: CrawlsOptions = CrawlsOptions()

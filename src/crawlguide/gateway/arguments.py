@@ -11,6 +11,8 @@ from crawlguide.core.messages import crawl_id
 if TYPE_CHECKING:
     from pathlib import Path
 
+SCHEMES = {"http": 80, "https": 443, "grpc": 8081, "grpcs": 8081}  # with the port of an address that names none
+
 
 def kept(path: Path) -> Path:
     """The folder, unless nothing in it would be kept."""
@@ -30,7 +32,9 @@ def address(text: str) -> str:
     """The URL of a server, without a slash at its end."""
     try:
         parts = urlsplit(text)
-        good = parts.scheme in {"http", "https"} and parts.hostname and (parts.port is None or parts.port > 0)
+        good = parts.scheme in SCHEMES and parts.hostname and (parts.port is None or parts.port > 0)
+        over_grpc = parts.scheme.startswith("grpc")  # which knows no paths, and no passwords in an address
+        good = good and not (over_grpc and (parts.path.strip("/") or parts.username))
     except ValueError:
         good = False
     if not good or parts.query or parts.fragment:

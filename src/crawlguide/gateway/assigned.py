@@ -1,4 +1,4 @@
-"""URLs that were assigned to subscriptions and not reported yet, over all sockets."""
+"""URLs that were assigned to subscriptions and streams and not reported yet, over all sockets and streams."""
 
 from __future__ import annotations
 
@@ -93,6 +93,9 @@ class Holder:
 
     def __len__(self) -> int:
         return len(self._ends)
+
+    def __contains__(self, url: str) -> bool:
+        return url in self._ends
 
     def add(self, advice: Advice) -> None:
         urls = [one.url for one in advice.assigned_urls]

@@ -36,12 +36,16 @@ class Kind(NamedTuple):
 
 
 DOORS = (
+    Kind("server.grpc", lambda config: config.server.grpc, "crawlguide.gateway.grpc.server", "GrpcDoor", "grpc"),
     Kind(
         "server.urlfrontier",
         lambda config: config.server.urlfrontier,
         "crawlguide.gateway.urlfrontier.server",
         "UrlFrontierDoor",
         "grpc",
+    ),
+    Kind(
+        "bus", lambda config: bool(config.bus.nats or config.bus.kafka), "crawlguide.gateway.bus.door", "BusDoor", "bus"
     ),
 )
 

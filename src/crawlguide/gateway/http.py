@@ -141,7 +141,10 @@ class Door:
             return problem_response(Draining("not ready", retry_after_s=1.0))
         if self.service.trouble():  # no ask and no report can be kept: others may do better
             return problem_response(UnavailableError("the data folder cannot be written", retry_after_s=1.0))
-        failed = self.service.not_running()  # all is answered, so that it stays in service
+        failed = [
+            *self.service.not_running(),
+            *self.service.buses_away(),
+        ]  # all is answered, so that it stays in service
         status = {"status": "degraded", "not_running": failed} if failed else {"status": "ready"}
         return Response(msgspec.json.encode(status), media_type=JSON)
 
@@ -159,7 +162,8 @@ class Door:
         figures = {f"store_{name}": value for name, value in (await guide.store.figures()).items()}
         figures |= {"store_open_seconds": guide.store.opened_s, "requests_running": self.service.running}
         stats_of = {tenant: await guide.stats(tenant) for tenant in await guide.store.tenants()}
-        page = metrics.page(stats_of, {**figures, "sockets": self.service.sockets()})
+        figures |= {"sockets": self.service.sockets(), **self.service.bus_figures()}
+        page = metrics.page(stats_of, figures)
         return Response(page, headers={"content-type": metrics.content_type})
 
     async def _openapi(self, _: Request) -> Response:

@@ -44,6 +44,8 @@ COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "drops": ("Candidates that a filter kept out of an answer, by filter.", ("tenant", "filter")),
     "degraded": ("Answers in which a part stood in for another, by what `degraded` says.", ("tenant", "part")),
     "errands": ("Files fetched by the server itself, by kind and by what came of it.", ("kind", "outcome")),
+    "bus_messages": ("Messages of buses, by what became of them.", ("bus", "outcome")),
+    "bus_events": ("Events for buses: delivered, or lost.", ("outcome",)),
     "task_failures": ("Background tasks that failed and were started again, by task.", ("task",)),
 }
 TIMES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -54,6 +56,8 @@ NOW = {
     "info": "1, with the version as a label.",
     "requests_running": "Requests that are being answered.",
     "sockets": "WebSockets that are open.",
+    "buses_away": "Message buses that cannot be reached.",
+    "bus_spool_bytes": "Events on disk that buses have not taken yet.",
     "crawls": "Crawls that are defined.",
     "crawl_urls": f"URLs of a crawl by state; crawls beyond the {SHOWN} biggest are summed as `{OTHERS}`.",
     "crawl_hosts": "Hosts that a crawl knows.",

@@ -32,6 +32,7 @@ from crawlguide.gateway.access.credential import ADMIN, ASK, IMPORT, READ, ROBOT
 from crawlguide.gateway.lookups import CrawlMessage
 from crawlguide.guide.crawl import transfer
 from crawlguide.guide.crawl.composition import warm_start
+from crawlguide.guide.local import always
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -91,6 +92,7 @@ class RouteCall:
     query: Mapping[str, str]
     message: Any
     create: bool = True  # a crawl that is not there yet
+    is_awaited: Callable[[], bool] = always  # whether anybody still waits for the answer
 
     @property
     def tenant(self) -> str:
@@ -142,7 +144,7 @@ async def ask(call: RouteCall) -> Advice:
     if context is not None and (context.recent_history or context.seed_urls):
         call.credential.check(TELL, message.crawl_id)
     learns = trains(call, message.crawl_id)
-    return await call.guide.ask(message, call.tenant, create=call.create, trains=learns)
+    return await call.guide.ask(message, call.tenant, create=call.create, trains=learns, is_awaited=call.is_awaited)
 
 
 async def tell(call: RouteCall) -> Ack:

@@ -20,6 +20,7 @@ from crawlguide.gateway.load import Load
 from crawlguide.gateway.metrics import Metrics
 from crawlguide.gateway.responses import STATUS, fault_of_ours
 from crawlguide.gateway.routes import RouteCall, check_before_body
+from crawlguide.guide.local import always
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -43,6 +44,7 @@ class Wanted(NamedTuple):
     query: Mapping[str, str]
     read: Callable[[], Any]  # the message; raises `CrawlGuideError` for what is none
     size: int = 0  # of the message, in bytes
+    is_awaited: Callable[[], bool] = always  # whether anybody still waits for the answer
 
 
 @dataclass
@@ -56,6 +58,8 @@ class Service:
     running: int = 0  # requests that are being answered
     sockets: Callable[[], int] = lambda: 0  # how many are open
     not_running: Callable[[], list[str]] = list  # names of background tasks that have failed
+    buses_away: Callable[[], list[str]] = list  # that cannot be reached for now
+    bus_figures: Callable[[], Mapping[str, float]] = dict  # named as in `metrics.NOW`
     trouble: Callable[[], str] = str  # with the data folder; empty: there is none
 
     def __post_init__(self) -> None:
@@ -123,7 +127,8 @@ class Service:
     async def serve(self, wanted: Wanted, credential: Credential) -> Any:
         """What a route gives. The caller has been admitted and checked."""
         message = wanted.read()
-        call = RouteCall(self.guide, credential, wanted.route.scope, wanted.path, wanted.query, message)
+        scope, is_awaited = wanted.route.scope, wanted.is_awaited
+        call = RouteCall(self.guide, credential, scope, wanted.path, wanted.query, message, is_awaited=is_awaited)
         await make_way(wanted.size)
         try:
             result = await wanted.route.serve(call)

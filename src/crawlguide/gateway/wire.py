@@ -8,7 +8,7 @@ import re
 from contextlib import contextmanager
 from itertools import islice
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import orjson
@@ -16,34 +16,55 @@ import orjson
 from crawlguide.core.errors import CrawlGuideError, MalformedRequest
 from crawlguide.core.messages import ErrorBody, ErrorMessage
 from crawlguide.core.type_words import in_words
-from crawlguide.gateway import strict
+from crawlguide.gateway import packed, strict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 Message = TypeVar("Message")
 encode = msgspec.json.Encoder().encode
 LONG_BYTES = 65_536
 LONGEST_NAME = 80
 MOST_LOOKED_AT = 10_000
+MOST_UNPACKED = 200_000
 UNSEEN: Any = object()  # stands for a value that was not looked for any further
 _PLACE = re.compile(r" - at (?P<key>`?key`? in )?`\$?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
 _UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
 
 
-def decode(body: bytes, kind: type[Message]) -> Message:
+class Format(NamedTuple):
+    """A way to write messages as bytes: what parsers let pass and we do not, a message of a type, a value of any."""
+
+    name: str
+    check: Callable[[bytes], object]
+    decode: Callable[..., Any]
+    read: Callable[[bytes], Any]
+    encode: Callable[[Any], bytes]
+
+
+def _unpacked(body: bytes) -> Any:
+    """Four MiB can hold four million lists, which take a hundred times the room: so many are not looked at."""
+    return UNSEEN if packed.check(body) > MOST_UNPACKED else msgspec.msgpack.decode(body)
+
+
+JSON = Format("JSON", strict.check, msgspec.json.decode, orjson.loads, encode)
+MESSAGE_PACK = Format("MessagePack", packed.check, msgspec.msgpack.decode, _unpacked, msgspec.msgpack.Encoder().encode)
+UNREADABLE = (msgspec.DecodeError, orjson.JSONDecodeError, UnicodeDecodeError, RecursionError)
+
+
+def decode(body: bytes, kind: type[Message], form: Format = JSON) -> Message:
     """The message in a body, or `MalformedRequest`."""
     if not body:
         raise MalformedRequest("body: expected a JSON object, got nothing")
-    strict.check(body)
+    form.check(body)
     try:
         with _undisturbed(len(body)):
-            return msgspec.json.decode(body, type=kind)
+            return form.decode(body, type=kind)  # type: ignore[no-any-return]  # of the type it is given
     except msgspec.ValidationError as wrong:
-        raise _explained(str(wrong), _read(body), kind) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-        raise MalformedRequest(f"body: not JSON: {wrong}") from None
+        raise _explained(str(wrong), _read(body, form), kind) from None
+    except UNREADABLE as wrong:
+        raise MalformedRequest(f"body: not {form.name}: {wrong}") from None
 
 
 @contextmanager
@@ -70,16 +91,29 @@ def convert(given: Any, kind: type[Message]) -> Message:
     return decode(body, kind)
 
 
-def error(problem: CrawlGuideError) -> bytes:
-    """The one shape of an error on every transport."""
-    return encode(ErrorMessage(ErrorBody(problem.code, problem.message, problem.field, problem.retry_after_s)))
-
-
-def _read(body: bytes) -> Any:
+def checked(given: Any, kind: type[Message]) -> Message:
+    """The message in plain values that came over the wire in another encoding."""
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as wrong:
-        raise MalformedRequest(f"body: not JSON: {wrong}") from None
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as wrong:
+        raise _explained(str(wrong), given, kind) from None
+
+
+def error(problem: CrawlGuideError) -> bytes:
+    return encode(error_message(problem))
+
+
+def error_message(problem: CrawlGuideError) -> ErrorMessage:
+    """The one shape of an error on every transport."""
+    return ErrorMessage(ErrorBody(problem.code, problem.message, problem.field, problem.retry_after_s))
+
+
+def _read(body: bytes, form: Format) -> Any:
+    try:
+        with _undisturbed(len(body)):
+            return form.read(body)
+    except UNREADABLE as wrong:
+        raise MalformedRequest(f"body: not {form.name}: {wrong}") from None
 
 
 def _explained(message: str, given: Any, kind: Any) -> MalformedRequest:
@@ -99,7 +133,7 @@ def _explained(message: str, given: Any, kind: Any) -> MalformedRequest:
         return MalformedRequest(f"{field}: unknown field; expected one of {known}", field=field)
     if place and place["key"]:
         expected = get_args(plain_type(expected))[0]
-        value = _misfit(value, expected)
+        value = _misfit(value, expected) if isinstance(value, dict) else UNSEEN
     return MalformedRequest(f"{path or 'body'}: expected {in_words(expected)}, got {_shown(value)}", field=path or None)
 
 

@@ -15,10 +15,22 @@ import msgspec
 from crawlguide.core.aside import aside
 from crawlguide.core.bounded import Bounded
 from crawlguide.core.errors import Conflict, MalformedRequest, TooLarge, UrlError
-from crawlguide.core.messages import DEFAULT_TENANT, Ack, Advice, StatsMessage, check_version, digest
+from crawlguide.core.messages import (
+    DEFAULT_TENANT,
+    VERSION,
+    Ack,
+    Advice,
+    Fetch,
+    ReportMessage,
+    StatsMessage,
+    check_version,
+    digest,
+)
+from crawlguide.core.outcomes import RELEASED
 from crawlguide.core.telemetry import SILENT, happened
 from crawlguide.core.turns import LONG_BYTES, in_turns
 from crawlguide.core.types import Crawl
+from crawlguide.core.watching import NOBODY
 from crawlguide.guide import monitoring
 from crawlguide.guide.ask import advice as answers
 from crawlguide.guide.ask.advice import AnswerParts
@@ -46,10 +58,11 @@ if TYPE_CHECKING:
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import Config
     from crawlguide.core.definition import Definition, HandRules, RulesEdit
-    from crawlguide.core.messages import AskMessage, Fetch, ReportMessage, SeedsMessage
+    from crawlguide.core.messages import AskMessage, SeedsMessage
     from crawlguide.core.protocols import Store
     from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import Ask, Seed
+    from crawlguide.core.watching import Watcher
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
 
 ANSWER_KEPT_S = 600.0
@@ -60,6 +73,10 @@ RECENT_CRAWLS = 1_000  # of which newest answers and harvest are shown
 KEPT_UP, AT_ONCE = 500, 20  # crawls at each upkeep; others are served in between
 SOON_MS, LATER_MS = 1_000, 60_000
 Reply = TypeVar("Reply", Advice, Ack)
+
+
+def always() -> bool:
+    return True
 
 
 class LocalGuide:
@@ -78,6 +95,7 @@ class LocalGuide:
         self.pipeline = Pipeline(store, options, clock)
         self._telling = Telling(store, self.robots)
         self._telemetry = telemetry
+        self._watcher: Watcher = NOBODY
         self.recent = Bounded[Crawl, Recent](RECENT_CRAWLS)
         self.on_deleted: list[Callable[[Crawl], None]] = [self.robots.forget]  # are told of every crawl that is deleted
         self._queries: Counter[str] = Counter()  # by tenant
@@ -87,15 +105,42 @@ class LocalGuide:
     # an ask
 
     async def ask(
-        self, message: AskMessage, tenant: str = DEFAULT_TENANT, *, create: bool = True, trains: bool = True
+        self,
+        message: AskMessage,
+        tenant: str = DEFAULT_TENANT,
+        *,
+        create: bool = True,
+        trains: bool = True,
+        is_awaited: Callable[[], bool] = always,
     ) -> Advice:
         """What next? The same request id with the same body gives the same answer.
 
-        An ask may tell and seed on its way.
+        An ask may tell and seed on its way. An answer for which nobody waits any more is withdrawn, before the same ask
+        can come again.
         """
         check_version(message.mcp_version)
-        work = partial(self._ask, message, tenant, create, trains)
+
+        async def work() -> Advice:
+            advice = await self._ask(message, tenant, create, trains)
+            if not is_awaited():
+                await self.withdraw(message, advice, tenant)
+            return advice
+
         return await self._once(Crawl(tenant, message.crawl_id), "ask", message.request_id, work)
+
+    async def withdraw(self, message: AskMessage, advice: Advice, tenant: str = DEFAULT_TENANT) -> None:
+        """An answer reached nobody: what it assigned waits again, and the same ask gets a new answer."""
+        await self.forget_answer(Crawl(tenant, message.crawl_id), message.request_id)
+        released = [Fetch(one.url, error=RELEASED) for one in advice.assigned_urls]
+        if released:
+            await self.tell(
+                ReportMessage(VERSION, message.crawler_id, released, message.crawl_id), tenant, create=False
+            )
+
+    async def forget_answer(self, crawl: Crawl, request_id: str | None) -> None:
+        """What it assigned is not held any more, so the answer must not be given again."""
+        if request_id is not None:
+            await self.store.answer_put(crawl, f"ask:{request_id}", b"", self.clock.now())
 
     async def _ask(self, message: AskMessage, tenant: str, create: bool, trains: bool) -> Advice:
         ask = await asked(message, tenant, self.clock.now())
@@ -106,9 +151,11 @@ class LocalGuide:
 
     async def _advice(self, active: ActiveCrawl, ask: Ask, history: Sequence[Fetch] | None, trains: bool) -> Advice:
         advice = await self._replayed(ask.crawl, "ask", ask.request_id, ask.digest, Advice)
+        is_new, ack = advice is None, None
         if advice is None:
             if history:
-                await self._take_fetches(ask.crawl, ask.crawler_id, portions(history, ask.request_id), ask.at, trains)
+                told = portions(history, ask.request_id)
+                ack = await self._take_fetches(ask.crawl, ask.crawler_id, told, ask.at, trains)
             if ask.seeds:
                 with suppress(TooLarge):  # the crawler gets what there is
                     await self._take_seeds(ask.crawl, ask.seeds, ask.at)
@@ -120,6 +167,10 @@ class LocalGuide:
         elif advice.assigned_urls:
             await pace_again(self.store, active, ask, advice)
         await self.store.commit(durable=bool(ask.seeds or history))
+        if history and ack is not None:
+            self._watcher.fetched(ask.crawl, ask.crawler_id, history, ack, ask.at)
+        if is_new:
+            self._watcher.decided(ask.crawl, ask.crawler_id, advice, ask.at)
         return advice
 
     async def _answer(self, active: ActiveCrawl, ask: Ask) -> Advice:
@@ -205,12 +256,15 @@ class LocalGuide:
     async def _ack(self, message: ReportMessage, crawl: Crawl, at: float, trains: bool) -> Ack:
         body = digest(message) if message.report_id is not None else b""
         ack = await self._replayed(crawl, "tell", message.report_id, body, Ack)
+        is_new = ack is None
         if ack is None:
             told = portions(message.fetches, message.report_id)
             ack = await self._take_fetches(crawl, message.crawler_id, told, at, trains)
             await self._remember(crawl, "tell", message.report_id, body, ack, at + REPORT_KEPT_S)
             self._telemetry.count("tells", tenant=crawl.tenant)
         await self.store.commit()  # also for a report that came before: its first answer may not have got that far
+        if is_new:
+            self._watcher.fetched(crawl, message.crawler_id, message.fetches, ack, at)
         return ack
 
     async def _take_fetches(
@@ -383,6 +437,10 @@ class LocalGuide:
         """From now on say what happens to `telemetry`."""
         self._telemetry = self.robots.telemetry = telemetry
         self.store.listen(telemetry)
+
+    def watch(self, watcher: Watcher) -> None:
+        """From now on tell `watcher` of every decision, every fetch and every change of a crawl."""
+        self._watcher = self.crawls.watcher = watcher
 
     async def upkeep(self) -> None:
         """What ends by itself, in the crawls of every tenant: leases, answers, waits. Of very many some at a time."""

@@ -1,4 +1,4 @@
-"""Each test for both clients."""
+"""Each test for both clients, over HTTP and over gRPC."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def kind(request: pytest.FixtureRequest) -> Kind:
     return found
 
 
-@pytest.fixture
-def guide(served: Served, kind: Kind) -> Iterator[Any]:
+@pytest.fixture(params=["url", "grpc_url"], ids=["http", "grpc"])
+def guide(request: pytest.FixtureRequest, served: Served, kind: Kind) -> Iterator[Any]:
     """A client of the server that all tests share."""
-    with kind(served.url) as opened:
+    with kind(getattr(served, request.param)) as opened:
         yield opened

@@ -10,34 +10,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import msgspec
 from tests.gateway.conftest import SCRIPT, Served, _port
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
 
 from crawlguide.core.messages import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 FREE = {"policy": {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}}
 SOON_S, QUIET_S = 10.0, 0.4
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "websocket.md"
+TEXT, PACKED = "crawlguide.json", "crawlguide.msgpack"
 Message = dict[str, Any]
 
 
 class Line:
-    """One socket, speaking dictionaries."""
+    """One socket, speaking dictionaries, written as it agreed with the server."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
+        packed = socket.subprotocol == PACKED
+        self.write: Callable[[Any], str | bytes] = msgspec.msgpack.encode if packed else json.dumps
+        self._read: Callable[[Any], Any] = msgspec.msgpack.decode if packed else json.loads
+        self._kind = bytes if packed else str
 
     async def say(self, kind: str, name: object, **fields: Any) -> None:
-        await self.socket.send(json.dumps({"type": kind, "id": name, **fields}))
+        await self.socket.send(self.write({"type": kind, "id": name, **fields}))
 
     async def hear(self, within_s: float = SOON_S) -> Message:
         async with asyncio.timeout(within_s):
-            heard: Message = json.loads(await self.socket.recv())
-        return heard
+            heard = await self.socket.recv()
+        assert isinstance(heard, self._kind)
+        message: Message = self._read(heard)
+        return message
 
     async def call(self, kind: str, name: object, **fields: Any) -> Message:
         await self.say(kind, name, **fields)
@@ -64,8 +73,9 @@ class Line:
 
 
 @asynccontextmanager
-async def opened(server: Served, **options: Any) -> AsyncIterator[Line]:
-    async with connect(f"ws://127.0.0.1:{server.port}/ws", proxy=None, **options) as door:
+async def opened(server: Served, *codecs: str, **options: Any) -> AsyncIterator[Line]:
+    offered = [Subprotocol(name) for name in codecs] or None
+    async with connect(f"ws://127.0.0.1:{server.port}/ws", subprotocols=offered, proxy=None, **options) as door:
         yield Line(door)
 
 

@@ -17,8 +17,8 @@ from tests.gateway.socket_door.common import (
 
 
 @pytest.mark.parametrize("name", [1, -7, 2**63 - 1, "a", 'ü"\\\n\u2028', "x" * 200])
-async def test_an_id_comes_back_as_it_went(served: Served, name: object) -> None:
-    async with opened(served) as line:
+async def test_an_id_comes_back_as_it_went(served: Served, name: object, codec: str) -> None:
+    async with opened(served, codec) as line:
         assert await line.call("ping", name) == {"type": "pong", "id": name}
 
 
@@ -56,9 +56,9 @@ async def test_a_message_in_several_frames_is_one_message(served: Served) -> Non
         assert await line.hear() == {"type": "pong", "id": 5}
 
 
-async def test_a_thousand_at_once_are_all_answered(served: Served, crawl: str) -> None:
+async def test_a_thousand_at_once_are_all_answered(served: Served, crawl: str, codec: str) -> None:
     prepare(served, crawl, 300)
-    async with opened(served) as line:
+    async with opened(served, codec) as line:
         for number in range(1_000):
             await (line.say("next", number, **ask(crawl)) if number % 4 == 0 else line.say("ping", number))
         heard = [await line.hear() for _ in range(1_000)]
@@ -67,9 +67,9 @@ async def test_a_thousand_at_once_are_all_answered(served: Served, crawl: str) -
     assert len(given) == len(set(given)) == 250
 
 
-async def test_an_answer_that_needs_the_disk_is_overtaken_by_those_that_do_not(tmp_path: Path) -> None:
+async def test_an_answer_that_needs_the_disk_is_overtaken_by_those_that_do_not(tmp_path: Path, codec: str) -> None:
     with tuned(tmp_path, data="data", socket_in_flight=8) as server:
-        async with opened(server) as line:
+        async with opened(server, codec) as line:
             for number in range(20):
                 await line.say("report", f"r{number}", **tell("x", f"https://h{number}.example/"))
                 await line.say("ping", f"p{number}")

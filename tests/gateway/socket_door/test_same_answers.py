@@ -74,10 +74,10 @@ def through_http(server: Served) -> list[Any]:
     return [refusal(answer) if "error" in answer else timeless(answer) for answer in answers]
 
 
-async def through_a_socket(server: Served) -> list[Any]:
+async def through_a_socket(server: Served, codec: str) -> list[Any]:
     prepare(server, "books", 0)
     told: list[Any] = []
-    async with opened(server) as line:
+    async with opened(server, codec) as line:
         for number, (kind, message) in enumerate(STORY):
             answer = await line.call(kind, number, **message)
             assert answer.pop("id") == number
@@ -85,11 +85,11 @@ async def through_a_socket(server: Served) -> list[Any]:
     return told
 
 
-async def test_library_http_and_socket_give_the_same_answers(tmp_path: Path) -> None:
+async def test_library_http_and_socket_give_the_same_answers(tmp_path: Path, codec: str) -> None:
     for name in ("http", "socket"):
         (tmp_path / name).mkdir()
     with serving(tmp_path / "http") as one, serving(tmp_path / "socket") as other:
-        over_http, over_a_socket = through_http(one), await through_a_socket(other)
+        over_http, over_a_socket = through_http(one), await through_a_socket(other, codec)
     assert over_a_socket == over_http
     assert over_a_socket == await asyncio.to_thread(through_the_library)
     assert sum(isinstance(answer, dict) for answer in over_a_socket) == 10

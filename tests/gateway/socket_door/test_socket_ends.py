@@ -17,9 +17,9 @@ from tests.gateway.socket_door.common import (
 )
 
 
-async def test_a_server_that_ends_answers_what_it_has_begun_and_says_goodbye(tmp_path: Path) -> None:
+async def test_a_server_that_ends_answers_what_it_has_begun_and_says_goodbye(tmp_path: Path, codec: str) -> None:
     with tuned(tmp_path, data="data") as server:
-        async with opened(server) as line, opened(server) as idle:
+        async with opened(server, codec) as line, opened(server, codec) as idle:
             for number in range(60):
                 await line.say("report", number, **tell("x", f"https://h{number}.example/"))
             first = await line.hear()
@@ -37,10 +37,10 @@ async def test_a_server_that_ends_answers_what_it_has_begun_and_says_goodbye(tmp
     assert stats["crawls"]["x"]["fetches"] == len(answered)
 
 
-async def test_the_end_returns_what_was_pushed(tmp_path: Path) -> None:
+async def test_the_end_returns_what_was_pushed(tmp_path: Path, codec: str) -> None:
     with tuned(tmp_path, data="data") as server:
         prepare(server, "x", 3)
-        async with opened(server) as line:
+        async with opened(server, codec) as line:
             assert len(urls_of(await line.call("subscribe", 1, **wish("x", 3)))) == 3
             server.process.send_signal(signal.SIGTERM)
             assert await line.closed_with() == 1001

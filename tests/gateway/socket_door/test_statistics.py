@@ -9,9 +9,9 @@ from tests.gateway.socket_door.common import (
 )
 
 
-async def test_statistics_come_now_and_then_until_unsubscribed(served: Served, crawl: str) -> None:
+async def test_statistics_come_now_and_then_until_unsubscribed(served: Served, crawl: str, codec: str) -> None:
     prepare(served, crawl, 3)
-    async with opened(served) as line:
+    async with opened(served, codec) as line:
         first = await line.call("stats", 4, every_s=0.1, crawl_id=crawl)
         assert (first["type"], first["id"]) == ("stats", 4)
         assert first["crawls"][crawl]["queued"] == 3
@@ -25,7 +25,7 @@ async def test_statistics_come_now_and_then_until_unsubscribed(served: Served, c
         assert await line.is_quiet()
 
 
-async def test_statistics_of_a_crawl_that_is_not_there(served: Served) -> None:
-    async with opened(served) as line:
+async def test_statistics_of_a_crawl_that_is_not_there(served: Served, codec: str) -> None:
+    async with opened(served, codec) as line:
         answer = await line.call("stats", 4, crawl_id="nobody-made-this")
         assert (answer["id"], answer["error"]["code"]) == (4, "not_found")

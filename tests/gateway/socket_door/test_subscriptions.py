@@ -21,9 +21,9 @@ from tests.gateway.socket_door.common import (
 )
 
 
-async def test_a_subscription_fills_its_places_and_a_report_frees_them(served: Served, crawl: str) -> None:
+async def test_a_subscription_fills_its_places_and_a_report_frees_them(served: Served, crawl: str, codec: str) -> None:
     prepare(served, crawl, 5)
-    async with opened(served) as line:
+    async with opened(served, codec) as line:
         given = urls_of(await line.call("subscribe", "s", **wish(crawl, 2)))
         assert len(given) == 2
         assert await line.is_quiet()
@@ -39,9 +39,9 @@ async def test_a_subscription_fills_its_places_and_a_report_frees_them(served: S
     assert len(set(given)) == 5
 
 
-async def test_a_release_frees_places_through_whatever_door(served: Served, crawl: str) -> None:
+async def test_a_release_frees_places_through_whatever_door(served: Served, crawl: str, codec: str) -> None:
     prepare(served, crawl, 4)
-    async with opened(served) as line:
+    async with opened(served, codec) as line:
         first = urls_of(await line.call("subscribe", "s", **wish(crawl, 4)))
         assert len(first) == 4
         path, message = f"/v1/crawls/{crawl}/release", {"crawler_id": "c-1"}
@@ -54,17 +54,17 @@ async def test_a_release_frees_places_through_whatever_door(served: Served, craw
         assert sorted(urls_of(assignment)) == sorted(first)
 
 
-async def test_a_release_for_a_crawl_that_is_not_there_is_not_found(served: Served, crawl: str) -> None:
-    async with opened(served) as line:
+async def test_a_release_for_a_crawl_that_is_not_there_is_not_found(served: Served, crawl: str, codec: str) -> None:
+    async with opened(served, codec) as line:
         answer = await line.call("release", 7, crawler_id="c-1", crawl_id=crawl)
         assert (answer["type"], answer["error"]["code"]) == ("error", "not_found")
         answer = await line.call("release", 8, crawl_id=crawl)
         assert (answer["error"]["code"], answer["error"]["field"]) == ("malformed_request", "crawler_id")
 
 
-async def test_history_in_an_ask_frees_places_too(served: Served, crawl: str) -> None:
+async def test_history_in_an_ask_frees_places_too(served: Served, crawl: str, codec: str) -> None:
     prepare(served, crawl, 5)
-    async with opened(served) as line:
+    async with opened(served, codec) as line:
         (first,) = urls_of(await line.call("subscribe", "s", **wish(crawl, 1)))
         history = {"recent_history": [{"url": first, "status": 200}]}
         assert len(urls_of(await line.call("next", 1, **ask(crawl, context=history)))) == 1
@@ -74,9 +74,9 @@ async def test_history_in_an_ask_frees_places_too(served: Served, crawl: str) ->
         assert len(urls_of(await line.hear())) == 1
 
 
-async def test_the_end_is_said_once_and_so_is_a_new_beginning(served: Served, crawl: str) -> None:
+async def test_the_end_is_said_once_and_so_is_a_new_beginning(served: Served, crawl: str, codec: str) -> None:
     prepare(served, crawl, 1)
-    async with opened(served) as line:
+    async with opened(served, codec) as line:
         (only,) = urls_of(await line.call("subscribe", 3, **wish(crawl, 9)))
         assert await line.is_quiet()
         await line.call("report", 4, **tell(crawl, only))
@@ -89,12 +89,12 @@ async def test_the_end_is_said_once_and_so_is_a_new_beginning(served: Served, cr
         assert urls_of(await line.hear()) == ["https://more.example/"]
 
 
-async def test_politeness_paces_what_is_pushed(served: Served, crawl: str) -> None:
+async def test_politeness_paces_what_is_pushed(served: Served, crawl: str, codec: str) -> None:
     polite = {"policy": {"robots": "ignore", "default_delay_s": 0.5, "horizon_s": 0.1}}
     prepare(served, crawl, 3, polite, "https://slow.example/{}")
     loop = asyncio.get_running_loop()
     starts: list[float] = []
-    async with opened(served) as line:
+    async with opened(served, codec) as line:
         await line.say("subscribe", 1, **wish(crawl, 9))
         while len(starts) < 3:
             given = (await line.hear())["assigned_urls"]
@@ -102,16 +102,18 @@ async def test_politeness_paces_what_is_pushed(served: Served, crawl: str) -> No
     assert all(later - earlier > 0.4 for earlier, later in pairwise(starts)), starts
 
 
-async def test_a_lease_that_ends_frees_its_place(served: Served, crawl: str) -> None:
+async def test_a_lease_that_ends_frees_its_place(served: Served, crawl: str, codec: str) -> None:
     prepare(served, crawl, 1)
-    async with opened(served) as line:
+    async with opened(served, codec) as line:
         first = urls_of(await line.call("subscribe", 1, **wish(crawl, 1, timeout_ms=400)))
         assert urls_of(await line.hear()) == first
 
 
-async def test_after_unsubscribing_nothing_comes_but_what_was_given_stays_given(served: Served, crawl: str) -> None:
+async def test_after_unsubscribing_nothing_comes_but_what_was_given_stays_given(
+    served: Served, crawl: str, codec: str
+) -> None:
     prepare(served, crawl, 4)
-    async with opened(served) as line:
+    async with opened(served, codec) as line:
         first = urls_of(await line.call("subscribe", 1, **wish(crawl, 2)))
         assert await line.call("unsubscribe", 1) == {"type": "unsubscribe", "id": 1}
         await line.call("report", 2, **tell(crawl, first[0]))
@@ -122,27 +124,27 @@ async def test_after_unsubscribing_nothing_comes_but_what_was_given_stays_given(
     await comes_to(served, crawl, (3, 0))
 
 
-async def test_an_id_carries_one_subscription(served: Served, crawl: str) -> None:
+async def test_an_id_carries_one_subscription(served: Served, crawl: str, codec: str) -> None:
     prepare(served, crawl, 2)
-    async with opened(served) as line:
+    async with opened(served, codec) as line:
         await line.call("subscribe", 1, **wish(crawl, 1))
         answer = await line.call("stats", 1)
         assert (answer["type"], answer["id"], answer["error"]["code"]) == ("error", 1, "conflict")
         assert len(urls_of(await line.call("subscribe", "1", **wish(crawl, 1)))) == 1
 
 
-async def test_a_subscription_that_cannot_be_served_ends_with_an_error(served: Served, crawl: str) -> None:
-    async with opened(served) as line:
+async def test_a_subscription_that_cannot_be_served_ends_with_an_error(served: Served, crawl: str, codec: str) -> None:
+    async with opened(served, codec) as line:
         answer = await line.call("subscribe", 1, **wish(crawl, 1), mcp_version="1999-01")
         assert (answer["id"], answer["error"]["code"]) == (1, "unsupported_version")
         answer = await line.call("unsubscribe", 1)
         assert answer["error"]["code"] == "not_found"
 
 
-async def test_a_lost_socket_returns_what_it_was_given_and_no_more(served: Served, crawl: str) -> None:
+async def test_a_lost_socket_returns_what_it_was_given_and_no_more(served: Served, crawl: str, codec: str) -> None:
     prepare(served, crawl, 12)
     post(served, "/v1/next", ask(crawl, 2))  # the same crawler, by another door
-    async with opened(served) as line, opened(served) as other:
+    async with opened(served, codec) as line, opened(served, codec) as other:
         assert len(urls_of(await line.call("subscribe", 1, **wish(crawl, 5)))) == 5
         assert len(urls_of(await other.call("subscribe", 1, **wish(crawl, 3)))) == 3
         assert states(served, crawl) == (2, 10)
@@ -152,9 +154,11 @@ async def test_a_lost_socket_returns_what_it_was_given_and_no_more(served: Serve
     await comes_to(served, crawl, (10, 2))
 
 
-async def test_a_deleted_crawl_does_not_come_back_with_an_open_or_a_closing_socket(own_server: Served) -> None:
+async def test_a_deleted_crawl_does_not_come_back_with_an_open_or_a_closing_socket(
+    own_server: Served, codec: str
+) -> None:
     prepare(own_server, "gone", 3)
-    async with opened(own_server) as line:
+    async with opened(own_server, codec) as line:
         assert len(urls_of(await line.call("subscribe", 1, **wish("gone", 3)))) == 3
         await asyncio.to_thread(httpx.delete, f"{own_server.url}/v1/crawls/gone", trust_env=False)
         said = await line.hear()

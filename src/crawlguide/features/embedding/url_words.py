@@ -129,7 +129,7 @@ def add_up(urls, ends, name, names, silent, plain, keys, rows, table, scale, out
     codes, begin = np.empty(LONGEST_PIECE, np.uint64), 0
     for number in range(len(ends)):
         at = begin + SCHEME
-        while urls[at] != SLASH:
+        while at < ends[number] and urls[at] != SLASH:  # every canonical URL has one; of another nothing else is read
             at += 1
         size = decode_escapes(urls, at, ends[number], plain)
         odd[number], begin = size < 0, ends[number]

@@ -9,13 +9,22 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import aclosing, closing
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-import httpx
-
-from crawlguide.gateway.client import transport as http
+from crawlguide.core.errors import ConfigError, UnavailableError
 from crawlguide.gateway.client.calls import keyed
-from crawlguide.gateway.client.transport import DEADLINE_S, PASSING, RETRIES, TIMEOUT_S, Patience, Shown, Tries
+from crawlguide.gateway.client.over_http import AsyncHttpLine, HttpLine
+from crawlguide.gateway.client.transport import (
+    DEADLINE_S,
+    PASSING,
+    RETRIES,
+    TIMEOUT_S,
+    Patience,
+    Shown,
+    Tries,
+    check_open,
+)
 from crawlguide.gateway.client.verbs import AsyncVerbs, Verbs
 
 if TYPE_CHECKING:
@@ -27,7 +36,7 @@ Result = TypeVar("Result")
 
 
 class Client(Verbs):
-    """A guide over HTTP, for scripts and threads: the methods of `Guide`.
+    """A guide over HTTP or gRPC (`grpc://127.0.0.1:8081`), for scripts and threads: the methods of `Guide`.
 
     A call is tried again up to `retries` times, all within `deadline_s`; a try waits `timeout_s` for its answer.
     `token`, `ca`, `certificate` and `certificate_key` are shown to the server, or trusted in place of the usual
@@ -45,48 +54,33 @@ class Client(Verbs):
         **shown: Unpack[Shown],
     ) -> None:
         self._patience = Patience(timeout_s, retries, deadline_s)
-        self.notice = http.Notice()
-        self._http = httpx.Client(**http.options(url, headers, shown), event_hooks={"response": [self.notice.note]})
-        self._server = http.without_password(self._http.base_url)
+        self._line: HttpLine = _kind(url, HttpLine, "GrpcLine")(url, headers, shown)
+        self.notice = self._line.notice
 
     def close(self) -> None:
-        self._http.close()
+        self._line.close()
 
     def _done(self, call: Call[Result]) -> Result:
         same = keyed(call)
-        return self._tried(lambda tries: self._answered(same, tries))
+        return self._tried(lambda tries: self._line.answered(same, tries))
 
     def _pieces(self, call: Call[None]) -> Generator[bytes, None, None]:
-        with closing(self._tried(lambda tries: self._opened(call, tries))) as answer, http.heard(self._server):
-            yield from answer.iter_bytes()
+        with closing(self._tried(lambda tries: self._line.opened(call, tries))) as pieces:
+            yield from pieces
 
     def _tried(self, step: Callable[[Tries], Result]) -> Result:
         tries = Tries(self._patience)
         while True:
-            http.check_open(self._http.is_closed)
+            check_open(self._line.is_closed)
             try:
-                with http.heard(self._server):
-                    return step(tries)
+                return step(tries)
             except PASSING as problem:
                 wait_s = tries.wait_s(problem)
             time.sleep(wait_s)
 
-    def _answered(self, call: Call[Result], tries: Tries) -> Result:
-        with self._http.stream(**http.sent(call, tries)) as answer:
-            body = _read(answer, tries)
-        return call.read(http.reply(self._server, answer, body, tries))
-
-    def _opened(self, call: Call[None], tries: Tries) -> httpx.Response:
-        """An answer whose lines are still to come."""
-        answer = self._http.send(self._http.build_request(**http.sent(call, tries)), stream=True)
-        if not http.are_lines(answer):
-            with closing(answer):
-                call.read(http.reply(self._server, answer, _read(answer, tries), tries))
-        return answer
-
 
 class AsyncClient(AsyncVerbs):
-    """A guide over HTTP in an asyncio program: the methods of `Client`, each to be awaited."""
+    """A guide over HTTP or gRPC in an asyncio program: the methods of `Client`, each to be awaited."""
 
     def __init__(
         self,
@@ -99,49 +93,44 @@ class AsyncClient(AsyncVerbs):
         **shown: Unpack[Shown],
     ) -> None:
         self._patience = Patience(timeout_s, retries, deadline_s)
-        self._http = httpx.AsyncClient(**http.options(url, headers, shown))
-        self._server = http.without_password(self._http.base_url)
+        self._line: AsyncHttpLine = _kind(url, AsyncHttpLine, "AsyncGrpcLine")(url, headers, shown)
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._line.close()
 
     async def _done(self, call: Call[Result]) -> Result:
         same = keyed(call)
-        return await self._tried(lambda tries: self._answered(same, tries))
+        return await self._tried(lambda tries: self._line.answered(same, tries))
 
     async def _pieces(self, call: Call[None]) -> AsyncGenerator[bytes, None]:
-        async with aclosing(await self._tried(lambda tries: self._opened(call, tries))) as answer:
-            with http.heard(self._server):
-                async for piece in answer.aiter_bytes():
-                    yield piece
+        async with aclosing(await self._tried(lambda tries: self._line.opened(call, tries))) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def _tried(self, step: Callable[[Tries], Awaitable[Result]]) -> Result:
         tries = Tries(self._patience)
         while True:
-            http.check_open(self._http.is_closed)
+            check_open(self._line.is_closed)
             try:
-                with http.heard(self._server):
-                    async with asyncio.timeout(tries.left_s):
-                        return await step(tries)
+                return await self._in_time(step, tries)
             except PASSING as problem:
                 wait_s = tries.wait_s(problem)
             await asyncio.sleep(wait_s)
 
-    async def _answered(self, call: Call[Result], tries: Tries) -> Result:
-        answer = await self._http.request(**http.sent(call, tries))
-        return call.read(http.reply(self._server, answer, answer.content, tries))
-
-    async def _opened(self, call: Call[None], tries: Tries) -> httpx.Response:
-        answer = await self._http.send(self._http.build_request(**http.sent(call, tries)), stream=True)
-        if not http.are_lines(answer):
-            async with aclosing(answer):
-                call.read(http.reply(self._server, answer, await answer.aread(), tries))
-        return answer
+    async def _in_time(self, step: Callable[[Tries], Awaitable[Result]], tries: Tries) -> Result:
+        try:
+            async with asyncio.timeout(tries.left_s):
+                return await step(tries)
+        except TimeoutError:
+            raise UnavailableError(f"{self._line.server} does not answer in time") from None
 
 
-def _read(answer: httpx.Response, tries: Tries) -> bytes:
-    pieces = []
-    for piece in answer.iter_bytes():
-        tries.check()
-        pieces.append(piece)
-    return b"".join(pieces)
+def _kind(url: str, over_http: Any, over_grpc: str) -> Any:
+    """What carries calls to an address. Whoever speaks HTTP needs no gRPC."""
+    if not url.startswith(("grpc://", "grpcs://")):
+        return over_http
+    try:
+        return getattr(import_module("crawlguide.gateway.client.over_grpc"), over_grpc)
+    except ModuleNotFoundError as missing:
+        how = "pip install 'crawlguide[grpc]'"
+        raise ConfigError(f"url: gRPC needs {missing.name}, which is not installed: {how}") from None

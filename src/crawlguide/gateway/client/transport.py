@@ -169,9 +169,13 @@ class Tries:
         return self._began + self._patience.deadline_s - self._patience.clock()
 
     @property
-    def timeout(self) -> httpx.Timeout:
+    def timeout_s(self) -> float:
         """For the try that begins now."""
-        most = max(AT_LEAST_S, min(self._patience.timeout_s, self.left_s))
+        return max(AT_LEAST_S, min(self._patience.timeout_s, self.left_s))
+
+    @property
+    def timeout(self) -> httpx.Timeout:
+        most = self.timeout_s
         return httpx.Timeout(most, connect=min(most, CONNECT_S))
 
     def wait_s(self, problem: CrawlGuideError) -> float:

@@ -12,9 +12,10 @@ import grpc.aio
 
 from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, TooLarge, UnavailableError
 from crawlguide.core.turns import in_turns
+from crawlguide.gateway.grpc import transport
 from crawlguide.gateway.routes import Route
 from crawlguide.gateway.service import Wanted
-from crawlguide.gateway.urlfrontier import items, transport
+from crawlguide.gateway.urlfrontier import items
 from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
 from crawlguide.gateway.urlfrontier.calls import FAIL, SERVED, Calls, UnknownQueue, named_crawl, round_of
 from crawlguide.gateway.urlfrontier.counts import Counts
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from crawlguide.gateway.access.entrance import Caller
+    from crawlguide.gateway.grpc.transport import Behaviour, Context
     from crawlguide.gateway.service import Service
     from crawlguide.gateway.urlfrontier.calls import Given, Round
-    from crawlguide.gateway.urlfrontier.transport import Behaviour, Context
 
 SERVICE = wire.DESCRIPTOR.services_by_name["URLFrontier"]
 MOST_ITEMS, MOST_BATCHES = 1_024, 16  # of one stream that are not acknowledged

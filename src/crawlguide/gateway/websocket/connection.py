@@ -16,13 +16,15 @@ from crawlguide.gateway.websocket import frames
 from crawlguide.gateway.websocket.frames import Broken, Frames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from uvicorn.config import Config
     from uvicorn.server import ServerState
     from websockets.http11 import Request
 
     from crawlguide.gateway.load import Load
+    from crawlguide.gateway.websocket.codecs import Codec
+    from crawlguide.gateway.websocket.messages import Id
 
 READ_AHEAD_BYTES = 65_536
 CLOSES_WITHIN_S = 5.0
@@ -54,16 +56,17 @@ class Connection(WebSocketsSansIOProtocol):
         """What was an HTTP connection is this one now: `left` is called when it is gone."""
         self._load, self._left = load, left
 
-    def open(self, listener: Callable[[bytes], None], most_waiting_bytes: int) -> None:
+    def open(self, listener: Callable[[bytes], None], codec: Codec, most_waiting_bytes: int) -> None:
         """From now on `listener` receives; over so many bytes that the other side has not taken, nothing is read."""
-        self._listener = listener
+        self._listener, self._codec = listener, codec
+        self._incoming.kind = codec.frame
         self._marked_at = self.loop.time()
         self.transport.set_write_buffer_limits(high=most_waiting_bytes)
         self._turn()
 
-    def send_message(self, pieces: Iterable[bytes | memoryview]) -> None:
+    def say(self, kind: str, name: Id | None, message: Any = None) -> None:
         """Send one message; it is lost if the socket is closing."""
-        self._write(frames.text(pieces))
+        self._write(frames.message(self._codec.frame, self._codec.encode(kind, name, message)))
 
     def pause_receiving(self) -> None:
         """Read no more until `resume_receiving`."""
@@ -182,7 +185,7 @@ class Connection(WebSocketsSansIOProtocol):
             self._free(CONTROL_HEAD_BYTES + len(payload))
         else:
             self._finish(len(self._incoming))
-        if kind == frames.TEXT and self._listener is not None:
+        if kind == self._incoming.kind and self._listener is not None:
             self._listener(payload)
         elif kind == frames.PING:
             self._write(frames.control(frames.PONG, payload))

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     Piece = bytes | memoryview
 
 MORE, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
+NAMES = {TEXT: "text", BINARY: "binary"}
 LAST, MASKED = 0x80, 0x80
-GOING_AWAY, BAD_FRAME, NOT_TEXT, NOT_UTF8, REFUSED, TOO_BIG = 1001, 1002, 1003, 1007, 1008, 1009
+GOING_AWAY, BAD_FRAME, OTHER_KIND, NOT_UTF8, REFUSED, TOO_BIG = 1001, 1002, 1003, 1007, 1008, 1009
 TRY_AGAIN_LATER = 1013
 FRAMES_AT_ONCE = 1_000
 MOST_IN_CONTROL = 125
@@ -40,12 +41,15 @@ class Broken(Exception):
 
 
 class Frames:
-    """Bytes in, whole messages out. Of a message in many frames only its text is held, however many there are."""
+    """Bytes in, whole messages out. Of a message in many frames only its content is held, however many there are.
 
-    __slots__ = ("_bytes", "_message", "_most")
+    Messages are all of one `kind`, TEXT or BINARY.
+    """
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
+    __slots__ = ("_bytes", "_message", "_most", "kind")
+
+    def __init__(self, most_bytes: int, kind: int = TEXT) -> None:
+        self._most, self.kind = most_bytes, kind
         self._bytes = bytearray()
         self._message: bytearray | None = None  # what came so far of one that comes in several frames
 
@@ -59,7 +63,7 @@ class Frames:
         self._bytes.clear()
 
     def take(self) -> tuple[int, bytes] | None:
-        """The next text or control frame, or None where it has not come whole. Raises `Broken`.
+        """The next message or control frame, or None where it has not come whole. Raises `Broken`.
 
         MORE where a message comes in so many frames that others should have their turn before the rest is read.
         """
@@ -71,15 +75,20 @@ class Frames:
             kind = first & 0x0F
             if kind >= CLOSE:
                 return kind, payload
-            if kind == TEXT and first & LAST:
-                return TEXT, _utf8(payload)
+            if kind == self.kind and first & LAST:
+                return kind, self._checked(payload)
             if self._message is None:
                 self._message = bytearray()
             self._message += payload
             if first & LAST:
                 whole, self._message = bytes(self._message), None
-                return TEXT, _utf8(whole)
+                return self.kind, self._checked(whole)
         return MORE, b""
+
+    def _checked(self, payload: bytes) -> bytes:
+        if self.kind == TEXT:
+            _check_utf8(payload)
+        return payload
 
     def _frame(self) -> tuple[int, bytes] | None:
         """The next whole frame, its payload unmasked. What is wrong with it is known by its head already."""
@@ -119,14 +128,14 @@ class Frames:
     def _check_message(self, kind: int) -> None:
         if (kind == MORE) != (self._message is not None):
             raise Broken(BAD_FRAME, "a message ends before another begins")
-        if kind == BINARY:
-            raise Broken(NOT_TEXT, "expected text frames, got a binary one")
+        if kind not in (MORE, self.kind):
+            raise Broken(OTHER_KIND, f"expected {NAMES[self.kind]} frames, got a {NAMES[kind]} one")
 
 
-def text(pieces: Iterable[Piece]) -> bytes:
+def message(kind: int, pieces: Iterable[Piece]) -> bytes:
     """A message as one frame."""
     pieces = tuple(pieces)
-    return b"".join((_head(TEXT, sum(map(len, pieces))), *pieces))
+    return b"".join((_head(kind, sum(map(len, pieces))), *pieces))
 
 
 def control(kind: int, payload: bytes) -> bytes:
@@ -157,9 +166,8 @@ def _head(kind: int, size: int) -> bytes:
     return bytes((LAST | kind, 127)) + size.to_bytes(8, "big")
 
 
-def _utf8(payload: bytes) -> bytes:
+def _check_utf8(payload: bytes) -> None:
     try:
         payload.decode()
     except UnicodeDecodeError:
         raise Broken(NOT_UTF8, "a text frame is UTF-8") from None
-    return payload

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
-from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.messages import VERSION, BudgetMessage, CrawlId, Identifier, Version
-from crawlguide.gateway import wire
-
-if TYPE_CHECKING:
-    from crawlguide.core.errors import CrawlGuideError
-
-    Pieces = tuple[bytes | memoryview, ...]
 
 TYPES = ("next", "report", "subscribe", "unsubscribe", "release", "stats", "ping")
 LEAST_EVERY_S, MOST_EVERY_S = 0.1, 86_400.0
@@ -54,44 +46,3 @@ class StatsWanted(Struct, frozen=True):
 
 class State(Struct, frozen=True):
     crawl_state: str
-
-
-class _Named(Struct, frozen=True):
-    id: Id | None = None
-
-
-_ENVELOPE = msgspec.json.Decoder(Envelope)
-_NAMED = msgspec.json.Decoder(_Named)
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
-
-def envelope(body: bytes) -> Envelope:
-    """Who asks for what. What is wrong with the body beyond that is found when its message is decoded."""
-    try:
-        return _ENVELOPE.decode(body)
-    except _UNREADABLE:
-        wire.decode(body, Envelope)
-        raise MalformedRequest("body: expected a JSON object") from None
-
-
-def id_of(body: bytes) -> Id | None:
-    """The id of a message with which something else is wrong, so that its sender knows which one."""
-    try:
-        return _NAMED.decode(body).id
-    except _UNREADABLE:
-        return None
-
-
-def framed(kind: str, name: Id | None, message: Any = None) -> Pieces:
-    """The frame of a message: `type` and `id`, then its fields."""
-    return _joined(kind, name, b"{}" if message is None else wire.encode(message))
-
-
-def error(name: Id | None, problem: CrawlGuideError) -> Pieces:
-    return _joined("error", name, wire.error(problem))
-
-
-def _joined(kind: str, name: Id | None, fields: bytes) -> Pieces:
-    """Fields are encoded once, and never copied but into the frame."""
-    comma = b"," if len(fields) > 2 else b""
-    return b'{"type":"%b","id":' % kind.encode(), wire.encode(name), comma, memoryview(fields)[1:]

@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from crawlguide.gateway.access.entrance import Caller
     from crawlguide.gateway.assigned import Holder
     from crawlguide.gateway.service import Service
+    from crawlguide.gateway.websocket.codecs import Codec
     from crawlguide.gateway.websocket.connection import Connection
-    from crawlguide.gateway.websocket.messages import Id, Pieces
+    from crawlguide.gateway.websocket.messages import Id
     from crawlguide.gateway.websocket.subscriptions import Stream
+
+    Answer = tuple[str, Any]  # its type and fields
 
 MOST_WORK_BYTES = 16 * 1024 * 1024  # of messages that are being worked on
 LEAVING = "the server is shutting down; connect again, another may answer"
@@ -50,8 +53,8 @@ class Session:
     The caller is admitted anew for every message, as over HTTP for every request: limits count, and revoked keys end.
     """
 
-    def __init__(self, connection: Connection, service: Service, caller: Caller) -> None:
-        self.connection = connection
+    def __init__(self, connection: Connection, service: Service, caller: Caller, codec: Codec) -> None:
+        self.connection, self._codec = connection, codec
         self._caller = caller
         self._service, self._assigned = service, service.assigned
         self._working = self._work_bytes = 0
@@ -64,12 +67,12 @@ class Session:
     def receive(self, body: bytes) -> None:
         """One message. Over the limits the connection is held until one of those before is answered."""
         try:
-            envelope = messages.envelope(body)
+            envelope = self._codec.envelope(body)
             credential = self._service.entrance.admit(self._caller)
             self._service.check_load()
             self._service.load.bodies.grow(0, len(body))
         except CrawlGuideError as problem:
-            self._refuse("other", messages.id_of(body), problem, 0.0, self._caller.logged)
+            self._refuse("other", self._codec.id_of(body), problem, 0.0, self._caller.logged)
             return
         self._working += 1
         self._work_bytes += len(body)
@@ -92,7 +95,7 @@ class Session:
         """The server ends: no more is heard, what is being worked on is answered, then the socket closes."""
         self._leaving = True
         self.connection.pause_receiving()
-        self.connection.send_message(messages.error(None, Draining(LEAVING, retry_after_s=1.0)))
+        self._say_error(None, Draining(LEAVING, retry_after_s=1.0))
         for stream in self._streams.values():
             stream.stop()
         self._close_if_done()
@@ -122,9 +125,9 @@ class Session:
                 await self.connection.writable.wait()
                 began = time.perf_counter()
             answer = await SERVES[envelope.type](self, credential, envelope.id, body)
-            self._service.answered(ROUTES[envelope.type], 200, time.perf_counter() - began, None, **who)
             if answer:
-                self.connection.send_message(answer)
+                self.connection.say(answer[0], envelope.id, answer[1])
+            self._service.answered(ROUTES[envelope.type], 200, time.perf_counter() - began, None, **who)
         except NotFound as problem:
             known = without_hint(problem, credential)
             self._refuse(envelope.type, envelope.id, known, time.perf_counter() - began, who)
@@ -155,24 +158,27 @@ class Session:
         self, kind: str, name: Id | None, problem: CrawlGuideError, took_s: float, who: Mapping[str, str]
     ) -> None:
         self._service.answered(ROUTES[kind], STATUS[problem.code], took_s, problem, **who)
-        self.connection.send_message(messages.error(name, problem))
+        self._say_error(name, problem)
+
+    def _say_error(self, name: Id | None, problem: CrawlGuideError) -> None:
+        self.connection.say("error", name, wire.error_message(problem))
 
     # one step for each type
 
-    async def _next(self, credential: Credential, name: Id, body: bytes) -> Pieces:
-        call = self._call(credential, ASK, wire.decode(body, AskMessage))
+    async def _next(self, credential: Credential, _: Id, body: bytes) -> Answer:
+        call = self._call(credential, ASK, self._codec.decode(body, AskMessage))
         advice = await routes.ask(call)
         self._assigned.served(call)
-        return messages.framed("next", name, advice)
+        return "next", advice
 
-    async def _report(self, credential: Credential, name: Id, body: bytes) -> Pieces:
-        call = self._call(credential, TELL, wire.decode(body, ReportMessage))
+    async def _report(self, credential: Credential, _: Id, body: bytes) -> Answer:
+        call = self._call(credential, TELL, self._codec.decode(body, ReportMessage))
         ack = await routes.tell(call)
         self._assigned.served(call)
-        return messages.framed("report", name, ack)
+        return "report", ack
 
     async def _subscribe(self, credential: Credential, name: Id, body: bytes) -> None:
-        wanted = wire.decode(body, Subscribe)
+        wanted = self._codec.decode(body, Subscribe)
         crawl = self._call(credential, ASK, wanted).permitted(wanted.crawl_id)
         credential.check_crawler(wanted.crawler_id)
         subscription = Subscription(
@@ -195,7 +201,7 @@ class Session:
         return await routes.ask(replace(self._call(credential, ASK, message), create=create))
 
     async def _stats(self, credential: Credential, name: Id, body: bytes) -> None:
-        wanted = wire.decode(body, StatsWanted)
+        wanted = self._codec.decode(body, StatsWanted)
         await self._shown(credential, wanted)  # refuses at once what may not be looked at
         self._begin(name, StatsSubscription(name, wanted, self._numbers, self.connection))
 
@@ -212,28 +218,28 @@ class Session:
         credential.check_some(READ)
         return await routes.stats(RouteCall(self._service.guide, credential, READ, {}, query, None))
 
-    async def _unsubscribe(self, _: Credential, name: Id, body: bytes) -> Pieces:
+    async def _unsubscribe(self, _: Credential, name: Id, body: bytes) -> Answer:
         """What was assigned stays so: the crawler is on its way, and only its report or the lease's end frees it."""
-        wire.decode(body, Envelope)
+        self._codec.decode(body, Envelope)
         stream = self._streams.pop(name, None)
         if stream is None:
             raise NotFound(f"id: nothing is subscribed under {name!r}", field="id")
         stream.stop()
-        return messages.framed("unsubscribe", name)
+        return "unsubscribe", None
 
-    async def _release(self, credential: Credential, name: Id, body: bytes) -> Pieces:
-        wanted = wire.decode(body, Release)
+    async def _release(self, credential: Credential, _: Id, body: bytes) -> Answer:
+        wanted = self._codec.decode(body, Release)
         call = RouteCall(self._service.guide, credential, TELL, {"crawl_id": wanted.crawl_id}, {}, wanted)
         released = await routes.release(call)
         self._assigned.released(call.crawl, wanted.crawler_id)
-        return messages.framed("release", name, released)
+        return "release", released
 
     def _call(self, credential: Credential, scope: str, message: Any) -> RouteCall:
         return RouteCall(self._service.guide, credential, scope, {}, {}, message)
 
-    async def _ping(self, _: Credential, name: Id, body: bytes) -> Pieces:
-        wire.decode(body, Envelope)
-        return messages.framed("pong", name)
+    async def _ping(self, _: Credential, __: Id, body: bytes) -> Answer:
+        self._codec.decode(body, Envelope)
+        return "pong", None
 
     def _begin(self, name: Id, stream: Stream) -> None:
         if self._leaving:
@@ -250,15 +256,15 @@ class Session:
         try:
             await stream.run()
         except CrawlGuideError as problem:
-            self.connection.send_message(messages.error(name, problem))
+            self._say_error(name, problem)
         except Exception as fault:
             log.exception("a fault in a subscription")
-            self.connection.send_message(messages.error(name, fault_of_ours(fault)))
+            self._say_error(name, fault_of_ours(fault))
         if self._streams.get(name) is stream:
             del self._streams[name]
 
 
-SERVES: dict[str, Callable[[Session, Credential, Id, bytes], Awaitable[Pieces | None]]] = {
+SERVES: dict[str, Callable[[Session, Credential, Id, bytes], Awaitable[Answer | None]]] = {
     "next": Session._next,
     "report": Session._report,
     "subscribe": Session._subscribe,

@@ -12,6 +12,7 @@ from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.http import SOCKETS
 from crawlguide.gateway.responses import STATUS, problem_response
 from crawlguide.gateway.watched_files import LOOKS_EVERY_S
+from crawlguide.gateway.websocket import codecs
 from crawlguide.gateway.websocket.session import Session
 
 if TYPE_CHECKING:
@@ -45,13 +46,14 @@ class Sockets:
             await problem_response(problem)(scope, receive, send)
             return
         connection: Connection = scope["state"]["connection"]
-        session = Session(connection, self._service, scope["state"]["caller"])
+        codec, name = codecs.agreed(scope["subprotocols"])
+        session = Session(connection, self._service, scope["state"]["caller"], codec)
         self._open.add(session)
         owners = _owners(scope["state"]["credential"])
         self._of.update(owners)
         try:
-            await send({"type": "websocket.accept"})
-            connection.open(session.receive, self._service.options.socket_buffer_bytes)
+            await send({"type": "websocket.accept", "subprotocol": name})
+            connection.open(session.receive, codec, self._service.options.socket_buffer_bytes)
             await connection.lost.wait()
             await session.end()
         except asyncio.CancelledError:  # the server's patience has ended; leases end by themselves

@@ -10,7 +10,7 @@ import msgspec
 from crawlguide.core.messages import AskMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.assigned import Holder
-from crawlguide.gateway.websocket import messages
+from crawlguide.gateway.websocket.messages import State
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -89,14 +89,14 @@ class Subscription:
         self._ask_at = self._guide.clock.now() + advice.retry_after_ms / 1_000
         self._say_state(advice.metadata.crawl_state)
         if advice.assigned_urls:
-            self._connection.send_message(messages.framed("assignment", self._name, advice))
+            self._connection.say("assignment", self._name, advice)
 
     def _say_state(self, state: str) -> None:
         """Only what the assignments, or their absence, do not say themselves."""
         state = UNDER_WAY[0] if state in UNDER_WAY else state
         if state != self._said_state:
             self._said_state = state
-            self._connection.send_message(messages.framed("state", self._name, messages.State(state)))
+            self._connection.say("state", self._name, State(state))
 
     def _freed(self) -> None:
         self._ask_at = 0.0
@@ -121,7 +121,7 @@ class StatsSubscription:
             await self._connection.writable.wait()
             stats = await self._numbers(self._wanted)
             if stats is not None and not self._stopped.is_set():
-                self._connection.send_message(messages.framed("stats", self._name, stats))
+                self._connection.say("stats", self._name, stats)
             await waited(self._stopped, self._wanted.every_s)
 
     def stop(self) -> None:

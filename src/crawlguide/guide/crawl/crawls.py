@@ -28,6 +28,7 @@ from crawlguide.core.patterns import check_budget
 from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.core.turns import LONG_BYTES
 from crawlguide.core.types import Crawl
+from crawlguide.core.watching import NOBODY
 from crawlguide.guide.containment import contained
 from crawlguide.guide.crawl import composition, notebooks, redefinition
 from crawlguide.guide.crawl.active_crawl import (
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.config import Config
     from crawlguide.core.protocols import Store
+    from crawlguide.core.watching import Watcher
     from crawlguide.guide.crawl.active_crawl import Outlined
     from crawlguide.guide.crawl.composition import StrategyDefaults
     from crawlguide.policy import Services
@@ -75,6 +77,7 @@ class ActiveCrawls:
         self._services = services
         self._config = config
         self._defaults = defaults
+        self.watcher: Watcher = NOBODY
         self._kinds = composition.filter_kinds(config.guide.filters)
         self._revivable = frozenset(rule.name for rule in self._kinds if getattr(rule, "revivable", False))
         self._most = config.crawls.max_loaded
@@ -221,6 +224,7 @@ class ActiveCrawls:
             await redefinition.set_priorities(self._store, crawl, old, built)
             await self.renew(crawl, at, PAGES_AT_ONCE, RENEWED_AT_ONCE)
         happened("crawl_changed", "crawl {crawl} has a new definition", **crawl.logged, strategy=built.strategy.kind)
+        self._changed(crawl, "changed")
         _warn(crawl, definition)
         return False
 
@@ -241,6 +245,7 @@ class ActiveCrawls:
             happened("crawl_paused", "crawl {crawl} is paused", **crawl.logged)
         else:
             happened("crawl_resumed", "crawl {crawl} goes on", **crawl.logged)
+        self._changed(crawl, "paused" if paused else "resumed")
 
     async def delete(self, crawl: Crawl) -> None:
         for remembered in (self.known, self._before, self._noted, self._learned):
@@ -249,12 +254,17 @@ class ActiveCrawls:
         if not await self._store.crawl_delete(crawl):
             raise await self._unknown(crawl)
         happened("crawl_deleted", "crawl {crawl} was deleted with all it held", **crawl.logged)
+        self._changed(crawl, "deleted")
 
     def note(self, crawl: Crawl, state: str) -> None:
         """An ask was given nothing in this state: the log is told once that the crawl has come to its end."""
         if state in ("finished", "exhausted") and self._noted.get(crawl) != state:
             happened("crawl_finished", "crawl {crawl} is {state}", **crawl.logged, state=state)
+            self._changed(crawl, state)
         self._noted[crawl] = state
+
+    def _changed(self, crawl: Crawl, change: str) -> None:
+        self.watcher.changed(crawl, change, self._defaults.now())
 
     async def names(self, tenant: str) -> list[Crawl]:
         return await self._store.crawl_list(tenant)
@@ -379,6 +389,7 @@ class ActiveCrawls:
         await self._store.commit(durable=False)
         kind = str(composition.chosen(record.definition, self._defaults).get("kind", "layered"))
         happened("crawl_created", "crawl {crawl} was created", **crawl.logged, strategy=kind)
+        self._changed(crawl, "created")
         _warn(crawl, record.definition)
 
     async def _save(self, crawl: Crawl, record: CrawlRecord, at: float) -> None:

@@ -15,6 +15,8 @@ import grpc.aio
 from cryptography.x509 import NameOID, load_pem_x509_certificate
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
+from google.rpc.status_pb2 import Status
 
 from crawlguide.core.errors import ConfigError, MalformedRequest
 from crawlguide.gateway.access.entrance import Caller
@@ -55,6 +57,9 @@ KINDS = {
     (True, True): grpc.stream_stream_rpc_method_handler,
 }
 STREAMS_OF_CONNECTION = 128
+MOST_WORDS = 1_000  # of an error
+DETAILS = "grpc-status-details-bin"
+DOMAIN = "crawlguide"
 IDLE_MS, PING_MS, PONG_MS, EARLIEST_PING_MS = 600_000, 60_000, 20_000, 10_000
 
 
@@ -175,9 +180,30 @@ def _certificate(context: Context) -> dict[str, Any] | None:
 
 
 async def refuse(context: Context, problem: CrawlGuideError) -> NoReturn:
-    """End a call with an error; whoever may come back is told when."""
-    trailing = () if problem.retry_after_s is None else (("retry-after-ms", str(int(problem.retry_after_s * 1_000))),)
-    await context.abort(CODES[problem.code], problem.message, trailing)
+    """End a call with an error: a code of gRPC, words, and details that programs can read.
+
+    Words stand in a header of HTTP/2, which has little room; a client that is told more than it takes sees nothing.
+    """
+    words = problem.message if len(problem.message) <= MOST_WORDS else problem.message[:MOST_WORDS] + "…"
+    trailing: list[tuple[str, str | bytes]] = [(DETAILS, _details(problem, words).SerializeToString())]
+    if problem.retry_after_s is not None:
+        trailing.append(("retry-after-ms", str(int(problem.retry_after_s * 1_000))))
+    await context.abort(CODES[problem.code], words, tuple(trailing))
+
+
+def _details(problem: CrawlGuideError, words: str) -> Status:
+    """As the error model of google.rpc says it."""
+    said: list[Message] = [ErrorInfo(reason=problem.code, domain=DOMAIN)]
+    if problem.field is not None:
+        said.append(BadRequest(field_violations=[{"field": problem.field[:MOST_WORDS], "description": words}]))
+    if problem.retry_after_s is not None:
+        wait = RetryInfo()
+        wait.retry_delay.FromNanoseconds(int(problem.retry_after_s * 1e9))
+        said.append(wait)
+    status = Status(code=CODES[problem.code].value[0], message=words)
+    for one in said:
+        status.details.add().Pack(one)
+    return status
 
 
 @asynccontextmanager

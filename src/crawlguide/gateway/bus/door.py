@@ -1,0 +1,207 @@
+"""The door for message buses: each bus that is configured is joined, and joined again whenever it was away.
+
+A bus that is away stops nothing else. What the guide does meanwhile is kept for it in a spool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from crawlguide.core.telemetry import WARNING, happened, without_secrets
+from crawlguide.core.watching import NOBODY
+from crawlguide.gateway.bus.answering import Answering
+from crawlguide.gateway.bus.events import Events
+from crawlguide.gateway.bus.messages import BusAway, Names, Outgoing, TooLargeForBus
+from crawlguide.gateway.bus.settings import check
+from crawlguide.gateway.bus.spool import Spool
+from crawlguide.gateway.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawlguide.gateway.bus.messages import Line
+    from crawlguide.gateway.service import Service
+
+FIRST_REST_S, LONGEST_REST_S = 0.2, 5.0
+PUBLISHED_AT_ONCE = 200
+LAST_EVENTS_S = 2.0  # for which a server that ends tries to deliver them
+FOLDER = "bus"  # of the data folder
+KINDS = {"nats": "NatsLine", "kafka": "KafkaLine"}
+log = logging.getLogger(__name__)
+
+
+class BusDoor:
+    """Opened by `bus.nats` and `bus.kafka`."""
+
+    def __init__(self, service: Service) -> None:
+        options, self._names = service.config.bus, Names(service.config.bus.prefix)
+        check(options)
+        self._service = service
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        wanted = [kind for kind in KINDS if getattr(options, kind)]
+        self.buses = [self._bus(kind) for kind in wanted]
+        self._supervisor = Supervisor(service.metrics)
+
+    async def open(self) -> dict[str, Any]:
+        """Whether a bus is there or not: it is joined as soon as it can be."""
+        service = self._service
+        service.buses_away = lambda: [f"bus {bus.kind}" for bus in self.buses if bus.is_away]
+        service.bus_figures = lambda: {
+            "buses_away": sum(bus.is_away for bus in self.buses),
+            "bus_spool_bytes": sum(bus.spool.waiting_bytes for bus in self.buses),
+        }
+        spools = [bus.spool for bus in self.buses]
+        self._events = Events(spools, self._wake, self._lost)
+        if service.config.bus.events:
+            service.guide.watch(self._events)
+        for bus in self.buses:
+            self._supervisor.start(f"bus {bus.kind}", bus.run)
+        return {"bus": [bus.kind for bus in self.buses]}
+
+    async def close(self) -> None:
+        """What is in work is answered; events that cannot be delivered any more wait for the next start."""
+        for bus in self.buses:
+            await bus.finish(self._service.options.drain_s)
+        self._service.guide.watch(NOBODY)
+        self._events.write()
+        for bus in self.buses:
+            await bus.deliver_last()
+        await self._supervisor.stop()
+        for bus in self.buses:
+            await bus.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def _bus(self, kind: str) -> Bus:
+        service, options = self._service, self._service.config.bus
+        make = getattr(import_module(f"crawlguide.gateway.bus.{kind}"), KINDS[kind])
+        spool = Spool(self._folder() / kind, options.spool_bytes, self._lost)
+        return Bus(service, kind, lambda: make(options, self._names), self._names, spool)
+
+    def _folder(self) -> Path:
+        """A guide that keeps nothing on disk has no place for a spool that outlives it."""
+        folder = self._service.guide.store.folder
+        if folder is not None:
+            return folder / FOLDER
+        self._temporary = self._temporary or tempfile.TemporaryDirectory(prefix="crawlguide-bus-")
+        return Path(self._temporary.name)
+
+    def _wake(self) -> None:
+        for bus in self.buses:
+            bus.written.set()
+
+    def _lost(self, number: int) -> None:
+        self._service.metrics.count("bus_events", number, outcome="lost")
+
+
+class Bus:
+    """One bus: a line to it at a time."""
+
+    def __init__(self, service: Service, kind: str, make: Callable[[], Line], names: Names, spool: Spool) -> None:
+        self._service, self._make, self._names = service, make, names
+        self.kind, self.spool = kind, spool
+        self.is_away = True
+        self.joined = asyncio.Event()
+        self.written = asyncio.Event()  # something was put into the spool
+        self.emptied = asyncio.Event()  # nothing is left in it
+        self._answering: Answering | None = None
+        self._receiving: asyncio.Task[None] | None = None
+        self._said = ""
+
+    async def run(self) -> None:
+        rest_s = FIRST_REST_S
+        while True:
+            line = self._make()
+            try:
+                answering = await self._join(line)
+                rest_s = FIRST_REST_S
+                await self._work(line, answering)
+            except BusAway as problem:
+                self._leave(str(problem))
+            finally:
+                self.is_away = True
+                self.joined.clear()
+                await line.close()
+            await asyncio.sleep(rest_s)
+            rest_s = min(2 * rest_s, LONGEST_REST_S)
+
+    async def finish(self, within_s: float) -> None:
+        """Take nothing new, and answer what came in."""
+        if self._receiving is not None:
+            self._receiving.cancel()
+        if self._answering is not None:
+            await self._answering.end(within_s)
+
+    async def deliver_last(self) -> None:
+        """Events that wait, if the bus takes them soon."""
+        if self.spool.waiting and not self.is_away:
+            self.emptied.clear()
+            self.written.set()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_EVENTS_S):
+                    await self.emptied.wait()
+
+    async def close(self) -> None:
+        self.spool.close()
+
+    async def _join(self, line: Line) -> Answering:
+        answering = Answering(self._service, line, self._names, self._service.config.bus.in_flight)
+        await line.connect(answering.requested)
+        self._answering = answering
+        self.is_away, self._said = False, ""
+        self.joined.set()
+        words = "messages of {bus} are answered, prefix {prefix}"
+        happened("bus_joined", words, bus=self.kind, prefix=self._names.prefix)
+        return answering
+
+    async def _work(self, line: Line, answering: Answering) -> None:
+        """Until one of them fails: mostly since the bus went away."""
+        delivering = asyncio.create_task(self._deliver(line))
+        self._receiving = receiving = asyncio.create_task(answering.run())
+        try:
+            ended, _ = await asyncio.wait({receiving, delivering}, return_when=asyncio.FIRST_COMPLETED)
+            if receiving.cancelled():  # the door closes, and what is left is delivered
+                await delivering
+            for task in ended:
+                task.result()
+        finally:
+            receiving.cancel()
+            delivering.cancel()
+            await asyncio.gather(receiving, delivering, return_exceptions=True)
+
+    async def _deliver(self, line: Line) -> None:
+        """Events, in their order."""
+        while True:
+            self.written.clear()
+            while records := self.spool.read(PUBLISHED_AT_ONCE):
+                events = [msgspec.msgpack.decode(record, type=Outgoing) for record in records]
+                try:
+                    await line.publish(events)
+                except TooLargeForBus:
+                    await self._deliver_singly(line, events)
+                self.spool.delivered(records)
+                self._service.metrics.count("bus_events", len(events), outcome="delivered")
+            self.emptied.set()
+            await self.written.wait()
+
+    async def _deliver_singly(self, line: Line, events: list[Outgoing]) -> None:
+        for event in events:
+            try:
+                await line.publish([event])
+            except TooLargeForBus:
+                self._service.metrics.count("bus_events", outcome="lost")
+
+    def _leave(self, why: str) -> None:
+        """The log is told once."""
+        if why != self._said:
+            words = "{bus} is away, and is tried again and again: {problem}"
+            happened("bus_away", words, WARNING, bus=self.kind, problem=without_secrets(why)[:300])
+        self._said = why

@@ -1,0 +1,111 @@
+"""What goes over a bus, whatever its kind: names, messages in and out, and what a kind of bus has to do."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from crawlguide.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+PREFIX = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+NAME = re.compile(r"[A-Za-z0-9._%-]{1,249}")
+VERBS = ("next", "report")
+SHOWN_HEADERS = " !#$&'()*+,/:;<=>?@[]^`{|}\"\\"  # what stands in a header as it is, besides letters, digits and _.-~
+
+
+class BusAway(Exception):
+    """The bus cannot be reached, or does not do what it is asked to. What is under way comes again."""
+
+
+class TooLargeForBus(Exception):
+    """The bus does not carry messages of this size."""
+
+
+class Received(NamedTuple):
+    """A message for the guide. `name` is its own in this bus, for ever: a message that comes again has the same."""
+
+    verb: str
+    subject: str
+    body: bytes
+    headers: Mapping[str, str]  # by names in small letters
+    name: str = ""  # empty: it never comes again
+    reply: str = ""  # where somebody waits for the answer now
+    handle: Any = None  # by which the line acknowledges it
+
+
+class Outgoing(msgspec.Struct, frozen=True, array_like=True):
+    """A message of the guide. `last` ends its subject where subjects have many levels, `key` orders it elsewhere."""
+
+    place: Literal["answers", "events", "dead"]
+    tenant: str
+    last: str
+    key: str
+    body: bytes
+    headers: dict[str, str]
+    to: str = ""  # a place within the tenant's answers that the crawler has named
+
+
+class Line(Protocol):
+    """A connection to a bus, from `connect` until anything raises `BusAway`; then a new one is made."""
+
+    kind: str
+
+    async def connect(self, on_request: Callable[[Received], None], /) -> None:
+        """`on_request` is given what somebody waits for at once."""
+
+    async def receive(self, most: int) -> Sequence[Received]:
+        """Some messages that the bus keeps, or none for now."""
+
+    async def done(self, received: Received) -> None:
+        """It need not come again."""
+
+    async def later(self, received: Received, delay_s: float) -> None:
+        """It comes again, not before."""
+
+    async def respond(self, received: Received, body: bytes, headers: dict[str, str], /) -> None:
+        """To somebody who waits; if nobody does any more, nothing happens."""
+
+    async def publish(self, outgoing: Sequence[Outgoing]) -> None:
+        """Returns when the bus keeps all of them. Raises `TooLargeForBus`."""
+
+    async def close(self) -> None: ...
+
+
+class Names:
+    """Subjects and topics: all begin with the prefix, and those of a tenant hold its name."""
+
+    def __init__(self, prefix: str) -> None:
+        if not PREFIX.fullmatch(prefix) or len(prefix) > 100:
+            words = "expected up to 100 letters, digits, - and _, in parts with a dot between"
+            raise ConfigError(f"bus.prefix: {words}, got {prefix[:80]!r}")
+        self.prefix = prefix
+
+    def of(self, place: str, tenant: str) -> str:
+        if place == "dead":
+            return f"{self.prefix}.dead"
+        return f"{self.prefix}.{place}.{tenant_part(tenant)}"
+
+    def is_own(self, reply_to: str, tenant: str) -> bool:
+        """Whether answers to a tenant may go there."""
+        return bool(NAME.fullmatch(reply_to)) and reply_to.startswith(self.of("answers", tenant) + ".")
+
+
+def tenant_part(tenant: str) -> str:
+    """Without dots, so that no tenant's places lie within another's; names of tenants have no capital letters."""
+    return tenant.replace(".", "DOT")
+
+
+def token(text: str) -> str:
+    """One level of a subject of NATS."""
+    return quote(text, safe="").replace(".", "%2E").replace("~", "%7E") or "_"
+
+
+def header(text: str) -> str:
+    """What can stand in a header: printable ASCII, anything else in %XX."""
+    return quote(text, safe=SHOWN_HEADERS)

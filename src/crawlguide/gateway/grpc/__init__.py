@@ -1,0 +1,1 @@
+"""The door for gRPC, and what any service over gRPC needs."""

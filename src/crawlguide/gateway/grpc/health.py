@@ -1,0 +1,85 @@
+"""grpc.health.v1: whether the guide can answer. As /readyz over HTTP it wants no credential and says nothing more."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from grpc_health.v1 import health_pb2
+
+from crawlguide.core.errors import CrawlGuideError
+from crawlguide.gateway.grpc import transport
+from crawlguide.gateway.grpc.methods import SERVICE
+
+if TYPE_CHECKING:
+    from crawlguide.gateway.grpc.transport import Behaviour, Context
+    from crawlguide.gateway.service import Service
+
+HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"]
+NAMES = ("", SERVICE.full_name)
+Response = health_pb2.HealthCheckResponse
+LOOKS_EVERY_S = 1.0
+
+
+class Health:
+    """Of the whole server: its services are ready together."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._leaving = asyncio.Event()
+
+    def behaviour(self) -> dict[str, Behaviour]:
+        return {"Check": self._check, "List": self._list, "Watch": self._watch}
+
+    def leave(self) -> None:
+        """Whoever watches is told at once, and let go."""
+        self._leaving.set()
+
+    @property
+    def _status(self) -> Any:
+        ready = not (self._service.draining or self._leaving.is_set() or self._service.trouble())
+        return Response.SERVING if ready else Response.NOT_SERVING
+
+    async def _check(self, request: Any, context: Context) -> Any:
+        try:
+            self._service.entrance.knock(transport.address(context.peer()))
+            name = transport.checked(request).service
+        except CrawlGuideError as problem:
+            await transport.refuse(context, problem)
+        if name not in NAMES:
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"no such service: {name[:80]!r}")
+        return Response(status=self._status)
+
+    async def _list(self, _: Any, context: Context) -> Any:
+        try:
+            self._service.entrance.knock(transport.address(context.peer()))
+        except CrawlGuideError as problem:
+            await transport.refuse(context, problem)
+        return health_pb2.HealthListResponse(statuses={name: Response(status=self._status) for name in NAMES})
+
+    async def _watch(self, request: Any, context: Context) -> None:
+        """Says each change; of a service that is not there, that it is unknown."""
+        try:
+            self._service.entrance.knock(transport.address(context.peer()))
+            known = transport.checked(request).service in NAMES
+            async with transport.counted(self._service, context):
+                said = None
+                while not (self._leaving.is_set() and said is not None):
+                    status = self._status if known else Response.SERVICE_UNKNOWN
+                    if status != said:
+                        await context.write(Response(status=status))
+                        said = status
+                    await _waited(self._leaving, LOOKS_EVERY_S)
+                if known and said != Response.NOT_SERVING:
+                    await context.write(Response(status=Response.NOT_SERVING))
+        except CrawlGuideError as problem:
+            await transport.refuse(context, problem)
+
+
+async def _waited(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        pass

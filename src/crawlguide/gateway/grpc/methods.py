@@ -1,0 +1,52 @@
+"""Each method of `crawlguide.v1.Guide` with the endpoint of HTTP that it stands for: for client and server."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crawlguide.gateway.grpc import guide_pb2
+
+SERVICE = guide_pb2.DESCRIPTOR.services_by_name["Guide"]
+WHOLE = "*"  # all fields of the request but the name of the crawl
+CRAWL = "/v1/crawls/{crawl_id}"
+
+
+class Method(NamedTuple):
+    """`body` names the field of the request that holds the message; without one, fields are parameters of the query.
+
+    `answer` names the field of the answer that holds the message, unless the answer is the message.
+    """
+
+    name: str
+    method: str
+    path: str
+    body: str = ""
+    answer: str = ""
+
+    @property
+    def of_crawl(self) -> bool:
+        return "{crawl_id}" in self.path
+
+
+METHODS = (
+    Method("Next", "POST", "/v1/next", WHOLE),
+    Method("Report", "POST", "/v1/report", WHOLE),
+    Method("ListCrawls", "GET", "/v1/crawls"),
+    Method("PutCrawl", "PUT", CRAWL, "definition"),
+    Method("GetCrawl", "GET", CRAWL),
+    Method("PatchCrawl", "PATCH", CRAWL, "changes"),
+    Method("DeleteCrawl", "DELETE", CRAWL),
+    Method("AddSeeds", "POST", CRAWL + "/seeds", WHOLE),
+    Method("PauseCrawl", "POST", CRAWL + "/pause"),
+    Method("ResumeCrawl", "POST", CRAWL + "/resume"),
+    Method("Release", "POST", CRAWL + "/release", WHOLE),
+    Method("GetRules", "GET", CRAWL + "/rules", answer="rules"),
+    Method("EditRules", "POST", CRAWL + "/rules", "edit", answer="rules"),
+    Method("Export", "GET", CRAWL + "/export", answer="lines"),
+    Method("Import", "POST", CRAWL + "/import", "lines"),
+    Method("BackUp", "POST", "/v1/backups"),
+    Method("ListUrls", "GET", "/v1/urls"),
+    Method("ForgetUrls", "DELETE", "/v1/urls"),
+    Method("Explain", "GET", "/v1/explain"),
+    Method("Stats", "GET", "/v1/stats"),
+)

@@ -1,0 +1,211 @@
+"""The door for `crawlguide.v1.Guide`: each of its methods is an endpoint of HTTP, answered as there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection
+
+from crawlguide.core.errors import CrawlGuideError, MalformedRequest
+from crawlguide.core.messages import Advice, AskMessage, ReportMessage, SeedsMessage
+from crawlguide.gateway import routes, strict, wire
+from crawlguide.gateway.grpc import transport
+from crawlguide.gateway.grpc.conversion import json_text, read_request, strictly, written
+from crawlguide.gateway.grpc.health import HEALTH, Health
+from crawlguide.gateway.grpc.methods import METHODS, SERVICE, WHOLE, Method
+from crawlguide.gateway.grpc.streams import STREAMS, Conversation
+from crawlguide.gateway.service import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from google.protobuf.message import Message
+
+    from crawlguide.gateway.access.entrance import Caller
+    from crawlguide.gateway.grpc.streams import StreamKind
+    from crawlguide.gateway.grpc.transport import Behaviour, Context
+    from crawlguide.gateway.service import Service
+
+TEXTS = strictly(strict.check)
+ROUTES = {(route.method, route.path): route for route in routes.ROUTES}
+log = logging.getLogger(__name__)
+
+
+class GrpcDoor:
+    """Opened by `server.grpc`. `service` is all it needs: a test opens it over a guide of its own."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._left: set[asyncio.Task[Any]] = set()  # what is brought to its end though its client has gone
+        self._conversations: set[Conversation] = set()
+        self._health = Health(service)
+        behaviour = {method.name: _behaviour(self, method) for method in METHODS}
+        streams: dict[str, Behaviour] = {kind.name: partial(self._stream, kind) for kind in STREAMS}
+        self._server = transport.server(
+            service.options,
+            transport.handlers(SERVICE, behaviour | streams),
+            transport.handlers(HEALTH, self._health.behaviour()),
+        )
+        names = (SERVICE.full_name, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
+        reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self._server)
+
+    async def open(self) -> dict[str, Any]:
+        options = self._service.options
+        port = transport.listen(self._server, options, options.grpc_port, "server.grpc_port")
+        await self._server.start()
+        return {"grpc_port": port}
+
+    async def close(self) -> None:
+        """Streams end when what they asked is answered, and what they hold goes back."""
+        self._health.leave()
+        for conversation in tuple(self._conversations):
+            conversation.leave()
+        await self._server.stop(self._service.options.drain_s)
+        if self._left:
+            await asyncio.wait(self._left, timeout=self._service.options.drain_s)
+
+    # one request, one answer
+
+    async def unary(self, method: Method, gives: type[Message], request: Any, context: Context) -> Message | None:
+        try:
+            served = Served(method, transport.checked(request))
+            result = await self._brought_to_its_end(served, transport.caller(context))
+            answer, created = result if isinstance(result, tuple) else (result, False)
+            if method.answer:
+                return gives(**{method.answer: json_text(answer)})
+            values = written(gives.DESCRIPTOR, answer)
+            return gives(**values, created=True) if created else gives(**values)
+        except CrawlGuideError as problem:
+            await transport.refuse(context, problem)
+
+    async def export(self, method: Method, gives: type[Message], request: Any, context: Context) -> None:
+        """A client that does not read loses its stream."""
+        try:
+            served = Served(method, transport.checked(request))
+            pieces = await self._brought_to_its_end(served, transport.caller(context))
+            async with transport.counted(self._service, context):
+                async for piece in pieces:
+                    async with asyncio.timeout(self._service.options.socket_stall_s):
+                        await context.write(gives(lines=piece))
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "nothing was read for too long")
+        except CrawlGuideError as problem:
+            await transport.refuse(context, problem)
+
+    async def _brought_to_its_end(self, served: Served, caller: Caller) -> Any:
+        """What was begun is not cut in the middle: a client may go, or its deadline pass, at any time."""
+        waiting = Waiting()
+        task = asyncio.create_task(self._service.answer(caller, served.wanted(waiting)))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            waiting.ended = True
+            self.keep(self._withdrawn(served, task, waiting, caller))
+            raise
+
+    async def _withdrawn(self, served: Served, task: asyncio.Task[Any], waiting: Waiting, caller: Caller) -> None:
+        """An ask for which nobody waits leaves no lease, even if it was answered just before."""
+        await asyncio.wait([task])
+        if task.exception() is None and isinstance(task.result(), Advice) and not waiting.noticed:
+            message: AskMessage = served.read()
+            tenant = self._service.entrance.identify(caller).tenant
+            await self._service.guide.withdraw(message, task.result(), tenant)
+
+    def keep(self, work: Any) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work)
+        self._left.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._left.discard(task)
+        if not task.cancelled() and isinstance(task.exception(), CrawlGuideError):
+            log.debug("what a client had left could not be returned: %s", task.exception())
+
+    # streams both ways
+
+    async def _stream(self, kind: StreamKind, _: object, context: Context) -> None:
+        conversation = Conversation(kind, self._service, context, partial(_told, kind.route.takes))
+        self._conversations.add(conversation)
+        try:
+            conversation.admit()
+            async with transport.counted(self._service, context):
+                await conversation.run()
+        except CrawlGuideError as problem:
+            await transport.refuse(context, problem)
+        finally:
+            self._conversations.discard(conversation)
+            await asyncio.shield(self.keep(conversation.end()))
+
+
+def _behaviour(door: GrpcDoor, method: Method) -> Behaviour:
+    gives = GetMessageClass(SERVICE.methods_by_name[method.name].output_type)
+    return partial(door.export if method.answer == "lines" else door.unary, method, gives)
+
+
+class Waiting:
+    """Whether a client waits for its answer; and whether the guide has noticed that it does not."""
+
+    def __init__(self) -> None:
+        self.ended = self.noticed = False
+
+    def __call__(self) -> bool:
+        self.noticed = self.noticed or self.ended
+        return not self.ended
+
+
+class Served:
+    """One request as the endpoint of HTTP would get it."""
+
+    def __init__(self, method: Method, request: Any) -> None:
+        self._method, self._request = method, request
+        self._route = ROUTES[method.method, method.path]
+
+    def wanted(self, waiting: Callable[[], bool]) -> Wanted:
+        size = self._request.ByteSize()
+        return Wanted(f"grpc {self._method.name}", self._route, self._path(), self._query(), self.read, size, waiting)
+
+    def _path(self) -> Mapping[str, str]:
+        if not self._method.of_crawl:
+            return {}
+        if not self._request.HasField("crawl_id"):
+            raise MalformedRequest("crawl_id: required, but missing", field="crawl_id")
+        return {"crawl_id": self._request.crawl_id}
+
+    def _query(self) -> Mapping[str, str]:
+        if self._method.body:
+            return {}
+        return {
+            field.name: str(value) for field, value in self._request.ListFields() if field.name in self._route.query
+        }
+
+    def read(self) -> Any:
+        """The message. Raises `MalformedRequest`."""
+        body = self._method.body
+        if body == WHOLE:
+            values = read_request(self._request, TEXTS)
+            return message_of(self._route.takes, values, self._method.of_crawl)
+        if body == "lines":
+            return self._request.lines.splitlines()
+        return wire.decode(getattr(self._request, body).text.encode() or b"{}", self._route.takes) if body else None
+
+
+def _told(takes: Any, request: Message) -> Any:
+    return message_of(takes, read_request(request, TEXTS))
+
+
+def message_of(takes: Any, values: dict[str, Any], of_crawl: bool = False) -> Any:
+    """Our message out of the fields that were said."""
+    if of_crawl:
+        del values["crawl_id"]
+    if takes is SeedsMessage:  # a seed of which nothing is said but its URL is a URL in JSON, too
+        values["urls"] = [one["url"] if one.keys() == {"url"} else one for one in values.get("urls", ())]
+    elif takes is ReportMessage:
+        values.setdefault("fetches", [])  # no list and an empty one are the same here
+    return wire.checked(values, takes)

@@ -1,0 +1,213 @@
+"""`NextStream` and `ReportStream`: a conversation in which each message is answered when its answer is there.
+
+An error of one message is its answer. Reading stops where too much is unanswered, so that HTTP/2 holds the client back.
+What was assigned here and not reported returns when the stream ends, whoever ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import grpc.aio
+
+from crawlguide.core.errors import (
+    CrawlGuideError,
+    Draining,
+    MalformedRequest,
+    Unauthenticated,
+    UnavailableError,
+)
+from crawlguide.core.messages import Ack, Advice, AskMessage, ErrorBody, ReportMessage
+from crawlguide.core.types import Crawl
+from crawlguide.gateway.assigned import Holder
+from crawlguide.gateway.grpc import guide_pb2, transport
+from crawlguide.gateway.grpc.conversion import written
+from crawlguide.gateway.routes import ROUTES
+from crawlguide.gateway.service import Wanted
+from crawlguide.gateway.watched_files import LOOKS_EVERY_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawlguide.gateway.grpc.transport import Context
+    from crawlguide.gateway.routes import Route
+    from crawlguide.gateway.service import Service
+
+MOST_WORK_BYTES = 16 * 1024 * 1024  # of messages that are being worked on
+ANSWERS_KNOWN = 1_000  # newest asks of a stream, whose answers must not be given again without their leases
+LEAVING = "the server is shutting down; connect again, another may answer"
+
+
+class StreamKind(NamedTuple):
+    """`asks` and `gives` name the fields of its messages that hold question and answer."""
+
+    name: str
+    path: str
+    asks: str
+    gives: str
+    response: Any
+
+    @property
+    def route(self) -> Route:
+        return next(route for route in ROUTES if route.path == self.path)
+
+
+STREAMS = (
+    StreamKind("NextStream", "/v1/next", "ask", "advice", guide_pb2.NextStreamResponse),
+    StreamKind("ReportStream", "/v1/report", "report", "ack", guide_pb2.ReportStreamResponse),
+)
+
+
+class Conversation:
+    """One stream from its first message to its last answer."""
+
+    def __init__(
+        self, kind: StreamKind, service: Service, context: Context, read: Callable[[Any], AskMessage | ReportMessage]
+    ) -> None:
+        self._kind, self._service, self._context, self._read = kind, service, context, read
+        self._route, self._caller = kind.route, transport.caller(context)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._work_bytes = 0
+        self._room, self._writing = asyncio.Event(), asyncio.Lock()
+        self._stopped: asyncio.Future[CrawlGuideError] = asyncio.get_running_loop().create_future()
+        self._gone = False
+        self._holders: dict[tuple[Crawl, str], Holder] = {}
+        self._answers: deque[tuple[Crawl, str, Holder, list[str]]] = deque(maxlen=ANSWERS_KNOWN)
+
+    def admit(self) -> None:
+        """Who may not come in is told so before it says anything."""
+        credential = self._service.entrance.admit(self._caller)
+        self._service.check(self._route, credential, {})
+
+    async def run(self) -> None:
+        """Until the client has said all and is answered. Raises why it ended sooner."""
+        reading = asyncio.create_task(self._receive())
+        watching = asyncio.create_task(self._watch())
+        try:
+            ends: set[asyncio.Future[Any]] = {reading, self._stopped}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                reading.result()
+            if self._tasks:
+                await asyncio.wait({*self._tasks})
+            if self._stopped.done():
+                raise self._stopped.result()
+        finally:
+            reading.cancel()
+            watching.cancel()
+            await asyncio.gather(reading, watching, return_exceptions=True)
+
+    def leave(self) -> None:
+        """The server ends: no more is heard, and what was asked is answered."""
+        self._stop(Draining(LEAVING, retry_after_s=1.0))
+
+    async def end(self) -> None:
+        """Let what runs come to its end, since an ask that is cut loses leases; then return what is still held."""
+        self._gone = True
+        if self._tasks:
+            await asyncio.wait({*self._tasks})
+        guide = self._service.guide
+        for crawl, request_id, holder, urls in self._answers:
+            if any(url in holder for url in urls):
+                await guide.forget_answer(crawl, request_id)
+        for holder in self._holders.values():
+            await holder.give_back(guide)
+
+    def _stop(self, problem: CrawlGuideError) -> None:
+        if not self._stopped.done():
+            self._stopped.set_result(problem)
+
+    async def _receive(self) -> None:
+        while True:
+            while len(self._tasks) >= self._service.options.socket_in_flight or self._work_bytes >= MOST_WORK_BYTES:
+                self._room.clear()
+                await self._room.wait()
+            message = await self._context.read()
+            if message is grpc.aio.EOF:
+                return
+            self._start(transport.checked(message))
+
+    def _start(self, message: Any) -> None:
+        size = message.ByteSize()
+        self._work_bytes += size
+        task = asyncio.create_task(self._answered(message, size))
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._done(done, size))
+
+    def _done(self, task: asyncio.Task[None], size: int) -> None:
+        self._tasks.discard(task)
+        self._work_bytes -= size
+        self._room.set()
+
+    async def _watch(self) -> None:
+        """A key that was revoked, or has expired, ends the stream, even if nothing is said on it."""
+        entrance = self._service.entrance
+        known_by, known_until = (-1, -1), 0.0
+        while True:
+            if known_until <= time.time() or known_by != entrance.version:
+                try:
+                    known_by, known_until = entrance.version, entrance.identify(self._caller).expires
+                except Unauthenticated as problem:
+                    self._stop(problem)
+                    return
+            await asyncio.sleep(LOOKS_EVERY_S)
+
+    async def _answered(self, message: Any, size: int) -> None:
+        kind = self._kind
+        said: dict[str, Any] = {}
+        try:
+            said[kind.gives] = await self._served(message, size)
+        except Unauthenticated as problem:
+            self._stop(problem)
+            return
+        except CrawlGuideError as problem:
+            body = ErrorBody(problem.code, problem.message, problem.field, problem.retry_after_s)
+            said["error"] = written(guide_pb2.ErrorBody.DESCRIPTOR, body)
+        await self._write(kind.response(id=message.id, **said))
+
+    async def _served(self, message: Any, size: int) -> dict[str, Any]:
+        asked, kind = self._kind.asks, self._kind
+        if not message.HasField(asked):
+            raise MalformedRequest(f"{asked}: required, but missing", field=asked)
+        known: list[Any] = []
+
+        def read() -> Any:
+            known.append(self._read(getattr(message, asked)))
+            return known[0]
+
+        wanted = Wanted(f"grpc {kind.name}", self._route, {}, {}, read, size)
+        answer: Advice | Ack = await self._service.answer(self._caller, wanted)
+        if isinstance(answer, Advice):
+            self._note(known[0], answer)
+        return written(kind.response.DESCRIPTOR.fields_by_name[kind.gives].message_type, answer)
+
+    def _note(self, ask: AskMessage, advice: Advice) -> None:
+        """What the client holds from now on."""
+        if not advice.assigned_urls:
+            return
+        crawl = Crawl(self._service.entrance.identify(self._caller).tenant, ask.crawl_id)
+        key = (crawl, ask.crawler_id)
+        holder = self._holders.get(key)
+        if holder is None:
+            holder = self._holders[key] = Holder(crawl, ask.crawler_id, self._service.assigned, lambda: None)
+        holder.next_end(self._service.guide.clock.now())
+        holder.add(advice)
+        if ask.request_id is not None:
+            self._answers.append((crawl, ask.request_id, holder, [one.url for one in advice.assigned_urls]))
+
+    async def _write(self, response: Any) -> None:
+        """One after the other; a client that does not read loses its stream."""
+        async with self._writing:
+            if self._gone:
+                return
+            try:
+                async with asyncio.timeout(self._service.options.socket_stall_s):
+                    await self._context.write(response)
+            except TimeoutError:
+                self._gone = True
+                self._stop(UnavailableError("nothing was read for too long"))
+            except grpc.aio.BaseError:
+                self._gone = True

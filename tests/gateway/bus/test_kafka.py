@@ -1,0 +1,164 @@
+"""The door to Kafka, against librdkafka's mock cluster: the protocol is real, the broker is not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.gateway.bus.common import KafkaCrawler, KafkaMock, ask, config, key, opened, report, seeds, until
+
+from crawlguide.core.config import AccessOptions, BusOptions
+from crawlguide.core.messages import AskMessage, ReportMessage
+from crawlguide.gateway import wire
+from crawlguide.gateway.bus.kafka import Offsets
+from crawlguide.gateway.opening import MEMORY, open_guide
+from crawlguide.testing import ManualClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGES = [f"https://h{number}.example/" for number in range(4)]
+
+
+def options(mock: KafkaMock, prefix: str, **more: Any) -> BusOptions:
+    return BusOptions(kafka=mock.address, prefix=prefix, redeliver_s=6.0, **more)
+
+
+def headers(message: Any) -> dict[str, str]:
+    return {name: value.decode() for name, value in message.headers()}
+
+
+async def test_asks_and_tells_are_answered_as_by_the_guide_itself(kafka_mock: KafkaMock, prefix: str) -> None:
+    settings = config(options(kafka_mock, prefix))
+    other = open_guide(MEMORY, settings, ManualClock(), seed=7)
+    async with opened(settings) as here:
+        await here.guide.close()
+        here.service.guide = open_guide(MEMORY, settings, ManualClock(), seed=7)
+        crawler = KafkaCrawler(kafka_mock.address, prefix)
+        messages = [ask(request_id="a", **seeds(*PAGES)), report(PAGES[0], report_id="b"), ask(request_id="c")]
+        for number, message in enumerate(messages):
+            await crawler.put("report" if "fetches" in message else "next", message, correlation_id=f"mine {number}")
+            await until(partial(asked, here, number + 1))
+        answers = await crawler.read("answers.default", lambda found: len(found) == 3)
+        by_id = {headers(one)["request-id"]: one for one in answers}
+        assert by_id["a"].value() == wire.encode(await other.ask(wire.convert(messages[0], AskMessage)))
+        assert by_id["b"].value() == wire.encode(await other.tell(wire.convert(messages[1], ReportMessage)))
+        assert by_id["c"].value() == wire.encode(await other.ask(wire.convert(messages[2], AskMessage)))
+        assert {one.key() for one in answers} == {b"c-1"}
+        assert headers(by_id["b"])["correlation-id"] == "mine 1"
+        assert headers(by_id["b"])["status"] == "200"
+    await other.close()
+
+
+async def asked(here: Any, number: int) -> bool:
+    crawls = (await here.guide.stats()).crawls
+    return bool("default" in crawls and crawls["default"].asks + crawls["default"].fetches >= number)
+
+
+async def test_guards_dead_letters_and_tenants(kafka_mock: KafkaMock, prefix: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    mine, asks = key(data, "admin", tenant="mine"), key(data, "ask", tenant="mine")
+    settings = config(options(kafka_mock, prefix), data, AccessOptions(requests_per_s=4.0))
+    async with opened(settings) as here:
+        crawler = KafkaCrawler(kafka_mock.address, prefix)
+        await crawler.put("report", b"no JSON", authorization=mine)
+        await crawler.put("next", ask())
+        await crawler.put("report", report(PAGES[0]), authorization=asks)
+        await crawler.put("next", ask(), authorization=mine, reply_to=f"{prefix}.answers.other.x")
+        for number in range(12):  # more than the limit: they wait
+            await crawler.put("report", report(f"https://a.example/{number}"), authorization=mine)
+        dead = await crawler.read("dead", lambda found: len(found) == 2)
+        assert {headers(one)["code"] for one in dead} == {"malformed_request", "unauthenticated"}
+        assert all("authorization" not in headers(one) for one in dead)
+        answers = await crawler.read("answers.mine", lambda found: len(found) == 14)
+        bodies = [json.loads(one.value()) for one in answers]
+        refused = [one["error"]["code"] for one in bodies if "error" in one]
+        assert refused == ["forbidden", "forbidden"]
+        assert sum(one.get("accepted", 0) for one in bodies) == 12
+        assert (await here.guide.stats("mine")).crawls["default"].fetches == 12
+        events = await crawler.read("events.mine", lambda found: len(found) == 13)
+        assert {json.loads(one.value())["tenant"] for one in events} == {"mine"}
+        assert {one.key() for one in events} == {b"default"}
+
+
+@pytest.mark.timeout(180)
+async def test_two_guides_share_a_group_and_a_restart_goes_on_after_what_was_answered(
+    kafka_mock: KafkaMock, prefix: str
+) -> None:
+    settings, crawler = config(options(kafka_mock, prefix)), KafkaCrawler(kafka_mock.address, prefix)
+    for number in range(40):  # before anybody is there, to all partitions
+        await crawler.put("report", report(f"https://a.example/{number}"), key=f"c-{number}")
+    async with opened(settings) as one, opened(settings) as other:
+
+        async def told() -> list[int]:
+            return [
+                numbers["default"].fetches if "default" in (numbers := (await here.guide.stats()).crawls) else 0
+                for here in (one, other)
+            ]
+
+        async def all_told() -> Any:
+            counts = await told()
+            return counts if sum(counts) >= 40 else None
+
+        await until(all_told)
+        for number in range(40, 80):
+            await crawler.put("report", report(f"https://a.example/{number}"), key=f"c-{number}")
+        answers = await crawler.read("answers.default", lambda found: len(names(found)) == 80)
+        assert len(names(answers)) == 80
+        assert min(await told()) > 0
+    async with opened(settings) as here:
+        await crawler.put("report", report("https://b.example/"))
+        await until(lambda: asked(here, 1))
+        assert (await here.guide.stats()).crawls["default"].fetches == 1  # nothing of what was answered before
+
+
+def names(answers: list[Any]) -> set[str]:
+    return {headers(one)["id"] for one in answers}
+
+
+@pytest.mark.timeout(180)
+async def test_a_cluster_that_hangs_under_load_loses_and_doubles_nothing(prefix: str, tmp_path: Path) -> None:
+    mock = KafkaMock()
+    try:
+        async with opened(config(options(mock, prefix), tmp_path / "data")) as here:
+            crawler = KafkaCrawler(mock.address, prefix)
+            for number in range(30):
+                await crawler.put("report", report(f"https://q.example/{number}", report_id=f"q-{number}"))
+            mock.hold()
+            for number in range(30):
+                message = report(f"https://d.example/{number}", report_id=f"d-{number}")
+                await here.guide.tell(wire.convert(message, ReportMessage))
+            await asyncio.sleep(3.0)
+            mock.go_on()
+            answers = await crawler.read("answers.default", lambda found: len(names(found)) == 30, 60.0)
+            assert {headers(one)["request-id"] for one in answers} == {f"q-{number}" for number in range(30)}
+            events = await crawler.read("events.default", lambda found: len(names(found)) == 61, 60.0)
+            told = [json.loads(one.value()) for one in {headers(one)["id"]: one for one in events}.values()]
+            urls = [fetch["url"] for one in told if one["event"] == "fetches" for fetch in one["fetches"]]
+            assert len(urls) == len(set(urls)) == 60
+            assert (await here.guide.stats()).crawls["default"].fetches == 60
+    finally:
+        mock.stop()
+
+
+async def test_a_guide_begins_without_its_brokers() -> None:
+    async with opened(config(BusOptions(kafka="127.0.0.1:9", prefix="x")), wait=False) as here:
+        await here.guide.tell(wire.convert(report(PAGES[0]), ReportMessage))
+        assert here.service.buses_away() == ["bus kafka"]
+        await until(lambda: here.door.buses[0]._said)
+
+
+def test_a_partition_is_done_up_to_the_first_message_that_is_not() -> None:
+    offsets, one = Offsets(), ("t", 0)
+    for offset in (5, 6, 7):
+        offsets.begun(one, offset)
+    assert offsets.done(one, 6) == 5
+    assert offsets.done(one, 5) == 7
+    assert offsets.done(one, 7) == 8
+    assert offsets.done(one, 7) is None
+    offsets.begun(one, 8)
+    offsets.forget(one)
+    assert offsets.done(one, 8) is None

@@ -1,0 +1,59 @@
+"""docs/bus.md: its programs run as they stand, and its event is one."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+from tests.docs.blocks import of_page
+from tests.gateway.bus.common import KafkaMock, NatsServer, config, opened
+
+from crawlguide.core.config import BusOptions
+from crawlguide.gateway.bus.events import Event
+
+PAGE = "docs/bus.md"
+PROGRAMS = {block.title: block.text for block in of_page(PAGE, "python")}
+
+
+async def printed(title: str, old: str, new: str) -> str:
+    text = PROGRAMS[title].replace(old, new)
+    run = asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False
+    )
+    ended = await run
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+async def test_the_programs_for_nats_run(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path / "nats")
+    try:
+        async with opened(config(BusOptions(nats=server.url))):
+            assert await printed("ask.py", "nats://127.0.0.1:4222", server.url) == "https://example.com/ 1\n"
+            assert await printed("queue.py", "nats://127.0.0.1:4222", server.url) == "r-1 1\n"
+    finally:
+        server.stop()
+
+
+async def test_the_program_for_kafka_runs() -> None:
+    mock = KafkaMock()
+    try:
+        async with opened(config(BusOptions(kafka=mock.address))):
+            assert await printed("kafka.py", "127.0.0.1:9092", mock.address) == "first 1\n"
+    finally:
+        mock.stop()
+
+
+def test_the_event_is_one() -> None:
+    (block,) = of_page(PAGE, "json")
+    event = msgspec.json.decode(block.text, type=Event)
+    assert event.event == "fetches"
+    assert event.fetches is not None
+
+
+def test_every_field_of_an_event_is_on_the_page() -> None:
+    words = Path(__file__).resolve().parents[3].joinpath(PAGE).read_text()
+    assert all(f"`{name}`" in words for name in Event.__struct_fields__)

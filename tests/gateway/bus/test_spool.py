@@ -1,0 +1,131 @@
+"""What the spool promises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawlguide.gateway.bus.spool import SMALLEST_SEGMENT, Spool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MIB = 1024 * 1024
+
+
+class Opening:
+    """A spool of a folder, opened again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.lost, self.all = folder, 0, list[Spool]()
+
+    def __call__(self, most: int = 64 * MIB) -> Spool:
+        self.all.append(Spool(self.folder, most, self._lose))
+        return self.all[-1]
+
+    def _lose(self, number: int) -> None:
+        self.lost += number
+
+
+@pytest.fixture
+def opening(tmp_path: Path) -> Iterator[Opening]:
+    found = Opening(tmp_path / "spool")
+    yield found
+    for spool in found.all:
+        spool.close()
+
+
+def drained(spool: Spool, at_once: int = 7) -> list[bytes]:
+    found: list[bytes] = []
+    while records := spool.read(at_once):
+        found += records
+        spool.delivered(records)
+    return found
+
+
+def numbered(number: int, size: int = 10) -> list[bytes]:
+    return [f"{one}".encode().ljust(size) for one in range(number)]
+
+
+def test_what_was_appended_is_read_in_order(opening: Opening) -> None:
+    spool = opening()
+    for first in range(0, 100, 10):
+        spool.append(numbered(100)[first : first + 10])
+    assert spool.waiting == 100
+    assert drained(spool) == numbered(100)
+    assert (spool.waiting, spool.waiting_bytes, spool.read(1)) == (0, 0, [])
+
+
+def test_what_is_read_and_not_delivered_is_read_again(opening: Opening) -> None:
+    spool = opening()
+    spool.append(numbered(3))
+    assert spool.read(2) == spool.read(2) == numbered(3)[:2]
+
+
+def test_another_process_goes_on_where_one_was_killed(opening: Opening) -> None:
+    first = opening()
+    first.append(numbered(10))
+    first.delivered(first.read(4))  # and it is never closed
+    second = opening()
+    second.append([b"new"])
+    assert drained(second) == [*numbered(10)[4:], b"new"]
+    assert drained(opening()) == []
+    assert opening.lost == 0
+
+
+@pytest.mark.parametrize("cut", [1, 9, 17])
+def test_a_torn_tail_is_cut_off_and_the_rest_is_there(opening: Opening, cut: int) -> None:
+    spool = opening()
+    spool.append(numbered(5))
+    spool.close()
+    (file,) = opening.folder.glob("*.events")
+    file.write_bytes(file.read_bytes()[:-cut])
+    again = opening()
+    again.append([b"new"])
+    assert drained(again) == [*numbered(4), b"new"]
+    assert opening.lost == 1
+
+
+def test_nothing_behind_a_damaged_record_is_believed(opening: Opening) -> None:
+    spool = opening()
+    spool.append(numbered(5))
+    spool.close()
+    (file,) = opening.folder.glob("*.events")
+    content = bytearray(file.read_bytes())
+    content[2 * 18 + 9] ^= 1
+    file.write_bytes(content)
+    assert drained(opening()) == numbered(2)
+    assert opening.lost == 1
+
+
+def test_a_full_spool_loses_the_oldest_and_counts_them(opening: Opening) -> None:
+    spool = opening(MIB)
+    records = numbered(3_000, 1_000)
+    for first in range(0, 3_000, 10):
+        spool.append(records[first : first + 10])
+        assert sum(file.stat().st_size for file in opening.folder.glob("*.events")) <= MIB
+    left = drained(spool)
+    assert left == records[3_000 - len(left) :]
+    assert len(left) > 800
+    assert opening.lost == 3_000 - len(left)
+
+
+def test_delivered_files_are_removed(opening: Opening) -> None:
+    spool = opening(MIB)
+    for _ in range(5):
+        spool.append([b"x" * SMALLEST_SEGMENT])
+    drained(spool)
+    assert len(list(opening.folder.glob("*.events"))) == 1
+
+
+def test_what_had_to_go_while_it_was_delivered_moves_nothing(opening: Opening) -> None:
+    spool = opening(MIB)
+    spool.append(numbered(2))
+    sent = spool.read(2)
+    for _ in range(20):
+        spool.append([b"x" * SMALLEST_SEGMENT])
+    before = spool.waiting
+    spool.delivered(sent)
+    assert spool.waiting == before

@@ -1,0 +1,55 @@
+"""Health and reflection: what anybody may know."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+from tests.gateway.grpc_door.common import Opened, Raw, door_over, refused
+
+from crawlguide import AsyncGuide
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+def test_anybody_may_ask_whether_the_server_is_ready(door: Opened) -> None:
+    stub = health_pb2_grpc.HealthStub(Raw(door.port).channel)
+    for name in ("", "crawlguide.v1.Guide"):
+        assert stub.Check(health_pb2.HealthCheckRequest(service=name)).status == SERVING
+    assert dict(stub.List(health_pb2.HealthListRequest()).statuses).keys() == {"", "crawlguide.v1.Guide"}
+    with refused(grpc.StatusCode.NOT_FOUND):
+        stub.Check(health_pb2.HealthCheckRequest(service="other"))
+
+
+async def test_whoever_watches_is_told_when_the_server_is_in_trouble_and_when_it_leaves() -> None:
+    guide, trouble = AsyncGuide.open(":memory:"), ""
+    looks: Callable[[], str] = lambda: trouble  # noqa: E731
+    async with asyncio.timeout(30), door_over(guide._guide) as (service, port):
+        service.trouble = looks
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            stub = health_pb2_grpc.HealthStub(channel)
+            seen = stub.Watch(health_pb2.HealthCheckRequest())
+            assert (await seen.read()).status == SERVING
+            trouble = "no room"
+            assert (await seen.read()).status == NOT_SERVING
+            trouble = ""
+            assert (await seen.read()).status == SERVING
+            service.draining = True
+            assert (await seen.read()).status == NOT_SERVING
+            assert (await stub.Check(health_pb2.HealthCheckRequest())).status == NOT_SERVING
+    await guide.close()
+
+
+def test_reflection_lists_the_services_and_describes_their_messages(door: Opened) -> None:
+    found = ProtoReflectionDescriptorDatabase(Raw(door.port).channel)
+    assert {"crawlguide.v1.Guide", "grpc.health.v1.Health"} <= set(found.get_services())
+    file = found.FindFileContainingSymbol("crawlguide.v1.Guide")
+    assert {one.name for one in file.service[0].method} >= {"Next", "Report", "NextStream", "ReportStream"}
+    assert any(message.name == "AskMessage" for message in file.message_type)
