@@ -38,7 +38,7 @@ def decode(body: bytes, kind: type[Message]) -> Message:
         raise MalformedRequest("body: expected a JSON object, got nothing")
     strict.check(body)
     try:
-        with _undisturbed(len(body)):
+        with undisturbed(len(body)):
             return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as wrong:
         raise _explained(str(wrong), _read(body), kind) from None
@@ -47,7 +47,7 @@ def decode(body: bytes, kind: type[Message]) -> Message:
 
 
 @contextmanager
-def _undisturbed(size: int) -> Iterator[None]:
+def undisturbed(size: int = LONG_BYTES + 1) -> Iterator[None]:
     """The garbage collector would look at all parts of a long message again and again, and none of them is garbage."""
     if size <= LONG_BYTES or not gc.isenabled():
         yield
