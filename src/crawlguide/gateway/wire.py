@@ -59,7 +59,7 @@ def decode(body: bytes, kind: type[Message], form: Format = JSON) -> Message:
         raise MalformedRequest("body: expected a JSON object, got nothing")
     form.check(body)
     try:
-        with _undisturbed(len(body)):
+        with undisturbed(len(body)):
             return form.decode(body, type=kind)  # type: ignore[no-any-return]  # of the type it is given
     except msgspec.ValidationError as wrong:
         raise _explained(str(wrong), _read(body, form), kind) from None
@@ -68,7 +68,7 @@ def decode(body: bytes, kind: type[Message], form: Format = JSON) -> Message:
 
 
 @contextmanager
-def _undisturbed(size: int) -> Iterator[None]:
+def undisturbed(size: int = LONG_BYTES + 1) -> Iterator[None]:
     """The garbage collector would look at all parts of a long message again and again, and none of them is garbage."""
     if size <= LONG_BYTES or not gc.isenabled():
         yield

@@ -79,8 +79,9 @@ class GrpcDoor:
             answer, created = result if isinstance(result, tuple) else (result, False)
             if method.answer:
                 return gives(**{method.answer: json_text(answer)})
-            values = written(gives.DESCRIPTOR, answer)
-            return gives(**values, created=True) if created else gives(**values)
+            with wire.undisturbed():  # all that is made on the way is gone at its end
+                values = written(gives.DESCRIPTOR, answer)
+                return gives(**values, created=True) if created else gives(**values)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
@@ -131,7 +132,7 @@ class GrpcDoor:
     # streams both ways
 
     async def _stream(self, kind: StreamKind, _: object, context: Context) -> None:
-        conversation = Conversation(kind, self._service, context, partial(_told, kind.route.takes))
+        conversation = Conversation(kind, self._service, context, partial(message_of, kind.route.takes))
         self._conversations.add(conversation)
         try:
             conversation.admit()
@@ -189,19 +190,19 @@ class Served:
         """The message. Raises `MalformedRequest`."""
         body = self._method.body
         if body == WHOLE:
-            values = read_request(self._request, TEXTS)
-            return message_of(self._route.takes, values, self._method.of_crawl)
+            return message_of(self._route.takes, self._request, self._method.of_crawl)
         if body == "lines":
             return self._request.lines.splitlines()
         return wire.decode(getattr(self._request, body).text.encode() or b"{}", self._route.takes) if body else None
 
 
-def _told(takes: Any, request: Message) -> Any:
-    return message_of(takes, read_request(request, TEXTS))
+def message_of(takes: Any, request: Any, of_crawl: bool = False) -> Any:
+    """Our message out of one of protobuf. Raises `MalformedRequest`."""
+    with wire.undisturbed():
+        return _message(takes, read_request(request, TEXTS), of_crawl)
 
 
-def message_of(takes: Any, values: dict[str, Any], of_crawl: bool = False) -> Any:
-    """Our message out of the fields that were said."""
+def _message(takes: Any, values: dict[str, Any], of_crawl: bool) -> Any:
     if of_crawl:
         del values["crawl_id"]
     if takes is SeedsMessage:  # a seed of which nothing is said but its URL is a URL in JSON, too

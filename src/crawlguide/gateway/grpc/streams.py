@@ -28,6 +28,7 @@ from crawlguide.gateway.grpc.conversion import written
 from crawlguide.gateway.routes import ROUTES
 from crawlguide.gateway.service import Wanted
 from crawlguide.gateway.watched_files import LOOKS_EVERY_S
+from crawlguide.gateway.wire import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,7 +183,8 @@ class Conversation:
         answer: Advice | Ack = await self._service.answer(self._caller, wanted)
         if isinstance(answer, Advice):
             self._note(known[0], answer)
-        return written(kind.response.DESCRIPTOR.fields_by_name[kind.gives].message_type, answer)
+        with undisturbed():
+            return written(kind.response.DESCRIPTOR.fields_by_name[kind.gives].message_type, answer)
 
     def _note(self, ask: AskMessage, advice: Advice) -> None:
         """What the client holds from now on."""
