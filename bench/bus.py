@@ -107,8 +107,8 @@ def main() -> None:
         print(
             f"an ask over NATS, events {'on' if events else 'off'}: {found['door']:.0f} µs; the guide itself"
             f" {found['own']:.0f} µs, an echo {found['echo']:.0f} µs, the least program {found['least']:.0f} µs."
-            f" Beyond the guide, the door is {beyond['door'] / found['echo']:.2f} of an echo (wanted: {MOST}; the least:"
-            f" {beyond['least'] / found['echo']:.2f}), and {beyond['door'] / beyond['least']:.2f} of the least"
+            f" Beyond the guide, the door is {beyond['door'] / found['echo']:.2f} of an echo (wanted: {MOST}, the least"
+            f" program: {beyond['least'] / found['echo']:.2f}), and {beyond['door'] / beyond['least']:.2f} of the least"
         )
 
 

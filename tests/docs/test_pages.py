@@ -54,7 +54,6 @@ ELSEWHERE = {
     ("docs/urlfrontier.md", "yaml"): "settings of StormCrawler; there is none here to read them",
     ("docs/websocket.md", "python"): "tests/gateway/socket_door/test_page.py",
     ("docs/bus.md", "python"): "tests/gateway/bus/test_page.py",
-    ("docs/bus.md", "json"): "tests/gateway/bus/test_page.py",
     ("docs/websocket.md", "text"): "tests/gateway/socket_door/test_page.py",
     ("docs/access.md", "sh"): "openssl; tests/gateway/access/test_fleet.py makes the same with a library",
     ("docs/deploy.md", "ini"): "a unit of systemd; there is none here to read it",
