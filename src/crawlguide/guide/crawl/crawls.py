@@ -7,7 +7,6 @@ loaded again. One that was merely asked and holds nothing has no judges of its o
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 from bisect import bisect
 from collections import Counter
@@ -26,7 +25,7 @@ from crawlguide.core.errors import NotFound, RateLimited
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.patterns import check_budget
 from crawlguide.core.telemetry import WARNING, happened
-from crawlguide.core.turns import LONG_BYTES
+from crawlguide.core.turns import LONG_BYTES, let_others
 from crawlguide.core.types import Crawl
 from crawlguide.guide.containment import contained
 from crawlguide.guide.crawl import composition, notebooks, redefinition
@@ -137,6 +136,14 @@ class ActiveCrawls:
         active = await self._seen(crawl, at)
         with self._holding(crawl):
             yield active
+
+    def is_current(self, crawl: Crawl, active: ActiveCrawl) -> bool:
+        """Whether the crawl is there and was not defined anew since."""
+        return self.known.get(crawl) is active
+
+    async def current(self, crawl: Crawl, active: ActiveCrawl, at: float) -> ActiveCrawl:
+        """The same crawl as it is defined by now. Raises `NotFound`."""
+        return active if self.is_current(crawl, active) else await self.get(crawl, at, create=False)
 
     def is_shared(self, active: ActiveCrawl) -> bool:
         """Whether it stands for crawls that hold nothing."""
@@ -388,7 +395,7 @@ class ActiveCrawls:
         """Judge some more of what is known by a definition that came later; others are served between the pages."""
         for page in range(pages):
             if page:
-                await asyncio.sleep(0)
+                await let_others()
             active = self.known.get(crawl)
             if active is None or not active.record.renew:
                 return
