@@ -29,7 +29,7 @@ from crawlguide.core.messages import (
 )
 from crawlguide.core.outcomes import RELEASED
 from crawlguide.core.telemetry import SILENT, happened
-from crawlguide.core.turns import LONG_BYTES, LONG_ROWS, between_steps, in_turns, let_others
+from crawlguide.core.turns import LONG_BYTES, LONG_ROWS, between_steps, in_turns, let_others, make_way
 from crawlguide.core.types import Crawl
 from crawlguide.guide import monitoring
 from crawlguide.guide.ask import advice as answers
@@ -424,7 +424,11 @@ class LocalGuide:
     async def definition(self, crawl: Crawl) -> Definition | None:
         """What a crawl says itself; None: there is none of that name."""
         stored = await self.store.crawl_get(crawl)
-        return None if stored is None else msgspec.json.decode(stored, type=CrawlRecord).definition
+        if stored is None:
+            return None
+        definition = msgspec.json.decode(stored, type=CrawlRecord).definition
+        await make_way(len(stored))
+        return definition
 
     async def stats(
         self, tenant: str = DEFAULT_TENANT, name: str | None = None, crawls: Sequence[Crawl] | None = None

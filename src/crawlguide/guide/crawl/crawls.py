@@ -25,7 +25,7 @@ from crawlguide.core.errors import NotFound, RateLimited
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.patterns import check_budget
 from crawlguide.core.telemetry import WARNING, happened
-from crawlguide.core.turns import LONG_BYTES, let_others
+from crawlguide.core.turns import LONG_BYTES, let_others, make_way
 from crawlguide.core.types import Crawl
 from crawlguide.guide.containment import contained
 from crawlguide.guide.crawl import composition, notebooks, redefinition
@@ -222,7 +222,7 @@ class ActiveCrawls:
             await notebooks.remember(self._store, crawl, built)
         inherit(built, old)
         self.known[crawl] = built
-        await self._save(crawl, built.record, at)
+        await make_way(await self._save(crawl, built.record, at))
         if old.record.definition != definition:
             await self._store.admit(crawl)  # hosts held back get a new hearing
             await redefinition.set_priorities(self._store, crawl, old, built)
@@ -317,7 +317,10 @@ class ActiveCrawls:
 
     async def outline(self, crawl: Crawl, at: float) -> Outline:
         """What is known of a crawl without loading it. Raises `NotFound`."""
-        return self._outline(await self._stored(crawl, at, create=False))
+        stored = await self._stored(crawl, at, create=False)
+        outline = self._outline(stored)
+        await make_way(len(stored))
+        return outline
 
     def _outline(self, stored: bytes) -> Outline:
         record = msgspec.json.decode(stored, type=CrawlRecord)
@@ -388,8 +391,11 @@ class ActiveCrawls:
         happened("crawl_created", "crawl {crawl} was created", **crawl.logged, strategy=kind)
         _warn(crawl, record.definition)
 
-    async def _save(self, crawl: Crawl, record: CrawlRecord, at: float) -> None:
-        await self._store.crawl_put(crawl, msgspec.json.encode(record), at)
+    async def _save(self, crawl: Crawl, record: CrawlRecord, at: float) -> int:
+        """Returns how many bytes it has."""
+        stored = msgspec.json.encode(record)
+        await self._store.crawl_put(crawl, stored, at)
+        return len(stored)
 
     async def renew(self, crawl: Crawl, at: float, pages: int, most: int) -> None:
         """Judge some more of what is known by a definition that came later; others are served between the pages."""

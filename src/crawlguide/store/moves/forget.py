@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crawlguide.store.frontier import Frontier
 
 SWEPT_AT_ONCE = 20_000
-PURGED_AT_ONCE = 1_000
+PURGED_AT_ONCE = 500
 
 
 class Forgetting(Crawls):
@@ -31,6 +31,7 @@ class Forgetting(Crawls):
             if len(rows):
                 frontier.forget(rows)
             count += len(rows)
+            await self.commit(durable=False)  # so that no commit has very much to write at once
             await let_others()  # others are served during a long purge, and the crawl may be deleted
         return count
 
