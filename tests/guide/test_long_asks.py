@@ -40,7 +40,7 @@ def definition(**more: object) -> Definition:
 async def guide(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LocalGuide]:
     found = open_guide(MEMORY if request.param == "memory" else tmp_path / "data", Config(), ManualClock())
     await found.define(CRAWL, definition())
-    await found.seed(CRAWL, SeedsMessage(URLS))
+    await found.seed(CRAWL, SeedsMessage(list(URLS)))
     yield found
     await found.close()
 
