@@ -293,7 +293,7 @@ def test_a_flood_of_one_tenant_keeps_no_other_from_being_served(tmp_path: Path) 
 
 def test_beside_ten_times_its_rate_of_one_tenant_another_waits_no_longer(tmp_path: Path) -> None:
     """With room for a machine that is busy itself."""
-    (tmp_path / "crawlguide.toml").write_text('[[tenant]]\nname = "loud"\nrequests_per_s = 20\n')
+    (tmp_path / "crawlguide.toml").write_text('[[tenant]]\nname = "loud"\nrequests_per_s = 2\n')
     with guarding(tmp_path) as found, ThreadPoolExecutor(1) as threads:
         loud, calm = found.key("ask", tenant="loud"), found.key("ask", tenant="calm")
         alone, refused_some, over = slowest(found, calm, 100), Event(), Event()
