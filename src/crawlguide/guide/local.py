@@ -419,6 +419,7 @@ class LocalGuide:
         self.recent.pop(crawl, None)
         for forget in self.on_deleted:
             forget(crawl)
+        await let_others()  # who find no such crawl from here on; its name may be used again
         await self.store.commit()
 
     async def definition(self, crawl: Crawl) -> Definition | None:
