@@ -33,8 +33,8 @@ TASKS    ?= $(call amount,2,1)
 BUDGET   ?= $(call amount,500,40)
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
-.PHONY: help setup demo serve kernels test check style types docs bench crawling crash faults machine tenants politeness overload fuzz lab \
-  stopping harvest walls frontier doors grpc bus clean
+.PHONY: help setup demo serve kernels test check style types docs bench crawling crash faults machine tenants politeness overload holds fuzz \
+  lab stopping harvest walls frontier doors grpc bus clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -107,6 +107,9 @@ politeness: $(READY)  ## measure the delays of 16 crawlers at 50 hosts: usual, k
 
 overload: $(READY)  ## send five times what the server can answer, and open 10,000 idle connections (SECONDS=, IDLE=)
 	$(BIN)/python -m bench.overload --seconds $(SECONDS) --idle $(IDLE)
+
+holds: $(READY)  ## measure how long the largest request of each kind keeps others waiting (minutes)
+	$(BIN)/python -m bench.holds $(if $(QUICK),--urls 2000 --only leases)
 
 fuzz: $(READY)  ## send random requests and messages, right and wrong, and fail if the server is at fault (SECONDS=, SEED=)
 	$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) --seed $(SEED)

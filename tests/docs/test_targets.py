@@ -33,6 +33,7 @@ QUICK = {  # target: what its short form prints
     "machine": " passed",
     "tenants": " passed",
     "overload": "of the peak",
+    "holds": "| release 10,000 leases |",
     "fuzz": " requests with seed 1: ",
     "crawling": "| crawlguide crawl | 60 |",
     "lab": "Harvest rate",

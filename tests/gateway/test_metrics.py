@@ -130,6 +130,8 @@ def test_no_url_host_or_crawler_becomes_a_series(kept: Served) -> None:
 
 # many of everything
 
+MOST_SERIES = 5_000
+
 
 def series(found: dict[str, Metric]) -> int:
     return sum(len(family.samples) for family in found.values())
@@ -151,7 +153,7 @@ def test_hosts_pages_and_crawlers_make_no_series_however_many_they_are(own_serve
         all_kinds(0)
         before = series(scraped(own_server))
         all_kinds(3)
-    assert series(scraped(own_server)) == before
+    assert series(scraped(own_server)) == before < MOST_SERIES
 
 
 def counted(tenants: int) -> Metrics:

@@ -93,3 +93,34 @@ def test_changes_of_one_definition_at_once_all_count(client: httpx.Client, crawl
         for answer in threads.map(lambda edit: client.post(f"/v1/crawls/{crawl}/rules", json=edit), edits):
             answer.raise_for_status()
     assert sorted(client.get(f"/v1/crawls/{crawl}/rules").json()["ban"]["hosts"]) == hosts
+
+
+def test_while_thousands_of_urls_are_asked_for_purged_and_deleted(
+    served: Served, client: httpx.Client, crawl: str
+) -> None:
+    client.put(f"/v1/crawls/{crawl}", json={"policy": FREE}).raise_for_status()
+    urls = [f"https://h{number}.example/{number}" for number in range(12_000)]
+    client.post(f"/v1/crawls/{crawl}/seeds", json={"urls": urls}).raise_for_status()
+    budget = {"max_urls": 5_000, "timeout_ms": 3_600_000}
+    with others_wait(served) as wait:
+        assert len(client.post("/v1/next", json=ask(crawl, budget=budget)).json()["assigned_urls"]) == 5_000
+        gone = client.delete("/v1/urls", params={"crawl_id": crawl, "state": "queued"}).json()["deleted"]
+        client.delete(f"/v1/crawls/{crawl}").raise_for_status()
+    assert gone == 7_000
+    assert wait.longest_s < MOST_S, wait
+
+
+def test_while_pages_with_ten_thousand_links_are_told(served: Served, client: httpx.Client, crawl: str) -> None:
+    links = [{"url": f"https://t{number}.example/", "anchor": f"word {number}"} for number in range(10_000)]
+    with others_wait(served) as wait:
+        fetch = {"url": "https://h.example/", "status": 200, "relevance": 0.5, "outlinks": links}
+        assert client.post("/v1/report", json=tell(crawl, [fetch])).json()["discovered"] == 10_000
+    assert wait.longest_s < MOST_S, wait
+
+
+def test_while_an_ask_brings_very_many_seeds(served: Served, client: httpx.Client, crawl: str) -> None:
+    context = {"seed_urls": [f"https://s{number}.example/" for number in range(10_000)]}
+    with others_wait(served) as wait:
+        client.post("/v1/next", json=ask(crawl, 10, context=context)).raise_for_status()
+    assert client.get("/v1/stats", params={"crawl_id": crawl}).json()["crawls"][crawl]["discovered"] == 10_000
+    assert wait.longest_s < MOST_S, wait

@@ -11,17 +11,26 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
-
-    from tests.gateway.conftest import Served
 
 HEALTHZ = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
 ALIVE = b"}"
 EVERY_S = 0.002
 MOST_S = 0.5  # the aim is a tenth of it; a noisy machine must not fail a test
+
+
+class Served(Protocol):
+    """A server that runs."""
+
+    @property
+    def process(self) -> subprocess.Popen[Any]: ...
+
+    @property
+    def port(self) -> int: ...
 
 
 @dataclass

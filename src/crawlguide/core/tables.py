@@ -79,9 +79,9 @@ def count_facts(table: type[Table]) -> int:
 
 
 class Readable(Protocol):
-    """Texts by row: a column in memory, or something that reads them from elsewhere."""
+    """Texts by row or id: a column in memory, or something that reads them from elsewhere."""
 
-    def take(self, rows: Any, /) -> Any: ...
+    def take(self, keys: Any, /) -> Any: ...
 
 
 class Lookup:
@@ -90,24 +90,25 @@ class Lookup:
     Of two hundred candidates thirty reach the answer; the texts of the others are never touched.
     """
 
-    def __init__(self, source: Readable, rows: Rows) -> None:
-        self._source, self._rows = source, rows
+    def __init__(self, source: Readable, keys: Rows | U64) -> None:
+        """`keys` say of each row where the source has its text."""
+        self._source, self._keys = source, keys
 
     def take(self, rows: Rows, axis: int = -1) -> Lookup:
-        return Lookup(self._source, self._rows.take(rows, axis))
+        return Lookup(self._source, self._keys.take(rows, axis))
 
-    def __getitem__(self, rows: Rows | Mask) -> Text:
-        found: Text = self._source.take(self._rows[rows])
+    def __getitem__(self, rows: Rows | Mask | slice) -> Text:
+        found: Text = self._source.take(self._keys[rows])
         return found
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._keys)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())
 
     def tolist(self) -> list[str]:
-        return self._source.take(self._rows).tolist()  # type: ignore[no-any-return]
+        return self._source.take(self._keys).tolist()  # type: ignore[no-any-return]
 
 
 BESIDE = {"column": False}  # marks a field that belongs to the whole table and not to a row

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from crawlguide.core.clock import instant
 from crawlguide.core.errors import CrawlGuideError, UrlError
 from crawlguide.core.messages import VERSION, AskMessage, Fetch, ReleaseMessage, ReportMessage
 from crawlguide.core.outcomes import RELEASED
+from crawlguide.core.turns import let_others
 from crawlguide.core.types import Crawl
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Holder:
                 await guide.tell(report, self.crawl.tenant, create=False)
             except CrawlGuideError:
                 return
-            await asyncio.sleep(0)  # others are served between the batches
+            await let_others()  # others are served between the batches
 
 
 def _one_form(url: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
@@ -13,7 +12,7 @@ from crawlguide.core.clock import iso
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import MalformedRequest, UrlError
 from crawlguide.core.messages import Explanation, UrlShown, UrlsMessage
-from crawlguide.core.turns import LONG_BYTES
+from crawlguide.core.turns import LONG_BYTES, let_others
 from crawlguide.gateway import wire
 from crawlguide.guide import explain as explaining
 
@@ -109,7 +108,7 @@ async def page(guide: LocalGuide, name: Crawl, wanted: Selection) -> UrlsMessage
         shown += map(_shown, records)
         if cursor is None:
             break
-        await asyncio.sleep(0)  # others are served in between
+        await let_others()  # others are served in between
     return UrlsMessage(shown, cursor)
 
 

@@ -10,6 +10,7 @@ import json
 import resource
 import signal
 import socket
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.local import LocalGuide
 
 USUAL = ServerOptions()
+SWITCHED_S = 0.001  # how long a thread beside the loop may keep it from the interpreter; 5 ms add up for a request
 KEEP_ALIVE = {socket.TCP_KEEPIDLE: 60, socket.TCP_KEEPINTVL: 15, socket.TCP_KEEPCNT: 4}
 
 
@@ -59,6 +61,7 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     service.sockets = sockets.count
     guide.listen(service.metrics)
     _keep_what_is_loaded()
+    sys.setswitchinterval(SWITCHED_S)
     stop = asyncio.Event()
     on_signals(stop.set)
     async with doors.opened(service) as ready:

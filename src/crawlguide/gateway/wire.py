@@ -110,7 +110,7 @@ def error_message(problem: CrawlGuideError) -> ErrorMessage:
 
 def _read(body: bytes, form: Format) -> Any:
     try:
-        with _undisturbed(len(body)):
+        with undisturbed(len(body)):
             return form.read(body)
     except UNREADABLE as wrong:
         raise MalformedRequest(f"body: not {form.name}: {wrong}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,6 +12,7 @@ from crawlguide.core.clock import iso
 from crawlguide.core.errors import NotFound
 from crawlguide.core.messages import Explanation, FilterVerdict, LeaseHeld, LinkSeen
 from crawlguide.core.tables import Fact
+from crawlguide.core.turns import let_others
 from crawlguide.core.types import Ask, Budget, Hosts
 from crawlguide.core.types import Batch as BatchTable
 
@@ -102,7 +102,7 @@ async def _rank(guide: LocalGuide, crawl: Crawl, record: UrlRecord) -> int | Non
         if end is None:
             return before + 1
         cursor = end
-        await asyncio.sleep(0)
+        await let_others()
 
 
 async def _links(guide: LocalGuide, crawl: Crawl, ids: Any) -> list[LinkSeen]:

@@ -8,13 +8,18 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from crawlguide.core.aside import aside
 from crawlguide.core.bounded import Bounded
+<<<<<<< HEAD
 from crawlguide.core.errors import Conflict, MalformedRequest, TooLarge, UrlError
+=======
+from crawlguide.core.errors import Conflict, CrawlGuideError, MalformedRequest, TooLarge, UrlError
+>>>>>>> hold
 from crawlguide.core.messages import (
     DEFAULT_TENANT,
     VERSION,
@@ -28,7 +33,7 @@ from crawlguide.core.messages import (
 )
 from crawlguide.core.outcomes import RELEASED
 from crawlguide.core.telemetry import SILENT, happened
-from crawlguide.core.turns import LONG_BYTES, in_turns
+from crawlguide.core.turns import LONG_BYTES, LONG_ROWS, between_steps, in_turns, let_others, make_way
 from crawlguide.core.types import Crawl
 from crawlguide.core.watching import NOBODY
 from crawlguide.guide import monitoring
@@ -47,18 +52,22 @@ from crawlguide.guide.robots.keeper import Keeper
 from crawlguide.guide.tell.intake import seed_of
 from crawlguide.guide.tell.portions import joined, portions
 from crawlguide.guide.tell.telling import Telling, TellTerms
-from crawlguide.guide.under_way import UnderWay
+from crawlguide.guide.under_way import ENDS_WITHIN_S, UnderWay
 from crawlguide.policy import Services
 from crawlguide.policy.rules.engine import Engine
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import Config
     from crawlguide.core.definition import Definition, HandRules, RulesEdit
+<<<<<<< HEAD
     from crawlguide.core.messages import AskMessage, SeedsMessage
+=======
+    from crawlguide.core.messages import AskMessage, Assigned, SeedsMessage
+>>>>>>> hold
     from crawlguide.core.protocols import Store
     from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import Ask, Seed
@@ -69,6 +78,8 @@ ANSWER_KEPT_S = 600.0
 REPORT_KEPT_S = 86_400.0
 SEEDS_AT_ONCE = 200
 RENEWED_BY_AN_ASK = 100
+TRIES = 3  # of an ask in whose middle the crawl is defined anew
+WRITTEN_AT_ONCE = 1_000  # URLs of an answer
 RECENT_CRAWLS = 1_000  # of which newest answers and harvest are shown
 KEPT_UP, AT_ONCE = 500, 20  # crawls at each upkeep; others are served in between
 SOON_MS, LATER_MS = 1_000, 60_000
@@ -100,6 +111,7 @@ class LocalGuide:
         self.on_deleted: list[Callable[[Crawl], None]] = [self.robots.forget]  # are told of every crawl that is deleted
         self._queries: Counter[str] = Counter()  # by tenant
         self._under_way = UnderWay()
+        self._leaving: set[asyncio.Future[None]] = set()  # answers that nobody waits for are given back
         self._started = clock.now()
 
     # an ask
@@ -119,6 +131,7 @@ class LocalGuide:
         can come again.
         """
         check_version(message.mcp_version)
+<<<<<<< HEAD
 
         async def work() -> Advice:
             advice = await self._ask(message, tenant, create, trains)
@@ -127,6 +140,32 @@ class LocalGuide:
             return advice
 
         return await self._once(Crawl(tenant, message.crawl_id), "ask", message.request_id, work)
+=======
+        work = partial(self._ask, message, tenant, create, trains)
+        crawl = Crawl(tenant, message.crawl_id)
+        if message.request_id is None and message.budget.max_urls > LONG_ROWS:
+            return await self._answered_or_given_back(crawl, message.crawler_id, work)
+        return await self._once(crawl, "ask", message.request_id, work)
+
+    async def _answered_or_given_back(
+        self, crawl: Crawl, crawler_id: str, work: Callable[[], Coroutine[Any, Any, Advice]]
+    ) -> Advice:
+        """Others are served while a long answer is written. If nobody waits for it by then, all of it waits again."""
+        task = asyncio.ensure_future(work())
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            back = partial(self._give_back, crawl, crawler_id, task)
+            self._leaving.add(leaving := asyncio.ensure_future(back()))
+            leaving.add_done_callback(self._leaving.discard)
+            raise
+
+    async def _give_back(self, crawl: Crawl, crawler_id: str, answering: asyncio.Task[Advice]) -> None:
+        with suppress(CrawlGuideError):  # where there is no answer, or no crawl any more, nothing is held
+            urls = [given.url for given in (await answering).assigned_urls]
+            fetches = [Fetch(url, error=RELEASED) for url in urls]
+            await self.tell(ReportMessage(VERSION, crawler_id, fetches, crawl.name), crawl.tenant, create=False)
+>>>>>>> hold
 
     async def withdraw(self, message: AskMessage, advice: Advice, tenant: str = DEFAULT_TENANT) -> None:
         """An answer reached nobody: what it assigned waits again, and the same ask gets a new answer."""
@@ -162,8 +201,10 @@ class LocalGuide:
             if history or ask.seeds:  # it may have another definition by now
                 active = await self.crawls.get(ask.crawl, ask.at, create=False)
             advice = await self._answer(active, ask)
+            await between_steps(len(advice.assigned_urls))
             expires = ask.at + lease_s(ask) + ANSWER_KEPT_S
             await self._remember(ask.crawl, "ask", ask.request_id, ask.digest, advice, expires)
+            await between_steps(len(advice.assigned_urls))
         elif advice.assigned_urls:
             await pace_again(self.store, active, ask, advice)
         await self.store.commit(durable=bool(ask.seeds or history))
@@ -176,8 +217,7 @@ class LocalGuide:
     async def _answer(self, active: ActiveCrawl, ask: Ask) -> Advice:
         """Walk the pipeline, if the crawl has anything to give; then say what came of it."""
         self._queries[ask.crawl.tenant] += 1
-        most = 0 if self.crawls.is_shared(active) else await self._most_urls(active, ask)
-        walked = await self._walk(active, replace(ask, budget=replace(ask.budget, max_urls=most))) if most > 0 else None
+        active, walked = await self._walked(active, ask)
         await self.store.count(ask.crawl, {"asks": 1, "assigned": len(walked.batch) if walked else 0})
         parts = AnswerParts()
         if walked is not None:
@@ -189,10 +229,38 @@ class LocalGuide:
         else:
             if active.learner is not None:
                 active.learner.assigned(walked.batch, walked.ask)
-            urls = answers.assigned(active, walked, walked.at + lease_s(ask))
+            urls = await self._assigned(active, walked, walked.at + lease_s(ask))
             self._recent_of(ask.crawl).answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
             parts = replace(parts, urls=urls)
         return answers.advice(active, ask, parts, self._queries[ask.crawl.tenant])
+
+    async def _assigned(self, active: ActiveCrawl, walked: Walked, expires: float) -> list[Assigned]:
+        """What was promised, as it is said on the wire; of very much some at a time."""
+        if len(walked.batch) <= LONG_ROWS:
+            return answers.assigned(active, walked, expires)
+        await let_others()
+        parts = in_turns(range(len(walked.batch)), WRITTEN_AT_ONCE)
+        return [url async for rows in parts for url in answers.assigned(active, walked.take(np.array(rows)), expires)]
+
+    async def _walked(self, active: ActiveCrawl, ask: Ask) -> tuple[ActiveCrawl, Walked | None]:
+        """What is promised to whoever asks, by the definition that holds when it is promised; None: the crawl rests.
+
+        Asks of one crawl come one after the other. A tell, a pause or a new definition may come in the middle of a
+        long one, so what it may hold is looked at again before anything is promised.
+        """
+        if self.crawls.is_shared(active):
+            return active, None
+        async with active.asking:
+            for _ in range(TRIES):
+                active = await self.crawls.current(ask.crawl, active, ask.at)
+                most = await self._most_urls(active, ask)
+                if most <= 0:
+                    break
+                walked = await self._walk(active, replace(ask, budget=replace(ask.budget, max_urls=most)))
+                most = await self._most_urls(active, ask)
+                if self.crawls.is_current(ask.crawl, active) and most > 0:
+                    return active, await self.pipeline.reserve(active, ask, walked.first(most))
+        return active, None
 
     async def _walk(self, active: ActiveCrawl, ask: Ask) -> Walked:
         if active.record.renew:  # where nobody calls `upkeep`, those who ask bring it to its end
@@ -354,7 +422,7 @@ class LocalGuide:
     async def _make_way(self) -> None:
         """Between two portions: what there is so far is written, so that no commit has very much to write at once."""
         await self.store.commit(durable=False)
-        await asyncio.sleep(0)
+        await let_others()
 
     async def define(self, crawl: Crawl, definition: Definition) -> bool:
         """Create or replace a crawl; True if it is new."""
@@ -407,12 +475,17 @@ class LocalGuide:
         self.recent.pop(crawl, None)
         for forget in self.on_deleted:
             forget(crawl)
+        await let_others()  # who find no such crawl from here on; its name may be used again
         await self.store.commit()
 
     async def definition(self, crawl: Crawl) -> Definition | None:
         """What a crawl says itself; None: there is none of that name."""
         stored = await self.store.crawl_get(crawl)
-        return None if stored is None else msgspec.json.decode(stored, type=CrawlRecord).definition
+        if stored is None:
+            return None
+        definition = msgspec.json.decode(stored, type=CrawlRecord).definition
+        await make_way(len(stored))
+        return definition
 
     async def stats(
         self, tenant: str = DEFAULT_TENANT, name: str | None = None, crawls: Sequence[Crawl] | None = None
@@ -463,6 +536,8 @@ class LocalGuide:
 
     async def close(self) -> None:
         await self._under_way.end()
+        if self._leaving:
+            await asyncio.wait(self._leaving, timeout=ENDS_WITHIN_S)
         if self._rego is not None:
             await self._rego.close()
         await self.store.close()
@@ -471,4 +546,4 @@ class LocalGuide:
 async def _let_others(number: int) -> None:
     """Now and then in a long row of crawls others are served."""
     if number % AT_ONCE == AT_ONCE - 1:
-        await asyncio.sleep(0)
+        await let_others()

@@ -21,6 +21,7 @@ from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import Conflict, NotFound, RateLimited
 from crawlguide.core.messages import Fetch
 from crawlguide.core.outcomes import RELEASED
+from crawlguide.core.turns import let_others
 from crawlguide.core.types import DATED, GRANTED, Ask, Budget, Crawl, LeaseTerms, Lesson, Links, Report, Revisits
 from crawlguide.guide.ask.pipeline import with_draw
 from crawlguide.guide.tell.intake import Placed, columns_of, no_fetches
@@ -288,7 +289,7 @@ class NamedQueues:
         """All URLs of a queue, or of all, in the order in which they came."""
         for ids in _portions(await self._store.queue_ids(crawl, key)):
             yield [one for one in await self._store.queue_urls(crawl, ids) if one is not None]
-            await asyncio.sleep(0)
+            await let_others()
 
     async def forget(self, crawl: Crawl, ids: U64, *, leased: bool = True) -> tuple[int, int]:
         """Returns how many were forgotten, and how many of them were not done."""
@@ -299,7 +300,7 @@ class NamedQueues:
             forgotten, not_done = await self._store.queue_forget(crawl, some, leased=leased)
             count, active = count + forgotten, active + not_done
             await self._store.commit(durable=False)
-            await asyncio.sleep(0)
+            await let_others()
         await self._store.commit()
         return count, active
 

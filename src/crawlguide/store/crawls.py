@@ -96,6 +96,9 @@ class Crawls:
     def before_change(self, at: float) -> None:
         """Called before anything changes; raises where no change can be kept."""
 
+    async def commit(self, durable: bool = True) -> None:
+        """What was done is written; durable: it survives a loss of power. In memory nothing lasts."""
+
     def new_crawl(self, crawl: Crawl, definition: bytes) -> CrawlData:
         """Empty tables for a crawl; where they are kept is up to the kind of store."""
         raise NotImplementedError

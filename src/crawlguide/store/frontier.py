@@ -92,6 +92,10 @@ class Frontier:
         """About what all of it takes, in memory and on the disk."""
         return BYTES_OF_URL * self.index.live + BYTES_OF_LINK * self.links_kept + self.counts[TEXTS]
 
+    def take(self, ids: U64) -> Text:
+        """The URL of each id, read late: by then a row may serve another URL. Empty where it was forgotten."""
+        return self.urls.take(self.index.find(ids))
+
     def id_of(self, row: int) -> int:
         return int(self.index.ids[row])
 

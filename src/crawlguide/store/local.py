@@ -46,8 +46,5 @@ class LocalStore(
         learned = sum(data.notebook.nbytes for data in self.crawls.values())
         return {"columns_bytes": float(sum(table.nbytes for table in tables) + learned)}
 
-    async def commit(self, durable: bool = True) -> None:
-        """Nothing lasts here."""
-
     async def close(self) -> None:
         self.crawls.clear()

@@ -124,7 +124,8 @@ def batch(frontier: Frontier, rows: I64) -> Batch:
     facts, host_facts = np.empty((BATCH_FACTS, count)), np.empty((HOST_FACTS, count))
     distinct = join(rows, frontier.tables, frontier.hosts.scratch, host, numbers, facts, host_facts)
     hosts = Hosts(Lookup(frontier.hosts.names, numbers[:distinct]), host_facts[:, :distinct])
-    return Batch(Lookup(frontier.urls, rows), frontier.index.ids.take(rows), host, facts, hosts)
+    ids = frontier.index.ids.take(rows)
+    return Batch(Lookup(frontier, ids), ids, host, facts, hosts)
 
 
 def matching(frontier: Frontier, state: str | None, host: str | None, start: int, end: int) -> I64:

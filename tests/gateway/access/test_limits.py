@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -288,6 +289,42 @@ def test_a_flood_of_one_tenant_keeps_no_other_from_being_served(tmp_path: Path) 
     assert quiet == {200: 50}
     assert set(loud) == {200, 429}
     assert loud[429] > loud[200]
+
+
+def test_beside_ten_times_its_rate_of_one_tenant_another_waits_no_longer(tmp_path: Path) -> None:
+    """With room for a machine that is busy itself."""
+    (tmp_path / "crawlguide.toml").write_text('[[tenant]]\nname = "loud"\nrequests_per_s = 2\n')
+    with guarding(tmp_path) as found, ThreadPoolExecutor(1) as threads:
+        loud, calm = found.key("ask", tenant="loud"), found.key("ask", tenant="calm")
+        alone, refused_some, over = slowest(found, calm, 100), Event(), Event()
+        flood = threads.submit(flooded, found, loud, refused_some, over)
+        assert refused_some.wait(30.0)
+        beside = slowest(found, calm, 100)
+        over.set()
+        flood.result()
+    assert beside < 2 * alone + ROOM_S
+
+
+ROOM_S = 0.1
+
+
+def slowest(guarded: Guarded, key: str, times: int) -> float:
+    """The time within which 99 of 100 asks are answered; all are."""
+    took = []
+    with guarded.client(key, transport=httpx.HTTPTransport(local_address="127.0.0.3")) as door:
+        for _ in range(times):
+            began = time.perf_counter()
+            door.post("/v1/next", json=ask("c")).raise_for_status()
+            took.append(time.perf_counter() - began)
+    return sorted(took)[len(took) * 99 // 100 - 1]
+
+
+def flooded(guarded: Guarded, key: str, refused_some: Event, over: Event) -> None:
+    """Ten times the permitted rate."""
+    with guarded.client(key, transport=httpx.HTTPTransport(local_address="127.0.0.2")) as door:
+        while not over.wait(0.005):
+            if door.post("/v1/next", json=ask("c")).status_code == 429:
+                refused_some.set()
 
 
 def asked(guarded: Guarded, key: str, times: int, address: str) -> Counter[int]:

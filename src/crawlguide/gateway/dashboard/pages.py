@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from starlette.routing import Route
 from crawlguide import scoring
 from crawlguide.core.errors import CrawlGuideError, Forbidden, MalformedRequest, RequestError, TooLarge
 from crawlguide.core.messages import crawl_id
+from crawlguide.core.turns import let_others
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.access.credential import READ
 from crawlguide.gateway.access.entrance import Caller
@@ -154,7 +154,7 @@ class Dashboard:
         for number, piece in enumerate(self._pages[name].generate(shown), 1):
             pieces.append(piece)
             if number % PIECES_AT_ONCE == 0:
-                await asyncio.sleep(0)
+                await let_others()
         return Response("".join(pieces), status, HEADERS, "text/html")
 
 

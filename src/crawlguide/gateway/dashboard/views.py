@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from crawlguide import scoring
 from crawlguide.core.errors import NotFound
+from crawlguide.core.turns import let_others
 from crawlguide.core.types import Ask, Budget
 from crawlguide.gateway.dashboard import drawing
 from crawlguide.gateway.dashboard.formatting import share
@@ -119,7 +119,7 @@ async def overviews(guide: LocalGuide, crawls: list[Crawl]) -> list[Overview]:
             found.append(await overview(guide, crawl))
         except NotFound:
             continue
-        await asyncio.sleep(0)
+        await let_others()
     return found
 
 

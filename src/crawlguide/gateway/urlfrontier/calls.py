@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import numpy as np
 
 from crawlguide.core.errors import Forbidden, MalformedRequest, NotFound
 from crawlguide.core.messages import crawl_id
+from crawlguide.core.turns import let_others
 from crawlguide.core.types import Crawl, QueueAsk, QueueFacts
 from crawlguide.gateway.access.credential import ADMIN, ASK, READ, ROBOTS_OVERRIDE, TELL
 from crawlguide.gateway.routes import trains
@@ -269,7 +269,7 @@ class Calls:
             for some in _in_order(put, numbers):
                 await self._put(call, crawl, put, some, statuses)
                 await call.guide.store.commit(durable=False)  # so that no commit has very much to write at once
-                await asyncio.sleep(0)
+                await let_others()
         await call.guide.store.commit()
         self._count(put, statuses)
         return statuses

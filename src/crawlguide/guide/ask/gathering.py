@@ -14,6 +14,7 @@ from crawlguide.core import urls
 from crawlguide.core.columns import changed
 from crawlguide.core.kernels import f64s, flag, kernel, one_i64
 from crawlguide.core.notebook import Sheet
+from crawlguide.core.turns import LONG_ROWS, between_steps, in_turns
 from crawlguide.guide.ask.valuation import MOVED, priority_at_rest
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
     from crawlguide.policy.scope import Scope
 
+READ_AT_ONCE = 2_000  # texts
 CANDIDATES_PER_HOST = 3  # for each URL of a host that an answer may hold
 
 
@@ -54,6 +56,7 @@ async def gathered(store: Store, active: ActiveCrawl, ask: Ask, limit: int) -> B
         if stays:
             break
         await store.rank(ask.crawl, *sunk)
+        await between_steps(limit)
     active.regathers.spend(times)
     return chosen
 
@@ -63,8 +66,17 @@ async def gathered_once(store: Store, active: ActiveCrawl, ask: Ask, limit: int,
     policy = active.definition.policy
     per_host = min(CANDIDATES_PER_HOST * policy.max_per_host or limit, limit)
     batch = await store.gather(ask.crawl, ask, limit, policy.horizon_s, per_host, ids)
+    if len(batch) > LONG_ROWS:
+        batch = await _with_texts(batch)
     await active.intake.search_ahead(batch.url.tolist)
     return batch
+
+
+async def _with_texts(batch: Batch) -> Batch:
+    """A long batch with all its texts at hand, which are read some at a time: most filters need them."""
+    hosts = batch.hosts.attach(name=batch.hosts.name[:])  # at once: a row of a host may serve another one later
+    parts = [batch.url[np.array(rows)] async for rows in in_turns(range(len(batch)), READ_AT_ONCE)]
+    return batch.attach(url=np.concatenate(parts), hosts=hosts)
 
 
 @kernel(flag(f64s, f64s, one_i64))

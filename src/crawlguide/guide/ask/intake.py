@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_MS = 120_000
 DEFAULT_CONCURRENCY = 8
-AT_ONCE = 1_000  # URLs that are looked at between others
+AT_ONCE = 500  # URLs that are looked at between others
+MOST_FOCUS = 1_000  # hosts that one ask may prefer: the first by name
 NAN = float("nan")
 
 
@@ -49,7 +50,7 @@ async def _in_context(ask: Ask, context: Context) -> Ask:
     return replace(
         ask,
         seeds=tuple(map(Seed, seeds)),
-        focus=focus,
+        focus=focus if len(focus) <= MOST_FOCUS else frozenset(sorted(focus)[:MOST_FOCUS]),
         domain_hash=context.domain_hash,
         external=await external(context.external_features or {}),
         yields=await yields(context, focus) if context.historical_yield else {},

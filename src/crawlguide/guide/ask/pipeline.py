@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -16,6 +15,7 @@ from msgspec import UNSET
 from crawlguide import scoring
 from crawlguide.core.columns import changed
 from crawlguide.core.definition import AUTO
+from crawlguide.core.turns import between_steps
 from crawlguide.core.types import GRANTED, LeaseTerms
 from crawlguide.guide.ask.gathering import gathered, gathered_once, hosts_in_scope
 from crawlguide.guide.ask.valuation import MOVED, valued
@@ -58,6 +58,9 @@ class Walked:
         metadata = [self.metadata[row] for row in rows.tolist()] if self.metadata else ()
         return replace(self, batch=self.batch.take(rows), terms=terms, start=start, metadata=metadata)
 
+    def first(self, most: int) -> Walked:
+        return self if len(self.batch) <= most else self.take(np.arange(most))
+
 
 class Verdict(NamedTuple):
     """What one filter says of the rows of a look that it was shown: which of them it keeps."""
@@ -83,14 +86,17 @@ class Pipeline:
     clock: Clock
 
     async def walk(self, active: ActiveCrawl, ask: Ask) -> Walked:
-        """Look at more candidates only while filters leave the answer short and there are more."""
+        """What an ask would be given now. Nobody is promised anything before `reserve`.
+
+        Looks at more candidates only while filters leave the answer short and there are more. Others are served
+        between the steps of a long one: tells may come in between, and other asks of the crawl wait.
+        """
         wanted = ask.budget.max_urls
         usual = max(self.options.candidates, wanted + wanted // 4)
         forbidden: Counter[str] = Counter()
         for limit in dict.fromkeys(max(usual, min(usual * wider, MOST_CANDIDATES)) for wider in WIDER):
-            if limit > usual:
-                await asyncio.sleep(0)  # others are served between the passes
             drawn = with_draw(active, ask)
+            await between_steps(limit)
             batch = await gathered(self.store, active, drawn, limit)
             walked = await self._filtered(active, drawn, batch, limit, forbidden)
             if len(walked.batch) >= wanted or (len(batch) < limit and not walked.look_again):
@@ -105,9 +111,7 @@ class Pipeline:
         walked.dropped.update(+forbidden)  # what one pass dropped for good, the next does not see any more
         if len(walked.batch) >= wanted:
             walked.dropped.pop("budget", None)  # the answer is full: what did not fit was not refused
-        if len(walked.batch) > wanted:  # whatever the filters are
-            walked = walked.take(np.arange(wanted))
-        return await self._reserved(active, ask, walked)
+        return walked.first(wanted)  # whatever the filters are
 
     async def look(self, active: ActiveCrawl, ask: Ask, ids: U64 | None = None) -> Look:
         """What an ask would be shown now, without doing anything: each filter sees the survivors of those before.
@@ -139,6 +143,7 @@ class Pipeline:
         """What of a batch may go out, best first; adds to `forbidden` what never may."""
         walked = self.judged(active, ask, batch, limit)
         for filter_ in active.filters:  # each filter sees only the survivors of the one before
+            await between_steps(len(walked.batch))
             prepared = await _prepared(filter_, walked.batch, ask)
             if prepared is None:
                 return replace(walked.take(np.zeros(0, np.int64)), look_again=True)
@@ -220,7 +225,7 @@ class Pipeline:
         if len(held):
             await self.store.withhold(ask.crawl, batch.hosts.name[held].tolist(), until[held])
 
-    async def _reserved(self, active: ActiveCrawl, ask: Ask, walked: Walked) -> Walked:
+    async def reserve(self, active: ActiveCrawl, ask: Ask, walked: Walked) -> Walked:
         """The promise: leases and host slots in one step; rows that another crawler got first drop out.
 
         Filters may have taken their time: a slot lies no earlier than now, or it would be told too late to be kept.

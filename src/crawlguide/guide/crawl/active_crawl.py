@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -108,6 +109,7 @@ class ActiveCrawl:
     met: Marks = field(default_factory=lambda: Marks(MOST_MET, DUE_AFTER_S))  # origins whose robots.txt it has met
     sitemap_facts: SitemapFacts = field(default_factory=SitemapFacts)
     regathers: RegatherBudget = field(default_factory=RegatherBudget)  # that asks may spend
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)  # one ask after the other
     renewed_to: str | None = None  # how far the first of `record.renew` has come
     scope_cursors: dict[scope.Scope, tuple[int, int]] = field(default_factory=dict)  # where to look on for its hosts
 
@@ -182,6 +184,7 @@ def _first(kind: type[Kind], filters: Sequence[Filter]) -> Kind | None:
 
 def inherit(new: ActiveCrawl, old: ActiveCrawl) -> None:
     """What filters have learned stays when a crawl is defined anew, and what is known of contents."""
+    new.asking = old.asking
     new.sitemap_facts.inherit(old.sitemap_facts)
     new.regathers.inherit(old.regathers)
     if new.rewards is not None and old.rewards is not None:

@@ -7,7 +7,6 @@ loaded again. One that was merely asked and holds nothing has no judges of its o
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 from bisect import bisect
 from collections import Counter
@@ -26,7 +25,7 @@ from crawlguide.core.errors import NotFound, RateLimited
 from crawlguide.core.messages import CrawlStats
 from crawlguide.core.patterns import check_budget
 from crawlguide.core.telemetry import WARNING, happened
-from crawlguide.core.turns import LONG_BYTES
+from crawlguide.core.turns import LONG_BYTES, let_others, make_way
 from crawlguide.core.types import Crawl
 from crawlguide.core.watching import NOBODY
 from crawlguide.guide.containment import contained
@@ -141,6 +140,14 @@ class ActiveCrawls:
         with self._holding(crawl):
             yield active
 
+    def is_current(self, crawl: Crawl, active: ActiveCrawl) -> bool:
+        """Whether the crawl is there and was not defined anew since."""
+        return self.known.get(crawl) is active
+
+    async def current(self, crawl: Crawl, active: ActiveCrawl, at: float) -> ActiveCrawl:
+        """The same crawl as it is defined by now. Raises `NotFound`."""
+        return active if self.is_current(crawl, active) else await self.get(crawl, at, create=False)
+
     def is_shared(self, active: ActiveCrawl) -> bool:
         """Whether it stands for crawls that hold nothing."""
         return active is self._blank
@@ -218,7 +225,7 @@ class ActiveCrawls:
             await notebooks.remember(self._store, crawl, built)
         inherit(built, old)
         self.known[crawl] = built
-        await self._save(crawl, built.record, at)
+        await make_way(await self._save(crawl, built.record, at))
         if old.record.definition != definition:
             await self._store.admit(crawl)  # hosts held back get a new hearing
             await redefinition.set_priorities(self._store, crawl, old, built)
@@ -320,7 +327,10 @@ class ActiveCrawls:
 
     async def outline(self, crawl: Crawl, at: float) -> Outline:
         """What is known of a crawl without loading it. Raises `NotFound`."""
-        return self._outline(await self._stored(crawl, at, create=False))
+        stored = await self._stored(crawl, at, create=False)
+        outline = self._outline(stored)
+        await make_way(len(stored))
+        return outline
 
     def _outline(self, stored: bytes) -> Outline:
         record = msgspec.json.decode(stored, type=CrawlRecord)
@@ -392,14 +402,17 @@ class ActiveCrawls:
         self._changed(crawl, "created")
         _warn(crawl, record.definition)
 
-    async def _save(self, crawl: Crawl, record: CrawlRecord, at: float) -> None:
-        await self._store.crawl_put(crawl, msgspec.json.encode(record), at)
+    async def _save(self, crawl: Crawl, record: CrawlRecord, at: float) -> int:
+        """Returns how many bytes it has."""
+        stored = msgspec.json.encode(record)
+        await self._store.crawl_put(crawl, stored, at)
+        return len(stored)
 
     async def renew(self, crawl: Crawl, at: float, pages: int, most: int) -> None:
         """Judge some more of what is known by a definition that came later; others are served between the pages."""
         for page in range(pages):
             if page:
-                await asyncio.sleep(0)
+                await let_others()
             active = self.known.get(crawl)
             if active is None or not active.record.renew:
                 return

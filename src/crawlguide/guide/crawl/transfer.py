@@ -6,7 +6,6 @@ stands for itself, so a part of an export can be imported, and importing twice c
 
 from __future__ import annotations
 
-import asyncio
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from crawlguide.core import urls as addresses
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import MalformedRequest, NotFound, UrlError
 from crawlguide.core.messages import MAX_METADATA_BYTES, MAX_OUTLINKS
-from crawlguide.core.turns import in_turns
+from crawlguide.core.turns import in_turns, let_others
 from crawlguide.core.types import KnownPage, KnownUrl
 from crawlguide.guide.crawl.composition import WARM_START, cold
 
@@ -89,12 +88,12 @@ async def _known(guide: LocalGuide, crawl: Crawl) -> AsyncIterator[bytes]:
     while cursor is not None:
         urls, cursor = await guide.store.dump(crawl, cursor, SHOWN_AT_ONCE)
         yield _lines(urls)
-        await asyncio.sleep(0)
+        await let_others()
     cursor = 0
     while cursor is not None:
         pages, cursor = await guide.store.dump_links(crawl, cursor, SHOWN_AT_ONCE)
         yield _lines(pages)
-        await asyncio.sleep(0)
+        await let_others()
 
 
 def _lines(items: Sequence[object]) -> bytes:
@@ -117,7 +116,7 @@ async def imported(
     for number, line in enumerate(lines, first):
         if number % TAKEN_AT_ONCE == 0:
             await guide.crawls.quotas.check_room(crawl.tenant)
-            await asyncio.sleep(0)
+            await let_others()
         if not line.strip():
             continue
         try:

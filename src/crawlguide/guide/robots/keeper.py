@@ -18,6 +18,7 @@ from crawlguide.core import urls
 from crawlguide.core.errors import CrawlGuideError, UrlError
 from crawlguide.core.outcomes import RELEASED, is_success
 from crawlguide.core.telemetry import SILENT, WARNING, happened
+from crawlguide.core.turns import let_others
 from crawlguide.core.types import Crawl, Seed
 from crawlguide.guide.containment import contained
 from crawlguide.guide.robots import sitemap_seeds
@@ -251,7 +252,7 @@ class Keeper:
                 body = (fetch.text or "").encode("utf-8", "replace")
                 tried = Tried(origin_of(url), status, body, report.at, report.crawl.tenant)
                 await self._settled(tried, [report.crawl])
-                await asyncio.sleep(0)  # others are served between the files
+                await let_others()  # others are served between the files
 
     async def _settled(self, tried: Tried, crawls: Iterable[Crawl]) -> float:
         """One more try at a file is over: keep what came of it, and let those who waited go on.
@@ -387,7 +388,7 @@ class Keeper:
                 await self._store.revive(crawl, _ids(free), active.intake.max_depth)
             if cursor is None:
                 return
-            await asyncio.sleep(0)  # others are served between the pages
+            await let_others()  # others are served between the pages
 
 
 async def _read(copy: CachedRobots, agent: str) -> RobotsRules:

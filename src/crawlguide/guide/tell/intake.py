@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +12,7 @@ from crawlguide.core import urls
 from crawlguide.core.columns import texts
 from crawlguide.core.errors import UrlError
 from crawlguide.core.messages import MAX_METADATA_BYTES, MAX_OUTLINKS
-from crawlguide.core.turns import in_turns
+from crawlguide.core.turns import in_turns, let_others
 from crawlguide.core.types import READ_ANCHOR, Fetches, Links, Report, Seed
 from crawlguide.policy.robots.cache import is_file
 
@@ -304,7 +303,7 @@ class LinksInTurns:
             if len(self._links.url) >= LINKS_AT_ONCE:
                 self._done.append(await self._columns())
                 self._links = ReportedLinks(self._intake)
-                await asyncio.sleep(0)
+                await let_others()
             self._links.add(outlinks[first : first + LINKS_AT_ONCE], parent, base, first)
 
     async def columns(self) -> Links:

@@ -10,6 +10,7 @@ import numpy as np
 
 from crawlguide.core.columns import among, distinct, first_of_each, texts
 from crawlguide.core.messages import Ack, ItemResult
+from crawlguide.core.turns import between_steps
 from crawlguide.core.types import READ_TEXT, READ_TITLE, Lesson
 from crawlguide.guide.ask.valuation import priority_at_rest
 from crawlguide.guide.tell.intake import no_fetches, reported, seeded
@@ -59,6 +60,7 @@ class Telling:
         policy = active.definition.policy
         if not terms.grows:
             report = await self._without_new_links(report)
+        await between_steps(len(report.links))
         recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries, terms.trains)
         await self._located(report, recorded, fetches)
         discovered = await self.discovered(active, report, recorded, fetches)
@@ -106,6 +108,7 @@ class Telling:
         if not used.all():
             links = links.take(used[links.parent])
         discovery = await self.store.discover(report.crawl, links, fetches, report.at)
+        await between_steps(len(links))
         learned = NOTHING
         used &= recorded.taught
         if not used.all():
@@ -116,7 +119,9 @@ class Telling:
             learned = active.learner.learn(lesson) if active.learner is not None else NOTHING
             for rule in active.learning_filters:
                 rule.learn(lesson)
+        await between_steps(len(links))
         await self.rank(active, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
+        await between_steps(len(links))
         return discovery.new
 
     async def _without_new_links(self, report: Report) -> Report:

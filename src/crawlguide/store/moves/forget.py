@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawlguide.core.turns import let_others
 from crawlguide.store import views
 from crawlguide.store.crawls import Crawls
 from crawlguide.store.tables.rows import DONE, DROPPED, LEASED
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crawlguide.store.frontier import Frontier
 
 SWEPT_AT_ONCE = 20_000
-PURGED_AT_ONCE = 1_000
+PURGED_AT_ONCE = 500
 
 
 class Forgetting(Crawls):
@@ -31,7 +31,8 @@ class Forgetting(Crawls):
             if len(rows):
                 frontier.forget(rows)
             count += len(rows)
-            await asyncio.sleep(0)  # others are served during a long purge, and the crawl may be deleted
+            await self.commit(durable=False)  # so that no commit has very much to write at once
+            await let_others()  # others are served during a long purge, and the crawl may be deleted
         return count
 
     async def forget_old(self, crawl: Crawl, at: float) -> int:

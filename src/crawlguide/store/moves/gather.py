@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,7 +59,8 @@ def _withheld(frontier: Frontier, rows: I64, until: float) -> I32:
 
 def _focus(frontier: Frontier, ask: Ask, until: float) -> I64:
     """Some rows of the hosts the crawler works on, so that they are considered whatever their rank."""
-    hosts = [host for name in sorted(ask.focus) if (host := frontier.hosts.find(name)) is not None]
+    known = (host for name in sorted(ask.focus) if (host := frontier.hosts.find(name)) is not None)
+    hosts = list(islice(known, FOCUS_HOSTS))
     hosts += frontier.hosts.of_domain(ask.domain_hash) if ask.domain_hash else []
     if not hosts:
         return np.zeros(0, np.int64)

@@ -98,8 +98,7 @@ class CrawlHosts:
 
     def leave(self) -> None:
         """The crawl ends: its politeness queues are used by one crawl less."""
-        for row in self._hosts.number_of.values():
-            self._politeness.leave(int(self.queue_row[row]))
+        self._politeness.leave_all(self.queue_row[self._hosts.numbers()])
 
     def _add(self, name: str) -> int:
         row = self._hosts.add(name)

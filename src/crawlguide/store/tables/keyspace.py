@@ -70,6 +70,9 @@ class Keyspaces:
     states: Keyspace
 
 
+NOWHERE = b"-"  # the key of no row
+
+
 def in_memory() -> Keyspaces:
     return Keyspaces(*(MemoryKeyspace() for _ in range(6)))
 
@@ -97,7 +100,7 @@ class UrlTexts:
         return (self._keyspace.get(key_of(row)) or b"").decode()
 
     def take(self, rows: Rows) -> Text:
-        urls = self._keyspace.get_many([key_of(row) for row in rows.tolist()])
+        urls = self._keyspace.get_many([key_of(row) if row >= 0 else NOWHERE for row in rows.tolist()])
         return texts([(url or b"").decode() for url in urls])
 
 

@@ -13,7 +13,7 @@ from crawlguide.store.tables.rows import POLITENESS
 from crawlguide.store.tables.sharing import ALONE, Addresses, queue_of
 
 if TYPE_CHECKING:
-    from crawlguide.core.tables import F64
+    from crawlguide.core.tables import F64, I32
     from crawlguide.store.tables.keyspace import Keyspace
     from crawlguide.store.tables.sharing import Sharing
 
@@ -97,6 +97,11 @@ class PolitenessQueues:
         """A crawl does not use the queue any more."""
         self.rows["crawls"][row] -= 1
         self.touched.add(row)
+
+    def leave_all(self, rows: I32) -> None:
+        """The same for all hosts of a crawl, several of which may share a queue."""
+        np.subtract.at(self.rows["crawls"], rows, 1)
+        self.touched.update(rows.tolist())
 
     def forget_idle(self, at: float) -> None:
         """Forget those of the next few queues that no crawl uses, nobody waits for and no operator has set.

@@ -339,7 +339,7 @@ def _numbers(call: Callable[..., Any], batch: Batch, *more: Any) -> F64:
     numbers: F64 = np.asarray(call(batch, *more), np.float64, order="C")
     if numbers.shape != (len(batch),):
         raise Unusable(f"gave an array of shape {numbers.shape} for {len(batch)} URLs")
-    if not isfinite(numbers.dot(numbers)):  # one that is not finite makes the sum such
+    if not isfinite(np.einsum("i,i", numbers, numbers)):  # one that is not finite makes the sum such; without threads
         raise Unusable("gave numbers that are not finite")
     return numbers
 

@@ -66,24 +66,23 @@ def spread_over_hosts(rows, explore_value, bonus, tables, wanted, change):  # ty
 
     `change` gets what is taken, as negative numbers.
     """
-    chosen, more = np.zeros(len(rows), np.bool_), np.zeros(len(rows))
+    worth, more = explore_value + change, np.zeros(len(rows))
+    here = np.full(len(rows), -1, np.int64)  # the host of a row that may lose some of its bonus
+    for number in range(len(rows)):
+        if bonus[number] > 0.0:
+            here[number] = tables.links[rows[number]].places[0]
     for _ in range(min(wanted, len(rows))):
-        best = -1
-        for number in range(len(rows)):
-            if not chosen[number] and (
-                best < 0 or explore_value[number] + change[number] > explore_value[best] + change[best]
-            ):
-                best = number
-        chosen[best] = True
-        if bonus[best] <= 0.0:
+        best = worth.argmax()
+        at, worth[best], here[best] = here[best], -np.inf, -1
+        if at < 0:
             continue
-        here = tables.links[rows[best]].places[0]
-        host = tables.places[here]
+        host = tables.places[at]
         for number in range(len(rows)):
-            if bonus[number] > 0.0 and not chosen[number] and tables.links[rows[number]].places[0] == here:
+            if here[number] == at:
                 before = bonus_left(bonus[number], host, more[number])
                 more[number] += 1.0
                 change[number] += bonus_left(bonus[number], host, more[number]) - before
+                worth[number] = explore_value[number] + change[number]
 
 
 # Hubs: how many new links a page is likely to have, learned by place, by the shape of a URL and by word. Of a host with
