@@ -15,11 +15,7 @@ import numpy as np
 
 from crawlguide.core.aside import aside
 from crawlguide.core.bounded import Bounded
-<<<<<<< HEAD
-from crawlguide.core.errors import Conflict, MalformedRequest, TooLarge, UrlError
-=======
 from crawlguide.core.errors import Conflict, CrawlGuideError, MalformedRequest, TooLarge, UrlError
->>>>>>> hold
 from crawlguide.core.messages import (
     DEFAULT_TENANT,
     VERSION,
@@ -63,11 +59,7 @@ if TYPE_CHECKING:
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import Config
     from crawlguide.core.definition import Definition, HandRules, RulesEdit
-<<<<<<< HEAD
-    from crawlguide.core.messages import AskMessage, SeedsMessage
-=======
     from crawlguide.core.messages import AskMessage, Assigned, SeedsMessage
->>>>>>> hold
     from crawlguide.core.protocols import Store
     from crawlguide.core.telemetry import Telemetry
     from crawlguide.core.types import Ask, Seed
@@ -131,7 +123,6 @@ class LocalGuide:
         can come again.
         """
         check_version(message.mcp_version)
-<<<<<<< HEAD
 
         async def work() -> Advice:
             advice = await self._ask(message, tenant, create, trains)
@@ -139,33 +130,25 @@ class LocalGuide:
                 await self.withdraw(message, advice, tenant)
             return advice
 
-        return await self._once(Crawl(tenant, message.crawl_id), "ask", message.request_id, work)
-=======
-        work = partial(self._ask, message, tenant, create, trains)
-        crawl = Crawl(tenant, message.crawl_id)
         if message.request_id is None and message.budget.max_urls > LONG_ROWS:
-            return await self._answered_or_given_back(crawl, message.crawler_id, work)
-        return await self._once(crawl, "ask", message.request_id, work)
+            return await self._answered_or_withdrawn(message, tenant, work)
+        return await self._once(Crawl(tenant, message.crawl_id), "ask", message.request_id, work)
 
-    async def _answered_or_given_back(
-        self, crawl: Crawl, crawler_id: str, work: Callable[[], Coroutine[Any, Any, Advice]]
+    async def _answered_or_withdrawn(
+        self, message: AskMessage, tenant: str, work: Callable[[], Coroutine[Any, Any, Advice]]
     ) -> Advice:
         """Others are served while a long answer is written. If nobody waits for it by then, all of it waits again."""
         task = asyncio.ensure_future(work())
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            back = partial(self._give_back, crawl, crawler_id, task)
-            self._leaving.add(leaving := asyncio.ensure_future(back()))
+            self._leaving.add(leaving := asyncio.ensure_future(self._withdrawn(message, tenant, task)))
             leaving.add_done_callback(self._leaving.discard)
             raise
 
-    async def _give_back(self, crawl: Crawl, crawler_id: str, answering: asyncio.Task[Advice]) -> None:
+    async def _withdrawn(self, message: AskMessage, tenant: str, answering: asyncio.Task[Advice]) -> None:
         with suppress(CrawlGuideError):  # where there is no answer, or no crawl any more, nothing is held
-            urls = [given.url for given in (await answering).assigned_urls]
-            fetches = [Fetch(url, error=RELEASED) for url in urls]
-            await self.tell(ReportMessage(VERSION, crawler_id, fetches, crawl.name), crawl.tenant, create=False)
->>>>>>> hold
+            await self.withdraw(message, await answering, tenant)
 
     async def withdraw(self, message: AskMessage, advice: Advice, tenant: str = DEFAULT_TENANT) -> None:
         """An answer reached nobody: what it assigned waits again, and the same ask gets a new answer."""
