@@ -34,7 +34,7 @@ BUDGET   ?= $(call amount,500,40)
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
 .PHONY: help setup demo serve kernels test check style types docs bench crawling crash faults machine tenants politeness overload holds fuzz \
-  lab stopping harvest walls frontier doors grpc bus clean
+  lab stopping harvest walls frontier doors bus clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -143,12 +143,8 @@ frontier: $(READY)  ## measure URLs in a second through the door for clients of 
 doors: $(READY)  ## measure what each door adds to an ask, beside its bare transport, at 1, 16 and 128 connections (minutes)
 	$(BIN)/python -m bench.doors $(if $(QUICK),--urls 5000 --rounds 1 --asks 8 --connections 1 2)
 
-grpc: $(READY)  ## measure what the door for gRPC costs over bare gRPC
-	$(BIN)/python -m bench.grpc_door $(if $(QUICK),--urls 5 --rounds 20)
-
-bus: $(READY)  ## kill NATS for 30 s under load and check that nothing is lost or doubled; measure what the door costs
+bus: $(READY)  ## kill NATS for 30 s under load and check that nothing is lost or doubled
 	$(BIN)/python -m tests.gateway.bus.trial $(if $(QUICK),--seconds 5 --away 2)
-	$(BIN)/python -m bench.bus $(if $(QUICK),--asks 100 --rounds 1)
 
 clean:  ## remove what the other targets made, but no data folder
 	rm -rf bench.json lab-*.json lab-*.html site $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

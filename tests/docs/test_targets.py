@@ -73,14 +73,12 @@ SCRIPTS = {  # script: the options that make it short
     "scripts/trace.py": "",
 }
 BY_A_TARGET = {  # script: the target that runs it
-    "bench/bus.py": "bus",
     "bench/crawling.py": "crawling",
     "bench/doors.py": "doors",
     "bench/integrations_harvest.py": "harvest",
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",
     "bench/stopping.py": "stopping",
-    "bench/grpc_door.py": "grpc",
     "bench/urlfrontier.py": "frontier",
     "bench/scrapy_harvest.py": "harvest",
     "bench/walls/measure_redis.py": "walls",
