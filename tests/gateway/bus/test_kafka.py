@@ -11,6 +11,7 @@ import pytest
 from tests.gateway.bus.common import KafkaCrawler, KafkaMock, ask, config, key, opened, report, seeds, until
 
 from crawlguide.core.config import AccessOptions, BusOptions
+from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import AskMessage, ReportMessage
 from crawlguide.gateway import wire
 from crawlguide.gateway.bus.kafka import Offsets
@@ -38,24 +39,46 @@ async def test_asks_and_tells_are_answered_as_by_the_guide_itself(kafka_mock: Ka
         await here.guide.close()
         here.service.guide = open_guide(MEMORY, settings, ManualClock(), seed=7)
         crawler = KafkaCrawler(kafka_mock.address, prefix)
-        messages = [ask(request_id="a", **seeds(*PAGES)), report(PAGES[0], report_id="b"), ask(request_id="c")]
+        messages = [
+            ask(request_id="a", **seeds(*PAGES)),
+            report(PAGES[0], report_id="b"),
+            ask(request_id="c"),
+            ask(request_id="a", **seeds(*PAGES)),  # once more: the same answer
+            report(PAGES[0], report_id="b"),
+            ask(request_id="c", budget={"max_urls": 1}),  # another body under the same id
+            ask(request_id="d", budget={"max_urls": -3}),
+            ask(request_id="e", mcp_version="1999-01"),
+            report("https://h1.example/", report_id="f", fetches=[{"url": "no URL", "status": 200}]),
+        ]
+        answers: list[Any] = []
         for number, message in enumerate(messages):
             await crawler.put("report" if "fetches" in message else "next", message, correlation_id=f"mine {number}")
-            await until(partial(asked, here, number + 1))
-        answers = await crawler.read("answers.default", lambda found: len(found) == 3)
-        by_id = {headers(one)["request-id"]: one for one in answers}
-        assert by_id["a"].value() == wire.encode(await other.ask(wire.convert(messages[0], AskMessage)))
-        assert by_id["b"].value() == wire.encode(await other.tell(wire.convert(messages[1], ReportMessage)))
-        assert by_id["c"].value() == wire.encode(await other.ask(wire.convert(messages[2], AskMessage)))
+            answers = await crawler.read("answers.default", partial(as_many, number + 1))
+        by_name = {headers(one)["correlation-id"]: one for one in answers}
+        for number, message in enumerate(messages):
+            assert by_name[f"mine {number}"].value() == await answered_by(other, message), message
         assert {one.key() for one in answers} == {b"c-1"}
-        assert headers(by_id["b"])["correlation-id"] == "mine 1"
-        assert headers(by_id["b"])["status"] == "200"
+        assert headers(by_name["mine 1"])["request-id"] == "b"
+        assert [headers(by_name[f"mine {number}"])["status"] for number in (1, 5, 6)] == ["200", "409", "400"]
     await other.close()
 
 
-async def asked(here: Any, number: int) -> bool:
-    crawls = (await here.guide.stats()).crawls
-    return bool("default" in crawls and crawls["default"].asks + crawls["default"].fetches >= number)
+async def told(here: Any) -> bool:
+    return "default" in (await here.guide.stats()).crawls
+
+
+def as_many(number: int, found: list[Any]) -> bool:
+    return len(found) == number
+
+
+async def answered_by(guide: Any, message: dict[str, Any]) -> bytes:
+    """As the library answers, errors as well."""
+    try:
+        if "fetches" in message:
+            return wire.encode(await guide.tell(wire.convert(message, ReportMessage)))
+        return wire.encode(await guide.ask(wire.convert(message, AskMessage)))
+    except CrawlGuideError as problem:
+        return wire.error(problem)
 
 
 async def test_guards_dead_letters_and_tenants(kafka_mock: KafkaMock, prefix: str, tmp_path: Path) -> None:
@@ -111,7 +134,7 @@ async def test_two_guides_share_a_group_and_a_restart_goes_on_after_what_was_ans
         assert min(await told()) > 0
     async with opened(settings) as here:
         await crawler.put("report", report("https://b.example/"))
-        await until(lambda: asked(here, 1))
+        await until(lambda: told(here))
         assert (await here.guide.stats()).crawls["default"].fetches == 1  # nothing of what was answered before
 
 
