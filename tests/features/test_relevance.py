@@ -21,7 +21,7 @@ from crawlguide.core.types import Page
 from crawlguide.features.relevance import Judge, five_signals, forager, judge
 from crawlguide.features.relevance.page_judge import aimed
 from crawlguide.features.relevance.warmth import Warmth
-from crawlguide.features.relevance.words import Matcher, topic_words
+from crawlguide.features.relevance.words import Matcher, topic_words, words_in
 
 Fetched = dict[str, Any]
 WEBS = Path(__file__).parents[3] / "shared" / "data" / "webs"
@@ -237,21 +237,26 @@ def test_a_page_without_text_is_judged_by_its_title_and_url() -> None:
     assert title > found.judge(page("", "https://example.org/wiki/Rose", "Rose, the flower")) + 0.2
 
 
+def warm(text: str, warmth: Warmth) -> float:
+    return warmth.of(words_in(text))
+
+
 def test_a_text_that_says_more_about_the_goal_is_warmer() -> None:
     warmth = Warmth(aimed(SQL))
-    assert warmth.of(f"{ON} {ON}") > warmth.of(ON) > warmth.of("SQL index") > warmth.of(OFF) == warmth.of("") == 0.0
+    assert warm(f"{ON} {ON}", warmth) > warm(ON, warmth) > warm("SQL index", warmth) > warm(OFF, warmth)
+    assert warm(OFF, warmth) == warm("", warmth) == 0.0
 
 
 def test_words_that_have_nothing_to_do_with_the_goal_take_no_warmth() -> None:
     warmth = Warmth(aimed(SQL))
-    assert warmth.of(f"{ON} {OFF}") == warmth.of(ON)
+    assert warm(f"{ON} {OFF}", warmth) == warm(ON, warmth)
 
 
 def test_warmth_is_the_same_whatever_was_read_before() -> None:
     fresh, used = Warmth(aimed(SQL)), Warmth(aimed(SQL))
     for text in SUBJECTS.values():
-        used.of(text)
-    assert used.of(ON) == fresh.of(ON)
+        warm(text, used)
+    assert warm(ON, used) == warm(ON, fresh)
 
 
 def test_a_page_without_a_text_is_not_held_to_be_a_cold_one() -> None:

@@ -1,6 +1,6 @@
 """The judge of a crawl. Its own formula compares what a page means with the goal and with other pages:
 
-    plain     = 0.2·z(text) + 0.5·z(warmth) + 0.3·max(z(title), z(url)) + 3·(share of the goal's words in all three)
+    plain     = 0.45·z(text) + 0.25·z(warmth) + 0.3·max(z(title), z(url)) + 3·(share of the goal's words in all three)
     score     = (plain + clip(nearness − 0.5, −3, 3)) / 1.25      once there are 8 good pages
     relevance = 1 / (1 + exp(2·(2.5 − score)))
 
@@ -29,7 +29,7 @@ from crawlguide.features.relevance import feedstock, forager
 from crawlguide.features.relevance.background import BEST, Background
 from crawlguide.features.relevance.feedstock import five_signals
 from crawlguide.features.relevance.warmth import Warmth
-from crawlguide.features.relevance.words import Matcher, topic_words
+from crawlguide.features.relevance.words import Matcher, topic_words, words_in
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 READ = 2_000  # characters of a text
 LONG = 10_000  # characters of a goal whose vector takes so long that the first page had better find it made
-TEXT, WARMTH, NAMES, WORDS = 0.2, 0.5, 0.3, 3.0  # weights of the formula
+TEXT, WARMTH, NAMES, WORDS = 0.45, 0.25, 0.3, 3.0  # weights of the formula
 NO_WARMTH = -1.0  # of a page without a text; its title stands for both
 MIDDLE, STEEP = 2.5, 2.0
 ENOUGH = 8  # good pages, before nearness to them counts
@@ -119,8 +119,9 @@ class Judge:
         parts = (page.text[:READ], page.title, words_of(url) if url else "")
         vectors = Embedding.load().embed(parts)
         given = np.array([bool(part) for part in (*parts, parts[0])], np.float64)
-        near_goal = np.array([*(vectors @ self._aimed()).tolist(), self._warmth.of(parts[0])])
-        words = sum(map(self._matcher.share, parts)) / max(sum(map(bool, parts)), 1)
+        spoken = [words_in(part) for part in parts]
+        near_goal = np.array([*(vectors @ self._aimed()).tolist(), self._warmth.of(spoken[0])])
+        words = sum(self._matcher.share_among(set(said)) for said in spoken) / max(sum(map(bool, parts)), 1)
         plain = self._plain(_filled(near_goal, given), words)
         near = int((self._best_scores() >= MIDDLE).sum()) >= ENOUGH
         vector = vectors[0] if given[0] else vectors[1]

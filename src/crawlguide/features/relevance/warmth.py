@@ -12,9 +12,11 @@ from math import log1p
 from typing import TYPE_CHECKING
 
 from crawlguide.features.embedding import Embedding
-from crawlguide.features.relevance.words import LONGEST, MOST_KNOWN, WORD
+from crawlguide.features.relevance.words import LONGEST, MOST_KNOWN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crawlguide.features.embedding.table import F32
 
 WARM = 0.25  # the cosine from which a word has to do with the goal: nine of ten words have less
@@ -28,8 +30,8 @@ class Warmth:
         self._aim = aim
         self._known: dict[str, float] = {}
 
-    def of(self, text: str) -> float:
-        words = WORD.findall(text.lower())
+    def of(self, words: Sequence[str]) -> float:
+        """Of a text with these words, each as often as it stands there."""
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
         new = list(set(words).difference(self._known))
