@@ -19,7 +19,9 @@ from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.types import Page
 from crawlguide.features.relevance import Judge, five_signals, forager, judge
-from crawlguide.features.relevance.words import Matcher, topic_words
+from crawlguide.features.relevance.page_judge import aimed
+from crawlguide.features.relevance.warmth import Warmth
+from crawlguide.features.relevance.words import Matcher, topic_words, words_in
 
 Fetched = dict[str, Any]
 WEBS = Path(__file__).parents[3] / "shared" / "data" / "webs"
@@ -235,6 +237,32 @@ def test_a_page_without_text_is_judged_by_its_title_and_url() -> None:
     assert title > found.judge(page("", "https://example.org/wiki/Rose", "Rose, the flower")) + 0.2
 
 
+def warm(text: str, warmth: Warmth) -> float:
+    return warmth.of(words_in(text))
+
+
+def test_a_text_that_says_more_about_the_goal_is_warmer() -> None:
+    warmth = Warmth(aimed(SQL))
+    assert warm(f"{ON} {ON}", warmth) > warm(ON, warmth) > warm("SQL index", warmth) > warm(OFF, warmth)
+    assert warm(OFF, warmth) == warm("", warmth) == 0.0
+
+
+def test_words_that_have_nothing_to_do_with_the_goal_take_no_warmth() -> None:
+    warmth = Warmth(aimed(SQL))
+    assert warm(f"{ON} {OFF}", warmth) == warm(ON, warmth)
+
+
+def test_warmth_is_the_same_whatever_was_read_before() -> None:
+    fresh, used = Warmth(aimed(SQL)), Warmth(aimed(SQL))
+    for text in SUBJECTS.values():
+        warm(text, used)
+    assert warm(ON, used) == warm(ON, fresh)
+
+
+def test_a_page_without_a_text_is_not_held_to_be_a_cold_one() -> None:
+    assert judge(page("", title="SQL queries"), SQL) > judge(page("See there.", title="SQL queries"), SQL)
+
+
 def test_the_background_is_that_of_the_crawl() -> None:
     """Among pages that are all a little like the topic, one that is no more so is nothing special."""
     fresh, used = Judge(Goal(topic="computer science")), Judge(Goal(topic="computer science"))
@@ -253,7 +281,7 @@ def test_pages_of_one_host_count_less_and_less_as_background() -> None:
         one.judge(page(said, f"https://example.org/{number}"))
         many.judge(page(said, f"https://host{number}.example.org/"))
     next_one = page("Algorithms for parallel computers.", "https://example.com/next")
-    assert one.judge(next_one) > many.judge(next_one) + 0.1
+    assert one.judge(next_one) > 2 * many.judge(next_one)
 
 
 def crawled(found: Judge, good: int) -> None:

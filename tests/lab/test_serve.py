@@ -16,7 +16,9 @@ import pytest
 
 from crawlguide import lab
 from crawlguide.core.errors import ConfigError
+from crawlguide.crawler.html import read_html
 from crawlguide.lab.pages import Link, Page
+from crawlguide.lab.serving import as_html
 from crawlguide.policy import robots
 from crawlguide.testing import ManualClock
 
@@ -194,6 +196,18 @@ def test_a_web_of_https_is_served_as_http_and_markup_stays_text() -> None:
     assert '<a href="ftp://x.example/">file</a>' in said
     assert "<title>&lt;b&gt;</title>" in said
     assert "1 &lt; 2" in said
+
+
+@pytest.mark.parametrize("text", ["Rows & columns of <tables>.", ""])
+def test_the_built_in_crawler_reads_what_the_lab_tells(text: str) -> None:
+    links = (Link("https://b.example.org/", "elsewhere", 0), Link("https://a.example.org/2", "a second page", 1))
+    page = Page("https://a.example.org/1", 200, "Tables", text, language="en", links=links)
+    read = read_html(as_html(page), "http://a.example.org/1")
+    assert (read.title, read.text, read.language) == ("Tables", text or "Tables", "en")
+    assert [(link.url, link.anchor) for link in read.links] == [
+        ("http://b.example.org/", "elsewhere"),
+        ("http://a.example.org/2", "a second page"),
+    ]
 
 
 def test_a_port_that_is_taken_is_a_clear_error(served: Served, web: SyntheticWeb) -> None:

@@ -130,6 +130,9 @@ def served(web: Web, port: int = 0, *, slowest_s: float = 1.0, clock: Clock | No
 def as_html(page: Page) -> str:
     """A page as real HTML: title, text and links.
 
+    What was recorded as a text is the main part of a page. So its links stand beside it: a crawler that reads HTML
+    reads the text that the lab tells, and not their anchors after it.
+
     All links are plain HTTP, as a loopback server cannot speak for other people's hosts.
     """
     pairs = [(escape(plain_http(link.url)), escape(link.anchor)) for link in page.links]
@@ -137,7 +140,8 @@ def as_html(page: Page) -> str:
     return (
         f'<!doctype html>\n<html lang="{escape(page.language)}">\n'
         f'<head><meta charset="utf-8"><title>{escape(page.title)}</title></head>\n'
-        f"<body>\n<h1>{escape(page.title)}</h1>\n<p>{escape(page.text)}</p>\n<ul>\n{links}\n</ul>\n</body>\n</html>\n"
+        f"<body>\n<h1>{escape(page.title)}</h1>\n<main>\n<p>{escape(page.text)}</p>\n</main>\n"
+        f"<nav>\n<ul>\n{links}\n</ul>\n</nav>\n</body>\n</html>\n"
     )
 
 

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from crawlguide.features.embedding.table import F32
 
 BEST = 50
-CHANNELS = 3  # text, title, URL
+CHANNELS = 4  # cosines of text, title and URL, and the warmth of the text
 # The background before the first page: cosines of texts, titles and URLs of other subjects with a topic. For topics and
 # pages of one broad field the mean is .05 to .15, for unrelated ones .0; the spread is about the same everywhere.
+# Warmth depends on how long texts are, so its figures lie between those of pages of 60 and of 180 words.
 PSEUDO_PAGES = 60.0
-MEAN = np.array([0.08, 0.06, 0.06])
-SPREAD = np.array([0.09, 0.09, 0.08])
+MEAN = np.array([0.08, 0.06, 0.06, 0.6])
+SPREAD = np.array([0.09, 0.09, 0.08, 0.7])
 LEAST_SPREAD = 0.03
 NEAR_SPREAD = 0.1
 OF_A_HOST = 10.0  # pages that count in full as background; the n-th counts as so many n-ths
@@ -54,13 +55,13 @@ class Background:
     def used(self) -> bool:
         return bool(self._sums.rows["count"][0].any())
 
-    def standard(self, cosines: F64) -> F64:
-        """Cosines with the goal (text, title, URL in the last axis) as standard deviations from the background."""
+    def standard(self, near_goal: F64) -> F64:
+        """What is near to the goal (the channels in the last axis) as standard deviations from the background."""
         one = self._sums.rows[0]
         count = one["count"] + PSEUDO_PAGES
         mean = (one["sum"] + PSEUDO_PAGES * MEAN) / count
         square = (one["square"] + PSEUDO_PAGES * (SPREAD**2 + MEAN**2)) / count
-        found: F64 = (cosines - mean) / np.sqrt(np.maximum(square - mean**2, LEAST_SPREAD**2))
+        found: F64 = (near_goal - mean) / np.sqrt(np.maximum(square - mean**2, LEAST_SPREAD**2))
         return found
 
     @property
@@ -89,22 +90,22 @@ class Background:
         self._hosts.sheet.changed(np.array([slot]))
         return min(1.0, OF_A_HOST / float(self._hosts.rows["pages"][slot]))
 
-    def add_background(self, cosines: F64, given: F64, vector: F32, weight: float, near: bool) -> None:
+    def add_background(self, near_goal: F64, given: F64, vector: F32, weight: float, near: bool) -> None:
         """A page counts as background with some weight; `given` says which channels it has."""
         one = self._sums.rows[:1]
         if near:
             one["near_square"] = KEPT * one["near_square"] + weight * self._along(vector) ** 2
             one["near_count"] = KEPT * one["near_count"] + weight
         one["count"] += weight * given
-        one["sum"] += weight * given * cosines
-        one["square"] += weight * given * cosines**2
+        one["sum"] += weight * given * near_goal
+        one["square"] += weight * given * near_goal**2
         one["off"] += np.float32(weight * given[0]) * vector
         self._sums.changed(np.zeros(1, np.int64))
 
-    def add_best(self, row: int, cosines: F64, words: float, vector: F32) -> None:
+    def add_best(self, row: int, near_goal: F64, words: float, vector: F32) -> None:
         """`words` is the share of the goal's words that it has."""
         it = self._best.rows[row : row + 1]
-        it["used"], it["cosines"], it["words"] = True, cosines, words
+        it["used"], it["near_goal"], it["words"] = True, near_goal, words
         it["vector"] = np.round(vector * 127)
         self._best.changed(np.array([row]))
 
@@ -119,5 +120,10 @@ def sums(dims: int) -> np.dtype[np.void]:
 
 def best(dims: int) -> np.dtype[np.void]:
     return np.dtype(
-        [("used", np.bool_), ("cosines", np.float64, (CHANNELS,)), ("words", np.float64), ("vector", np.int8, (dims,))]
+        [
+            ("used", np.bool_),
+            ("near_goal", np.float64, (CHANNELS,)),
+            ("words", np.float64),
+            ("vector", np.int8, (dims,)),
+        ]
     )

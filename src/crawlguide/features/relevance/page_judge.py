@@ -1,17 +1,19 @@
 """The judge of a crawl. Its own formula compares what a page means with the goal and with other pages:
 
-    plain     = 0.7·z(text) + 0.3·max(z(title), z(url)) + 3·(share of the goal's words in title, URL and text)
+    plain     = 0.45·z(text) + 0.25·z(warmth) + 0.3·max(z(title), z(url)) + 3·(share of the goal's words in all three)
     score     = (plain + clip(nearness − 0.5, −3, 3)) / 1.25      once there are 8 good pages
     relevance = 1 / (1 + exp(2·(2.5 − score)))
 
-z is the cosine with the goal in standard deviations from the crawl's own background: a few pseudo-pages, and every page
-as far as it is not relevant, less with each more of its host. Nearness is that to the 50 best pages, which are chosen
-without it: that limits drift. The divisor is there because the sum of both spreads wider than one of them.
+z is the cosine with the goal, or the warmth of the text (`warmth.py`), in standard deviations from the crawl's own
+background: a few pseudo-pages, and every page as far as it is not relevant, less with each more of its host. Nearness
+is that to the 50 best pages, which are chosen without it: that limits drift. The divisor is there because the sum of
+both spreads wider than one of them.
 """
 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,7 +28,8 @@ from crawlguide.features.embedding import Embedding, words_of
 from crawlguide.features.relevance import feedstock, forager
 from crawlguide.features.relevance.background import BEST, Background
 from crawlguide.features.relevance.feedstock import five_signals
-from crawlguide.features.relevance.words import Matcher, topic_words
+from crawlguide.features.relevance.warmth import Warmth
+from crawlguide.features.relevance.words import Matcher, topic_words, words_in
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Goal
@@ -36,7 +39,8 @@ if TYPE_CHECKING:
 
 READ = 2_000  # characters of a text
 LONG = 10_000  # characters of a goal whose vector takes so long that the first page had better find it made
-TEXT, NAMES, WORDS = 0.7, 0.3, 3.0  # weights of the formula
+TEXT, WARMTH, NAMES, WORDS = 0.45, 0.25, 0.3, 3.0  # weights of the formula
+NO_WARMTH = -1.0  # of a page without a text; its title stands for both
 MIDDLE, STEEP = 2.5, 2.0
 ENOUGH = 8  # good pages, before nearness to them counts
 NEAR_FROM, NEAR_MOST = 0.5, 3.0
@@ -114,37 +118,39 @@ class Judge:
         url = _canonical(page.url)
         parts = (page.text[:READ], page.title, words_of(url) if url else "")
         vectors = Embedding.load().embed(parts)
-        given = np.array([bool(part) for part in parts], np.float64)
-        cosines = (vectors @ self._aimed()).astype(np.float64)
-        words = float(np.array([self._matcher.share(part) for part in parts]) @ given / max(given.sum(), 1.0))
-        plain = self._plain(_filled(cosines, given), words)
+        given = np.array([bool(part) for part in (*parts, parts[0])], np.float64)
+        spoken = [words_in(part) for part in parts]
+        near_goal = np.array([*(vectors @ self._aimed()).tolist(), self._warmth.of(spoken[0])])
+        words = sum(self._matcher.share_among(set(said)) for said in spoken) / max(sum(map(bool, parts)), 1)
+        plain = self._plain(_filled(near_goal, given), words)
         near = int((self._best_scores() >= MIDDLE).sum()) >= ENOUGH
         vector = vectors[0] if given[0] else vectors[1]
         score = (float(plain) + _clipped(memory.nearness(vector) - NEAR_FROM)) / WIDER if near else float(plain)
         relevance = _sigmoid(STEEP * (score - MIDDLE)) if reported is None else reported
         if relevance >= 0.5 if reported is not None else plain >= MIDDLE:
-            self._add_best(_filled(cosines, given), words + (REPORTED if reported is not None else 0.0), vector)
+            self._add_best(_filled(near_goal, given), words + (REPORTED if reported is not None else 0.0), vector)
         share = memory.share(xxhash.xxh3_64_intdigest(queue(url).encode()) or NO_HOST if url else NO_HOST)
-        memory.add_background(cosines, given, vector, max(1.0 - relevance, LEAST_WEIGHT) * share, near)
+        memory.add_background(near_goal, given, vector, max(1.0 - relevance, LEAST_WEIGHT) * share, near)
         return relevance
 
-    def _plain(self, cosines: F64, words: float | F64) -> F64:
+    def _plain(self, near_goal: F64, words: float | F64) -> F64:
         """Of one page, or of each of several."""
-        z = self._background.standard(cosines)
-        found: F64 = TEXT * z[..., 0] + NAMES * np.maximum(z[..., 1], z[..., 2]) + WORDS * words
+        z = self._background.standard(near_goal)
+        warmth = np.where(near_goal[..., 3] == NO_WARMTH, z[..., 0], z[..., 3])
+        found: F64 = TEXT * z[..., 0] + WARMTH * warmth + NAMES * np.maximum(z[..., 1], z[..., 2]) + WORDS * words
         return found
 
     def _best_scores(self) -> F64:
         """Plain scores of the best pages, by the present background."""
         top = self._background.top
-        return self._plain(top["cosines"], top["words"])
+        return self._plain(top["near_goal"], top["words"])
 
-    def _add_best(self, cosines: F64, words: float, vector: F32) -> None:
+    def _add_best(self, near_goal: F64, words: float, vector: F32) -> None:
         """In a free row, or in that of the worst if this one is better."""
         scores = self._best_scores()
         place = len(scores) if len(scores) < BEST else int(scores.argmin())
-        if place == len(scores) or scores[place] < self._plain(cosines, words):
-            self._background.add_best(place, cosines, words, vector)
+        if place == len(scores) or scores[place] < self._plain(near_goal, words):
+            self._background.add_best(place, near_goal, words, vector)
 
     @property
     def _background(self) -> Background:
@@ -155,6 +161,10 @@ class Judge:
         goal = msgspec.to_builtins(self._goal)
         del goal["judge"]  # folders written before there was a choice go on
         return Background(self._notebook, xxhash.xxh3_64_intdigest(msgspec.json.encode(goal)), Embedding.load().dims)
+
+    @cached_property
+    def _warmth(self) -> Warmth:
+        return Warmth(self._aimed())
 
     def _aimed(self) -> F32:
         if self._aim is None:
@@ -172,12 +182,13 @@ def aimed(goal: Goal) -> F32:
     return aim
 
 
-def _filled(cosines: F64, given: F64) -> F64:
+def _filled(near_goal: F64, given: F64) -> F64:
     """A page without a text is judged by its title, one without a title by its URL, and the other way round."""
-    text, title, url = cosines.tolist()
+    text, title, url, warmth = near_goal.tolist()
     if not given[1]:
         title = url
-    return np.array([text if given[0] else title, title, url if given[2] else title])
+    warmth = warmth if given[3] else NO_WARMTH
+    return np.array([text if given[0] else title, title, url if given[2] else title, warmth])
 
 
 def _sigmoid(value: float) -> float:

@@ -29,6 +29,10 @@ def topic_words(goal: Goal) -> tuple[str, ...]:
     return tuple(word for word in dict.fromkeys(WORD.findall(source.lower())) if word not in TOO_COMMON)
 
 
+def words_in(text: str) -> list[str]:
+    return WORD.findall(text.lower())
+
+
 class Matcher:
     """Finds forms of some words in texts; how many words there are, and how they begin, makes little difference."""
 
@@ -42,17 +46,20 @@ class Matcher:
 
     def share(self, text: str) -> float:
         """Which share of the words occurs in a text."""
-        return len(self._found(text)) / self._words if self._words else 0.0
+        return self.share_among(set(words_in(text)))
 
-    def _found(self, text: str) -> set[int]:
+    def share_among(self, words: set[str]) -> float:
+        """The same for the words of a text."""
+        return len(self._found(words)) / self._words if self._words else 0.0
+
+    def _found(self, words: set[str]) -> set[int]:
         """Most words of a text have been looked up before."""
-        words = set(WORD.findall(text.lower()))
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
         for word in words.difference(self._known):
             begun = self._by_beginning.keys() & set(beginnings(word))
             self._known[word] = frozenset().union(*(self._by_beginning[beginning] for beginning in begun))
-        return set().union(*map(self._known.__getitem__, words))
+        return set().union(*filter(None, map(self._known.__getitem__, words)))
 
 
 def beginnings(word: str) -> Iterator[str]:
