@@ -164,7 +164,7 @@ def test_every_code_is_explained_with_its_status_and_class() -> None:
 
 
 def test_every_decision_is_listed() -> None:
-    listed = re.findall(r"\]\((\d{4}-[a-z-]+\.md)\)", (ROOT / "docs" / "adr" / "index.md").read_text())
+    listed = re.findall(r"\]\((\d{4}-[a-z0-9-]+\.md)\)", (ROOT / "docs" / "adr" / "index.md").read_text())
     assert listed == sorted(path.name for path in (ROOT / "docs" / "adr").glob("0*.md"))
 
 
