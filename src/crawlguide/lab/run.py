@@ -116,7 +116,7 @@ def definition(web: Web, task: Task, policy: str, seeds: Sequence[str], settings
         strategy["ahead"] = settings.batch * settings.crawlers
     return msgspec.convert(
         {
-            "goal": {"topic": task.name, "reward": {"relevance": 1, "novelty": 0, "change": 0}},
+            "goal": {"topic": task.topic, "reward": {"relevance": 1, "novelty": 0, "change": 0}},
             "strategy": strategy,
             "weights": {
                 "relevance": 1, "freshness": 0, "authority": 0, "cost": 0, "politeness": 0, "focus": 0,
