@@ -1,7 +1,7 @@
-"""Six of ten links are dead although their hosts answer: which, their form, their page and their anchor tell.
+"""Six of ten links are dead although their hosts answer: which, their form, page, age and anchor tell.
 
-Dead are addresses of the old system of a host, links on pages that nobody keeps up, and those whose anchor says
-"archived"; the rest of the dead links look like any other.
+Dead are addresses of the old system of a host, links on pages that nobody keeps up, most pages of old years, and those
+whose anchor says "archived"; the rest of the dead links look like any other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 TOPICS, HOSTS = 4, 8
 LINKS, ALIKE = 6, 0.7  # of a page that lead somewhere
 DEAD = 9  # of a page that do not, so that they are six of ten
-OLD, NEGLECTED, ARCHIVED = 0.4, 0.8, 0.95  # of dead links: the old system; on pages of links; up to here by anchor
+CAUSES = ("form", "page", "age", "anchor", "none")
+SHARES = (35, 25, 20, 10, 10)  # of dead links, in percent, by what tells them
+OLD_YEARS, YEARS = range(2008, 2016), range(2016, 2027)
+OLD_ALIVE = 0.1  # of pages: of old years, and still there
 LINK_PAGES = 0.15  # of pages: nothing but links, nearly all dead
 WEIGHTS = (1, 2, 3, 4)  # of topics: the first is the rarest
 SHOWN = 8  # pages on a home page
@@ -30,8 +33,8 @@ def draw(sketch: Sketch, pages: int) -> list[Task]:
     for number in range(pages):
         topic = sketch.random.choices(range(TOPICS), WEIGHTS)[0]
         title = sketch.title(topic)
-        where = f"{homes[number % HOSTS]}{sketch.random.choice(GENERAL)}/{slug(title)}-{number}"
-        about[sketch.page(where, title, topic)] = topic
+        years = OLD_YEARS if sketch.random.random() < OLD_ALIVE else YEARS
+        about[sketch.page(_address(sketch, homes[number % HOSTS], title, years), title, topic)] = topic
     neglected = _link_pages(sketch, homes, pages, about)
     by_topic = [[page for page, its in about.items() if its == topic] for topic in range(TOPICS)]
     for page, topic in about.items():
@@ -56,16 +59,16 @@ def _link_pages(sketch: Sketch, homes: list[str], pages: int, about: dict[str, i
     return made
 
 
+def _address(sketch: Sketch, home: str, title: str, years: range) -> str:
+    section, year, number = sketch.random.choice(GENERAL), sketch.random.choice(years), sketch.random.randrange(10**6)
+    return f"{home}{section}/{year}/{slug(title)}-{number}"
+
+
 def _dead(sketch: Sketch, page: str, topic: int, homes: list[str], neglected: list[str]) -> None:
     """A link to where nothing is, with the anchor and the words of a page on the topic."""
-    title, number = sketch.title(topic), sketch.random.randrange(10**6)
-    home, how = sketch.random.choice(homes), sketch.random.random()
-    plain = f"{home}{sketch.random.choice(GENERAL)}/{slug(title)}-{number}"
-    if how < OLD:
-        sketch.link(page, f"{home}cgi/show.asp?doc={slug(title)}&id={number}", title)
-    elif how < NEGLECTED:
-        sketch.link(sketch.random.choice(neglected), plain, title)
-    elif how < ARCHIVED:
-        sketch.link(page, plain, f"{title} (archived)")
-    else:
-        sketch.link(page, plain, title)
+    title, home, (why,) = sketch.title(topic), sketch.random.choice(homes), sketch.random.choices(CAUSES, SHARES)
+    to = _address(sketch, home, title, OLD_YEARS if why == "age" else YEARS)
+    if why == "form":
+        to = f"{home}cgi/show.asp?doc={slug(title)}&id={sketch.random.randrange(10**6)}"
+    at = sketch.random.choice(neglected) if why == "page" else page
+    sketch.link(at, to, f"{title} (archived)" if why == "anchor" else title)
