@@ -193,3 +193,18 @@ def test_whatever_things_are_called_stays_text(sample: ErrorBudget, name: str) -
     page = budget_html(msgspec.structs.replace(sample, web=name, task=name, policy=name, command=[name]))
     assert "<script" not in page
     assert "<img" not in page
+
+
+def test_a_crawl_of_ones_own_can_be_explained(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [
+        {"crawl": "cats", "definition": {"goal": {"topic": "cats"}}},
+        {"url": "http://a.example/", "state": "done", "status": 200, "relevance": 0.1},
+        {"url": "http://a.example/cats", "state": "done", "status": 200, "relevance": 0.9, "depth": 1},
+        {"page": "http://a.example/", "links": [{"url": "http://a.example/cats", "anchor": "cats"}]},
+    ]
+    (tmp_path / "cats.ndjson").write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
+    words = ["lab", "explain-run", "--web", str(tmp_path / "cats.ndjson"), "--json", str(tmp_path / "errors.json")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    told = msgspec.json.decode((tmp_path / "errors.json").read_bytes(), type=ErrorBudget)
+    assert (told.task, [one.cause for one in told.requests]) == ("cats", ["seed", "hit"])
