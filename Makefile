@@ -34,7 +34,7 @@ BUDGET   ?= $(call amount,500,40)
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
 .PHONY: help setup demo serve kernels test check style types docs bench crawling crash faults machine tenants politeness overload holds fuzz \
-  lab stopping harvest walls frontier doors bus clean
+  lab stopping harvest walls frontier hard doors bus clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -120,6 +120,9 @@ lab: $(READY)  ## run every policy on the recorded webs in ../shared, with repor
 	  $(BIN)/crawlguide lab run --web $$web --policies $(POLICIES) $(if $(QUICK),--quick --budget 50) \
 	    --json $$out.json --html $$out.html || exit 1; \
 	done
+
+hard: $(READY)  ## run layered, breadth first and keyword on webs where guidance could fail, and say who wins (minutes)
+	$(BIN)/python -m bench.hard $(if $(QUICK),--kinds delayed news --tasks 1 --budget 60)
 
 stopping: $(READY)  ## which share of the relevant pages crawls have found that stop at an estimated 80, 90, 95 % (hours; WEBS=)
 	$(BIN)/python -m bench.stopping --webs $(WEBS) $(if $(QUICK),--tasks 1 --budget 300 --batch 10)

@@ -37,6 +37,7 @@ QUICK = {  # target: what its short form prints
     "fuzz": " requests with seed 1: ",
     "crawling": "| crawlguide crawl | 60 |",
     "lab": "Harvest rate",
+    "hard": "| news | 1 |",
     "stopping": "| 95% |",
     "harvest": "without  ratio",
     "walls": "rank 2,000 ids, ms",
@@ -75,6 +76,7 @@ SCRIPTS = {  # script: the options that make it short
 BY_A_TARGET = {  # script: the target that runs it
     "bench/crawling.py": "crawling",
     "bench/doors.py": "doors",
+    "bench/hard.py": "hard",
     "bench/integrations_harvest.py": "harvest",
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",

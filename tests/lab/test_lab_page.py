@@ -30,7 +30,7 @@ def test_its_commands_run(block: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "crawlguide", *words]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
-    assert "Harvest rate" in done.stdout
+    assert ("Where the requests" if "explain-run" in words else "Harvest rate") in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {word for word in words if word.startswith("lab.")}
 
 
@@ -47,5 +47,6 @@ def test_it_names_every_policy() -> None:
 
 def test_it_names_every_option() -> None:
     command: Any = typer.main.get_command(webs)
-    options = {option for parameter in command.commands["run"].params for option in parameter.opts}
+    both = [command.commands[name] for name in ("run", "explain-run")]
+    options = {option for one in both for parameter in one.params for option in parameter.opts}
     assert set(re.findall(r"`(--[a-z-]+)`", PAGE)) == options - {"--help"}

@@ -1,4 +1,4 @@
-"""crawlguide lab run, crawlguide lab serve, crawlguide lab build."""
+"""crawlguide lab run, crawlguide lab explain-run, crawlguide lab serve, crawlguide lab build."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ webs = typer.Typer()
 app.add_typer(webs, name="lab", help="Prove which order of fetching finds more, on recorded and made-up webs.")
 QUICK_TASKS, QUICK_REPEATS = 4, 1
 USUAL_BUDGET, QUICK_BUDGET = 2_000, 400  # on the synthetic web 2,000 requests find everything
+EXPLAINED_BUDGET = 500
 OUTPUT_OPTIONS = ("--json", "--html", "--resume")
 WebOption = Annotated[
     str,
@@ -100,6 +101,42 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
         shutil.rmtree(kept, ignore_errors=True)  # the document holds it all
 
 
+@webs.command("explain-run")
+def explain_run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
+    web: WebOption = "synthetic",
+    task: Annotated[str | None, typer.Option(help="What to look for; by default the first task of the web.")] = None,
+    policy: Annotated[str, typer.Option(help="Whose requests are explained, as in --policies of lab run.")] = "layered",
+    seeds_from: SeedsOption = "auto",
+    budget: Annotated[int, typer.Option(min=1, help="Fetches of the run; every request counts.")] = EXPLAINED_BUDGET,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="URLs in an answer.")] = 10,
+    feedback: FeedbackOption = "label",
+    seed: Annotated[int, typer.Option(min=0, help="What chance is drawn from.")] = 0,
+    json: Annotated[Path | None, typer.Option(metavar="OUT", help="Write every request with its cause.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="OUT", help="Write a page with all of it.")] = None,
+) -> None:
+    """Crawl a web once, and see why each request was made that found nothing, and what better was known then.
+
+    Example: crawlguide lab explain-run --web synthetic --policy layered --budget 300 --html errors.html
+    """
+    from rich.console import Console
+
+    from crawlguide.lab import error_budget, jobs, report
+    from crawlguide.lab.run import Settings
+
+    _check_outputs(json, html, None)
+    opened = jobs.opened(_absolute(web))
+    (wanted,) = jobs.tasks_named(opened, [task])[:1] if task else jobs.tasks_named(opened, ["all"])[:1]
+    settings = Settings(seeds_from=seeds_from, budget=budget, batch=batch, feedback=feedback, seed=seed)
+    chosen = next(one for one in opened.tasks() if one.name == wanted)
+    command = ["crawlguide", *_without_outputs(sys.argv[1:])]
+    document = error_budget.explain_run(opened, chosen, _explained(policy), settings, command)
+    Console().print(report.budget_tables(document))
+    if html is not None:
+        report.write_budget_html(document, html)
+    if json is not None:
+        error_budget.write_json(document, json)
+
+
 @webs.command()
 def serve(
     web: WebOption = "synthetic",
@@ -148,6 +185,16 @@ def build(
         say(f"  {name}: {count} relevant pages")
     if not made.tasks:
         say("  nothing to look for: no page fits a --topic, and no relevance was told")
+
+
+def _explained(policy: str) -> str:
+    """One policy that asks a guide; the ceiling only counts."""
+    from crawlguide.lab import policy_names
+
+    chosen = policy_names.chosen([policy])
+    if len(chosen) != 1 or policy_names.CEILING in chosen:
+        raise ConfigError(f"--policy: expected one policy that fetches, got {policy!r}")
+    return chosen[0]
 
 
 def _jobs(

@@ -49,9 +49,14 @@ class Task:
     `relevant` is the gold: for evaluation and references only.
     """
 
-    name: str  # also the goal's topic
+    name: str
     seeds: Mapping[str, tuple[str, ...]]
     relevant: frozenset[str]
+    goal: str | None = None  # what the guide is told to look for; None: the name
+
+    @property
+    def topic(self) -> str:
+        return self.name if self.goal is None else self.goal
 
 
 class Web(Protocol):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.messages import Ack, Advice
     from crawlguide.lab.pages import Page, Task, Web
+    from crawlguide.lab.watch import Watch
 
 TURN_S = 0.05  # the lab's clock between two asks: no lease ends, and what failed may be tried again some day
 PATIENCE = 100  # asks in a row that give nothing although something waits
@@ -59,9 +60,10 @@ class CrawlerGuide(Protocol):
     def ask(self, message: AskMessage, /) -> Advice: ...
     def tell(self, message: ReportMessage, /) -> Ack: ...
     def stats(self, crawl_id: str | None = ..., /) -> dict[str, Any]: ...
+    def explain(self, crawl_id: str, url: str, /) -> dict[str, Any]: ...
 
 
-def run(web: Web, task: Task, policy: str, repeat: int, settings: Settings) -> Run:
+def run(web: Web, task: Task, policy: str, repeat: int, settings: Settings, watch: Watch | None = None) -> Run:
     """Run one policy on one task, until the budget is spent or nothing is left."""
     began = time.perf_counter()
     kind, seeds = seeds_of(web, task, settings.seeds_from)
@@ -72,7 +74,7 @@ def run(web: Web, task: Task, policy: str, repeat: int, settings: Settings) -> R
         predicted, cpu_s = ceiling(budgeted, min(reachable, settings.budget), settings.budget), 0.0
     else:
         with guide(policy, seed, settings) as (asked, clock):
-            crawl = Crawlers(asked, clock, budgeted, crawl_id(policy, task, repeat), settings)
+            crawl = Crawlers(asked, clock, budgeted, crawl_id(policy, task, repeat), settings, watch)
             with crawl.defined(definition(web, task, policy, seeds, settings), seeds):
                 crawl.run()
         predicted, cpu_s = crawl.predicted, crawl.cpu_s
@@ -114,7 +116,7 @@ def definition(web: Web, task: Task, policy: str, seeds: Sequence[str], settings
         strategy["ahead"] = settings.batch * settings.crawlers
     return msgspec.convert(
         {
-            "goal": {"topic": task.name, "reward": {"relevance": 1, "novelty": 0, "change": 0}},
+            "goal": {"topic": task.topic, "reward": {"relevance": 1, "novelty": 0, "change": 0}},
             "strategy": strategy,
             "weights": {
                 "relevance": 1, "freshness": 0, "authority": 0, "cost": 0, "politeness": 0, "focus": 0,
@@ -158,10 +160,16 @@ class Crawlers:
     """Some crawlers in turn, each with one answer at a time."""
 
     def __init__(
-        self, guide: CrawlerGuide, clock: ManualClock | None, web: BudgetedWeb, crawl_id: str, settings: Settings
+        self,
+        guide: CrawlerGuide,
+        clock: ManualClock | None,
+        web: BudgetedWeb,
+        crawl_id: str,
+        settings: Settings,
+        watch: Watch | None = None,
     ) -> None:
         self._guide, self._clock, self._web, self._crawl_id = guide, clock, web, crawl_id
-        self._settings = settings
+        self._settings, self._watch = settings, watch
         self._left = settings.budget
         self._starved = False
         self.predicted: list[float | None] = []
@@ -193,6 +201,8 @@ class Crawlers:
         wanted = min(self._settings.batch, self._left)
         if wanted <= 0 or self._starved:
             return []
+        if self._watch is not None:
+            self._watch.look(lambda url: self._guide.explain(self._crawl_id, url))
         for _ in range(PATIENCE):
             advice = self._timed(
                 lambda: self._guide.ask(AskMessage(VERSION, crawler, BudgetMessage(wanted), crawl_id=self._crawl_id))
@@ -205,6 +215,8 @@ class Crawlers:
         self._starved = len(good) < len(advice.assigned_urls)  # below 0 lies what a policy has thrown away
         self._left -= len(good)
         self.predicted += [one.p for one in good]
+        if self._watch is not None:
+            self._watch.assigned(good)
         return [one.url for one in good]
 
     def _wait(self, seconds: float) -> None:
@@ -216,6 +228,8 @@ class Crawlers:
     def _fetched(self, url: str) -> Fetch:
         """What a crawler tells of a page: by the feedback `text` it has no opinion of its own."""
         page = self._web.fetch(url)
+        if self._watch is not None:
+            self._watch.fetched(url, page)
         return Fetch(
             url=url,
             status=page.status or None,

@@ -50,7 +50,11 @@ def write_html(results: Results, path: Path) -> None:
 
 
 def html(results: Results) -> str:
-    summary = Summary(results)
+    return rendered("report.html", **_contents(Summary(results)))
+
+
+def rendered(template: str, **contents: object) -> str:
+    """A page of ours, with its style in it."""
     templates = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
@@ -60,11 +64,8 @@ def html(results: Results) -> str:
     )
     templates.filters.update(formatting.ALL)
     css = templates.get_template("style.css").render()
-    return templates.get_template("report.html").render(
-        css=css,
-        css_hash=b64encode(sha256(css.encode()).digest()).decode(),
-        **_contents(summary),
-    )
+    css_hash = b64encode(sha256(css.encode()).digest()).decode()
+    return templates.get_template(template).render(css=css, css_hash=css_hash, **contents)
 
 
 def _contents(summary: Summary) -> dict[str, object]:

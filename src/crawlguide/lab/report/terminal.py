@@ -51,7 +51,8 @@ def table(results: Results) -> RenderableType:
     return Group(*parts)
 
 
-def _columns(title: str, caption: str, heads: list[str]) -> Table:
+def columns(title: str, caption: str, heads: list[str]) -> Table:
+    """A table without rows; all columns but the first hold numbers."""
     table = Table(title=Text(title), caption=Text(caption), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column(Text(heads[0]), no_wrap=True)
     for head in heads[1:]:
@@ -70,7 +71,7 @@ def _with_rows(table: Table, summary: Summary, figures: Callable[[str], list[str
 def _harvest(summary: Summary) -> Table:
     webs = ", ".join(visible(web) for web in sorted({web for web, _ in summary.tasks}))
     amount = f"{plural(len(summary.tasks), 'task')} × {plural(len(summary.repeats), 'repeat')}"
-    table = _columns(
+    table = columns(
         f"Harvest rate on {webs}: {amount}, {plural(summary.budget, 'request')}",
         "relevant pages found per request so far, mean over tasks; AUC: mean height of the curve;"
         " wasted: requests for traps, duplicates, dead links and errors; µs: processor time for each decision",
@@ -86,7 +87,7 @@ def _harvest(summary: Summary) -> Table:
 
 
 def _at_the_end(summary: Summary) -> Table:
-    table = _columns(
+    table = columns(
         "At the end of the budget",
         "÷: harvest divided by that of a reference, which is shown what no crawler can know; 50 %: requests to half of"
         " all targets, median over runs",
@@ -103,7 +104,7 @@ def _at_the_end(summary: Summary) -> Table:
 
 def _comparison(summary: Summary) -> Table:
     chosen = subject(summary)
-    table = _columns(
+    table = columns(
         f"{shortened(visible(chosen))} against the others: difference in {figure_words(summary, summary.deciding)}",
         "paired over web, task and repeat; 95 % interval by hierarchical bootstrap; tasks won/even/lost",
         ["against", "difference", "95 %", "tasks"],

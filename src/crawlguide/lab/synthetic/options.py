@@ -57,8 +57,8 @@ def checked(options: dict[str, Any]) -> Options:
     return web
 
 
-def read(text: str) -> Options:
-    """`synthetic` or `synthetic:option=value,…`."""
+def pairs(text: str) -> dict[str, str]:
+    """What `synthetic` or `synthetic:option=value,…` says."""
     _, _, listed = text.partition(":")
     options: dict[str, str] = {}
     for pair in filter(None, (part.strip() for part in listed.split(","))):
@@ -68,7 +68,7 @@ def read(text: str) -> Options:
         if name in options:
             raise ConfigError(f"{PREFIX}: {name}: expected once, got it twice")
         options[name] = value
-    return checked(options)
+    return options
 
 
 def _unknown(name: str) -> str:
