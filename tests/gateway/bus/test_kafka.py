@@ -63,7 +63,7 @@ async def test_asks_and_tells_are_answered_as_by_the_guide_itself(kafka_mock: Ka
     await other.close()
 
 
-async def told(here: Any) -> bool:
+async def has_a_crawl(here: Any) -> bool:
     return "default" in (await here.guide.stats()).crawls
 
 
@@ -134,7 +134,7 @@ async def test_two_guides_share_a_group_and_a_restart_goes_on_after_what_was_ans
         assert min(await told()) > 0
     async with opened(settings) as here:
         await crawler.put("report", report("https://b.example/"))
-        await until(lambda: told(here))
+        await until(lambda: has_a_crawl(here))
         assert (await here.guide.stats()).crawls["default"].fetches == 1  # nothing of what was answered before
 
 
