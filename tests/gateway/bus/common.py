@@ -238,17 +238,30 @@ class KafkaCrawler:
 
     async def read(self, place: str, holds: Callable[[list[Any]], Any], within_s: float = WITHIN_S) -> list[Any]:
         """Messages of a topic from its beginning, until there are enough."""
-        return await asyncio.to_thread(self._read, place, holds, within_s)
+        consumer, found = self.follow(place), list[Any]()
+        try:
+            return await self.more(consumer, found, holds, within_s)
+        finally:
+            consumer.close()
 
-    def _read(self, place: str, holds: Callable[[list[Any]], Any], within_s: float) -> list[Any]:
+    def follow(self, place: str) -> Consumer:
+        """A reader of a topic from its beginning. To join takes seconds, so who reads often keeps it."""
         settings = {"bootstrap.servers": self._address, "group.id": uuid4().hex, "auto.offset.reset": "earliest"}
-        consumer = Consumer({**settings, "allow.auto.create.topics": True})
+        consumer = Consumer({**settings, "allow.auto.create.topics": True, "topic.metadata.refresh.interval.ms": 1_000})
         consumer.subscribe([f"{self.prefix}.{place}"])
-        found: list[Any] = []
-        until = time.monotonic() + within_s
-        while not holds(found) and time.monotonic() < until:
-            message = consumer.poll(0.1)
-            if message is not None and message.error() is None:
-                found.append(message)
-        consumer.close()
-        return found
+        return consumer
+
+    async def more(
+        self, consumer: Consumer, found: list[Any], holds: Callable[[list[Any]], Any], within_s: float = WITHIN_S
+    ) -> list[Any]:
+        """Read on until there are enough."""
+
+        def polled() -> list[Any]:
+            until = time.monotonic() + within_s
+            while not holds(found) and time.monotonic() < until:
+                message = consumer.poll(0.1)
+                if message is not None and message.error() is None:
+                    found.append(message)
+            return found
+
+        return await asyncio.to_thread(polled)

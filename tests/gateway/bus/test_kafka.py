@@ -51,9 +51,11 @@ async def test_asks_and_tells_are_answered_as_by_the_guide_itself(kafka_mock: Ka
             report("https://h1.example/", report_id="f", fetches=[{"url": "no URL", "status": 200}]),
         ]
         answers: list[Any] = []
+        reader = crawler.follow("answers.default")
         for number, message in enumerate(messages):
             await crawler.put("report" if "fetches" in message else "next", message, correlation_id=f"mine {number}")
-            answers = await crawler.read("answers.default", partial(as_many, number + 1))
+            await crawler.more(reader, answers, partial(as_many, number + 1))
+        reader.close()
         by_name = {headers(one)["correlation-id"]: one for one in answers}
         for number, message in enumerate(messages):
             assert by_name[f"mine {number}"].value() == await answered_by(other, message), message
