@@ -189,21 +189,26 @@ class Bus:
             self.written.clear()
             while records := self.spool.read(PUBLISHED_AT_ONCE):
                 events = [msgspec.msgpack.decode(record, type=Outgoing) for record in records]
+                delivered = len(events)
                 try:
                     await line.publish(events)
                 except TooLargeForBus:
-                    await self._deliver_singly(line, events)
+                    delivered = await self._deliver_singly(line, events)
                 self.spool.delivered(records)
-                self._service.metrics.count("bus_events", len(events), outcome="delivered")
+                self._service.metrics.count("bus_events", delivered, outcome="delivered")
             self.emptied.set()
             await self.written.wait()
 
-    async def _deliver_singly(self, line: Line, events: list[Outgoing]) -> None:
+    async def _deliver_singly(self, line: Line, events: list[Outgoing]) -> int:
+        """How many of them; those that the bus does not carry are lost."""
+        delivered = 0
         for event in events:
             try:
                 await line.publish([event])
+                delivered += 1
             except TooLargeForBus:
                 self._service.metrics.count("bus_events", outcome="lost")
+        return delivered
 
     def _leave(self, why: str) -> None:
         """The log is told once."""
