@@ -242,7 +242,7 @@ def _check_use(options: Config) -> None:
 
     check_listening(options)
     if options.bus.nats or options.bus.kafka:
-        from crawlguide.gateway.bus.settings import check
+        from crawlguide.gateway.bus.messages import check
 
         check(options.bus)
     bound(options.server.host, 0).close()

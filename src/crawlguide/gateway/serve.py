@@ -1,4 +1,4 @@
-"""Run the doors for HTTP and WebSockets until a signal: ready file, graceful drain, clean end."""
+"""Run all doors until a signal: ready file, graceful drain, clean end."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
     sys.setswitchinterval(SWITCHED_S)
     stop = asyncio.Event()
     on_signals(stop.set)
-    async with doors.opened(service) as ready:
-        announce = partial(_announce, service, listener, ready_file, ready)
+    async with doors.opened(service) as other_doors:
+        announce = partial(_announce, service, listener, ready_file, other_doors.ready)
         server = serving(checked(service, sockets), config, announce, service.load)
         answering = asyncio.create_task(server.serve([listener]))
         background = _background(service, sockets)
@@ -73,9 +73,10 @@ async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> N
         happened("stopping", "stopping: requests that came in are answered, new ones are sent elsewhere")
         service.draining = server.should_exit = True
         sockets.leave()
-    await answering
-    await background.stop()
-    await guide.close()
+        await asyncio.wait({answering, asyncio.create_task(other_doors.leave())})
+        answering.result()
+        await background.stop()
+        await guide.close()
     service.audit.close()
     happened("stop", "all is written; the end")
 

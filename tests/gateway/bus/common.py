@@ -60,7 +60,11 @@ class NatsServer:
         return f"nats://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        settings = [f"listen: 127.0.0.1:{self._port}", "max_payload: 4194304", f'ports_file_dir: "{self._folder}"']
+        settings = [
+            f"listen: 127.0.0.1:{self._port}",
+            "" if "max_payload" in self._more else "max_payload: 4194304",
+            f'ports_file_dir: "{self._folder}"',
+        ]
         if self._jetstream:
             settings.append(
                 f'jetstream {{ store_dir: "{self._folder / "kept"}", sync_interval: always, max_file: 1TB }}'

@@ -22,8 +22,15 @@ NOWHERE = "nats://127.0.0.1:9"  # nobody listens
 AWAY = "nats is away, and is tried again and again: "
 
 
-async def tell(here: Any, number: int) -> None:
+async def tell(here: Any, number: int | str) -> None:
     await here.guide.tell(wire.convert(report(f"https://a.example/{number}"), ReportMessage))
+
+
+def counted(here: Any, outcome: str) -> float:
+    """Events, as the page of metrics has them."""
+    start = f'crawlguide_bus_events_total{{outcome="{outcome}"}} '
+    lines = here.service.metrics.page({}, {}).decode().splitlines()
+    return sum(float(line.removeprefix(start)) for line in lines if line.startswith(start))
 
 
 async def test_a_bus_that_is_stopped_under_load_loses_and_doubles_nothing(tmp_path: Path) -> None:
@@ -76,8 +83,20 @@ async def test_what_the_spool_cannot_hold_is_counted(prefix: str, tmp_path: Path
         for number in range(700):
             message = report(f"https://a.example/{number}/{'x' * 2_000}")
             await here.guide.tell(wire.convert(message, ReportMessage))
-        await until(lambda: "bus_events_total" in here.service.metrics.page({}, {}).decode())
+        await until(lambda: counted(here, "lost") > 0)
         assert here.service.bus_figures()["bus_spool_bytes"] <= 1_048_576
+
+
+async def test_an_event_that_the_bus_does_not_carry_is_lost_and_not_delivered(tmp_path: Path) -> None:
+    server, prefix = NatsServer(tmp_path / "nats", more="max_payload: 5000"), fresh_prefix()
+    try:
+        async with opened(config(BusOptions(nats=server.url, prefix=prefix))) as here:
+            for number in ("1", "x" * 6_000, "2"):
+                await tell(here, number)
+            await until(lambda: counted(here, "lost") + counted(here, "delivered") >= 4)
+            assert (counted(here, "lost"), counted(here, "delivered")) == (1, 3)  # one says that there is a crawl
+    finally:
+        server.stop()
 
 
 async def test_events_can_be_switched_off(nats_server: NatsServer, prefix: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from typing import TYPE_CHECKING
 
 import pytest
@@ -129,3 +130,27 @@ def test_what_had_to_go_while_it_was_delivered_moves_nothing(opening: Opening) -
     before = spool.waiting
     spool.delivered(sent)
     assert spool.waiting == before
+
+
+def test_a_disk_that_takes_half_of_it_takes_nothing(opening: Opening) -> None:
+    spool, limit = opening(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    spool.append(numbered(2))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, limit[1]))
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            spool.append(numbered(2))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    spool.append([b"new"])
+    assert drained(spool) == [*numbered(2), b"new"]
+    assert (spool.waiting, opening.lost) == (0, 0)
+
+
+def test_what_is_damaged_while_it_waits_is_lost_and_counted_and_holds_up_nothing(opening: Opening) -> None:
+    spool = opening(MIB)
+    spool.append([*numbered(2), b"x" * SMALLEST_SEGMENT])
+    spool.append([b"next file"])
+    first = min(opening.folder.glob("*.events"))
+    first.write_bytes(first.read_bytes()[:20] + b"damaged")
+    assert drained(spool) == [numbered(1)[0], b"next file"]
+    assert (spool.waiting, opening.lost) == (0, 2)

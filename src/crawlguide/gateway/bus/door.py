@@ -19,14 +19,14 @@ from crawlguide.core.telemetry import WARNING, happened, without_secrets
 from crawlguide.core.watching import NOBODY
 from crawlguide.gateway.bus.answering import Answering
 from crawlguide.gateway.bus.events import Events
-from crawlguide.gateway.bus.messages import BusAway, Names, Outgoing, TooLargeForBus
-from crawlguide.gateway.bus.settings import check
+from crawlguide.gateway.bus.messages import BusAway, Names, Outgoing, TooLargeForBus, check
 from crawlguide.gateway.bus.spool import Spool
 from crawlguide.gateway.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crawlguide.core.config import BusOptions
     from crawlguide.gateway.bus.messages import Line
     from crawlguide.gateway.service import Service
 
@@ -46,13 +46,14 @@ class BusDoor:
         check(options)
         self._service = service
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        wanted = [kind for kind in KINDS if getattr(options, kind)]
-        self.buses = [self._bus(kind) for kind in wanted]
+        self._kinds = {kind: _loaded(kind) for kind in KINDS if getattr(options, kind)}
+        self.buses: list[Bus] = []
         self._supervisor = Supervisor(service.metrics)
 
     async def open(self) -> dict[str, Any]:
         """Whether a bus is there or not: it is joined as soon as it can be."""
         service = self._service
+        self.buses = [self._bus(kind, make) for kind, make in self._kinds.items()]
         service.buses_away = lambda: [f"bus {bus.kind}" for bus in self.buses if bus.is_away]
         service.bus_figures = lambda: {
             "buses_away": sum(bus.is_away for bus in self.buses),
@@ -66,23 +67,23 @@ class BusDoor:
             self._supervisor.start(f"bus {bus.kind}", bus.run)
         return {"bus": [bus.kind for bus in self.buses]}
 
+    async def leave(self) -> None:
+        await asyncio.gather(*(bus.finish(self._service.options.drain_s) for bus in self.buses))
+
     async def close(self) -> None:
         """What is in work is answered; events that cannot be delivered any more wait for the next start."""
-        for bus in self.buses:
-            await bus.finish(self._service.options.drain_s)
+        await self.leave()
         self._service.guide.watch(NOBODY)
         self._events.write()
-        for bus in self.buses:
-            await bus.deliver_last()
+        await asyncio.gather(*(bus.deliver_last() for bus in self.buses))
         await self._supervisor.stop()
         for bus in self.buses:
             await bus.close()
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def _bus(self, kind: str) -> Bus:
+    def _bus(self, kind: str, make: Callable[[BusOptions, Names], Line]) -> Bus:
         service, options = self._service, self._service.config.bus
-        make = getattr(import_module(f"crawlguide.gateway.bus.{kind}"), KINDS[kind])
         spool = Spool(self._folder() / kind, options.spool_bytes, self._lost)
         return Bus(service, kind, lambda: make(options, self._names), self._names, spool)
 
@@ -100,6 +101,11 @@ class BusDoor:
 
     def _lost(self, number: int) -> None:
         self._service.metrics.count("bus_events", number, outcome="lost")
+
+
+def _loaded(kind: str) -> Callable[[BusOptions, Names], Line]:
+    found: Callable[[BusOptions, Names], Line] = getattr(import_module(f"crawlguide.gateway.bus.{kind}"), KINDS[kind])
+    return found
 
 
 class Bus:
@@ -183,21 +189,26 @@ class Bus:
             self.written.clear()
             while records := self.spool.read(PUBLISHED_AT_ONCE):
                 events = [msgspec.msgpack.decode(record, type=Outgoing) for record in records]
+                delivered = len(events)
                 try:
                     await line.publish(events)
                 except TooLargeForBus:
-                    await self._deliver_singly(line, events)
+                    delivered = await self._deliver_singly(line, events)
                 self.spool.delivered(records)
-                self._service.metrics.count("bus_events", len(events), outcome="delivered")
+                self._service.metrics.count("bus_events", delivered, outcome="delivered")
             self.emptied.set()
             await self.written.wait()
 
-    async def _deliver_singly(self, line: Line, events: list[Outgoing]) -> None:
+    async def _deliver_singly(self, line: Line, events: list[Outgoing]) -> int:
+        """How many of them; those that the bus does not carry are lost."""
+        delivered = 0
         for event in events:
             try:
                 await line.publish([event])
+                delivered += 1
             except TooLargeForBus:
                 self._service.metrics.count("bus_events", outcome="lost")
+        return delivered
 
     def _leave(self, why: str) -> None:
         """The log is told once."""

@@ -1,17 +1,22 @@
-"""What goes over a bus, whatever its kind: names, messages in and out, and what a kind of bus has to do."""
+"""What goes over a bus, whatever its kind: names, messages in and out, what a kind of bus has to do, its settings."""
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from urllib.parse import quote
 
 import msgspec
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.telemetry import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from crawlguide.core.config import BusOptions
 
 PREFIX = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 NAME = re.compile(r"[A-Za-z0-9._%-]{1,249}")
@@ -109,3 +114,29 @@ def token(text: str) -> str:
 def header(text: str) -> str:
     """What can stand in a header: printable ASCII, anything else in %XX."""
     return quote(text, safe=SHOWN_HEADERS)
+
+
+def check(options: BusOptions) -> None:
+    """Addresses that cannot be any, and files that are not there, are refused at the start. Raises `ConfigError`."""
+    Names(options.prefix)
+    for address in filter(None, (one.strip() for one in options.nats.split(","))):
+        scheme, _, rest = address.partition("://")
+        if scheme not in ("nats", "tls", "ws", "wss") or not rest.strip("/"):
+            raise ConfigError(f"bus.nats: expected nats://HOST:PORT, got {without_secrets(address)[:80]!r}")
+    for address in filter(None, (one.strip() for one in options.kafka.split(","))):
+        host, _, port = address.rpartition(":")
+        if not host or "/" in address or not port.isdigit():
+            raise ConfigError(f"bus.kafka: expected HOST:PORT, several with commas between, got {address[:80]!r}")
+    for name in ("nats_credentials", "tls_ca"):
+        if (file := getattr(options, name)) and not Path(file).is_file():
+            raise ConfigError(f"bus.{name}: no such file: {file}")
+    if options.nats_credentials and not _is_installed("nkeys"):
+        raise ConfigError("bus.nats_credentials: this needs nkeys, which is not installed: pip install nkeys")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        import_module(package)
+    except ModuleNotFoundError:
+        return False
+    return True

@@ -8,11 +8,15 @@ delivered just before the process ends may be delivered again.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import struct
 import zlib
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
@@ -61,7 +65,7 @@ class Spool:
         try:
             self._appending = self._appending or last.path.open("r+b" if last.size else "w+b", buffering=0)
             self._appending.seek(last.size)
-            self._appending.write(text)
+            _write_all(self._appending, text)
         except OSError:
             self._stop_appending()
             raise
@@ -70,13 +74,13 @@ class Spool:
         self._bound()
 
     def read(self, most: int) -> list[bytes]:
-        """The oldest records that are not delivered, all of one file."""
+        """The oldest records that are not delivered, all of one file. What cannot be read any more is lost."""
         for segment in self._segments:
             if segment.delivered < segment.records:
-                with segment.path.open("rb") as file:
-                    file.seek(segment.delivered_bytes)
-                    found = _records(file, segment.size)
-                    return [record for record, _ in zip(found, range(most), strict=False)]
+                if found := self._read(segment, most):
+                    return found
+                self._on_lost(segment.records - segment.delivered)
+                segment.delivered, segment.delivered_bytes = segment.records, segment.size
         return []
 
     def delivered(self, records: Sequence[bytes]) -> None:
@@ -89,16 +93,20 @@ class Spool:
         while len(self._segments) > 1 and self._segments[0].delivered == self._segments[0].records:
             self._segments.popleft().path.unlink(missing_ok=True)
         half = self._folder / "delivered.half"
-        half.write_text(json.dumps([segment.number, segment.delivered_bytes]))
-        half.replace(self._folder / "delivered.json")
+        with suppress(OSError):  # a full disk: they are delivered again if the process ends now
+            half.write_text(json.dumps([segment.number, segment.delivered_bytes]))
+            half.replace(self._folder / "delivered.json")
 
     def close(self) -> None:
         self._stop_appending()
 
-    def _is_next(self, segment: Segment, records: Sequence[bytes]) -> bool:
+    def _read(self, segment: Segment, most: int) -> list[bytes]:
         with segment.path.open("rb") as file:
             file.seek(segment.delivered_bytes)
-            return next(_records(file, segment.size), None) == (records[0] if records else None)
+            return list(islice(_records(file, segment.size), most))
+
+    def _is_next(self, segment: Segment, records: Sequence[bytes]) -> bool:
+        return self._read(segment, 1) == list(records[:1])
 
     def _last(self) -> Segment:
         if self._segments and self._segments[-1].size < self._segment_bytes:
@@ -142,6 +150,14 @@ class Spool:
             return int(number), int(offset)
         except (OSError, ValueError, TypeError):
             return 0, 0
+
+
+def _write_all(file: BinaryIO, text: bytes) -> None:
+    """Or nothing: a disk that is nearly full takes a part, and says no more than how much."""
+    start = file.tell()
+    if file.write(text) < len(text):
+        file.truncate(start)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _records(file: BinaryIO, end: int) -> Iterator[bytes]:
