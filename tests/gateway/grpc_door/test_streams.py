@@ -94,6 +94,17 @@ def test_an_ask_that_comes_again_after_its_stream_ended_gets_urls_it_may_fetch(c
     assert len(advice.assigned_urls) == crawled.stats().leased == 2
 
 
+async def test_the_first_of_very_many_asks_of_a_stream_is_answered_anew_after_it_ended(guide: AsyncGuide) -> None:
+    many = 1_100
+    await guide.seed("default", [f"https://m{number}.example/" for number in range(many)])
+    async with door_over(guide._guide) as (_, port), speaking(port) as stub:
+        asks = [ask(str(number), 1, request_id=f"r-{number}") for number in range(many)]
+        assert len([one async for one in stub.NextStream(iter(asks))]) == many
+        await _settled(guide, leased=0)
+        assert len((await stub.Next(asks[0].ask)).assigned_urls) == 1
+        await _settled(guide, leased=1)
+
+
 KILLED = """
 import sys, grpc
 from crawlguide.gateway.grpc import guide_pb2 as wire

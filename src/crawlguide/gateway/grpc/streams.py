@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import grpc.aio
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from crawlguide.gateway.service import Service
 
 MOST_WORK_BYTES = 16 * 1024 * 1024  # of messages that are being worked on
-ANSWERS_KNOWN = 1_000  # newest asks of a stream, whose answers must not be given again without their leases
 LEAVING = "the server is shutting down; connect again, another may answer"
 
 
@@ -76,7 +74,6 @@ class Conversation:
         self._stopped: asyncio.Future[CrawlGuideError] = asyncio.get_running_loop().create_future()
         self._gone = False
         self._holders: dict[tuple[Crawl, str], Holder] = {}
-        self._answers: deque[tuple[Crawl, str, Holder, list[str]]] = deque(maxlen=ANSWERS_KNOWN)
 
     def admit(self) -> None:
         """Who may not come in is told so before it says anything."""
@@ -110,12 +107,8 @@ class Conversation:
         self._gone = True
         if self._tasks:
             await asyncio.wait({*self._tasks})
-        guide = self._service.guide
-        for crawl, request_id, holder, urls in self._answers:
-            if any(url in holder for url in urls):
-                await guide.forget_answer(crawl, request_id)
         for holder in self._holders.values():
-            await holder.give_back(guide)
+            await holder.give_back(self._service.guide)
 
     def _stop(self, problem: CrawlGuideError) -> None:
         if not self._stopped.done():
@@ -196,9 +189,7 @@ class Conversation:
         if holder is None:
             holder = self._holders[key] = Holder(crawl, ask.crawler_id, self._service.assigned, lambda: None)
         holder.next_end(self._service.guide.clock.now())
-        holder.add(advice)
-        if ask.request_id is not None:
-            self._answers.append((crawl, ask.request_id, holder, [one.url for one in advice.assigned_urls]))
+        holder.add(advice, ask.request_id)
 
     async def _write(self, response: Any) -> None:
         """One after the other; a client that does not read loses its stream."""
