@@ -35,6 +35,10 @@ SLOW_S = 1.0  # an answer that takes longer is worth a line in the log
 log = logging.getLogger(__name__)
 
 
+def ignored(_call: RouteCall, _result: Any) -> None:
+    pass
+
+
 class Wanted(NamedTuple):
     """What a request wants, whatever door it came through. `label` is what metrics and the log call it."""
 
@@ -45,6 +49,7 @@ class Wanted(NamedTuple):
     read: Callable[[], Any]  # the message; raises `CrawlGuideError` for what is none
     size: int = 0  # of the message, in bytes
     is_awaited: Callable[[], bool] = always  # whether anybody still waits for the answer
+    on_served: Callable[[RouteCall, Any], None] = ignored  # told whose it was, and what the route gave
 
 
 @dataclass
@@ -135,6 +140,7 @@ class Service:
         except NotFound as problem:
             raise without_hint(problem, credential) from None
         self.assigned.served(call)
+        wanted.on_served(call, result)
         await make_way(wanted.size)
         return result
 
