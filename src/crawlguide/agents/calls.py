@@ -14,8 +14,8 @@ from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.access.entrance import Caller
 from crawlguide.gateway.client import AsyncClient, calls
 from crawlguide.gateway.client.verbs import AsyncVerbs
-from crawlguide.gateway.library import ROUTES, LocalAnswer
-from crawlguide.gateway.routes import Lines
+from crawlguide.gateway.library import LocalAnswer
+from crawlguide.gateway.routes import BY_ENDPOINT, Lines
 from crawlguide.gateway.service import Service, Wanted
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class AdmittedGuide(AsyncVerbs):
             yield piece
 
     async def _served(self, call: GuideCall[Any]) -> Any:
-        route = ROUTES[call.method, call.path]
+        route = BY_ENDPOINT[call.method, call.path]
         path = {"crawl_id": call.crawl_id} if "{crawl_id}" in route.path else {}
         checked = route.takes not in {None, Lines}
         read = partial(wire.convert, call.message, route.takes) if checked else lambda: call.message

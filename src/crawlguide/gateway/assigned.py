@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.clock import instant
 from crawlguide.core.errors import CrawlGuideError, UrlError
-from crawlguide.core.messages import VERSION, AskMessage, Fetch, ReleaseMessage, ReportMessage
-from crawlguide.core.outcomes import RELEASED
-from crawlguide.core.turns import let_others
+from crawlguide.core.messages import AskMessage, ReleaseMessage, ReportMessage
 from crawlguide.core.types import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from crawlguide.core.messages import Advice
+    from crawlguide.core.messages import Advice, Fetch
     from crawlguide.gateway.routes import RouteCall
     from crawlguide.guide.local import LocalGuide
-
-RETURNED_AT_ONCE = 500
 
 
 class AssignedUrls:
@@ -82,7 +79,7 @@ class AssignedUrls:
 
 
 class Holder:
-    """The URLs that one subscription holds, until each is reported or its lease ends."""
+    """The URLs that one subscription, or one crawler on a stream, holds until each is reported or its lease ends."""
 
     def __init__(self, crawl: Crawl, crawler_id: str, assigned: AssignedUrls, freed: Callable[[], None]) -> None:
         self.crawl = crawl
@@ -90,28 +87,30 @@ class Holder:
         self.crawler_id = crawler_id
         self._assigned = assigned
         self._ends: dict[str, float] = {}  # by URL; leases end in the order in which they were assigned
+        self._asks: dict[str, str] = {}  # by URL: the `request_id` of the ask that it answers, if that has one
 
     def __len__(self) -> int:
         return len(self._ends)
 
-    def __contains__(self, url: str) -> bool:
-        return url in self._ends
-
-    def add(self, advice: Advice) -> None:
+    def add(self, advice: Advice, request_id: str | None = None) -> None:
         urls = [one.url for one in advice.assigned_urls]
         if urls:
             self._assigned.note(self, urls)
             end = instant(advice.assigned_urls[0].lease_expires)
             self._ends.update(dict.fromkeys(urls, end))
+            if request_id is not None:
+                self._asks.update(dict.fromkeys(urls, request_id))
 
     def drop(self, url: str) -> None:
         self._ends.pop(url, None)
+        self._asks.pop(url, None)
 
     def clear(self) -> list[str]:
         """Nothing is held any more; returns what was."""
         held = list(self._ends)
         self._assigned.forget(self, held)
         self._ends.clear()
+        self._asks.clear()
         return held
 
     def next_end(self, now: float) -> float | None:
@@ -119,21 +118,15 @@ class Holder:
         expired = [url for url, _ in takewhile(lambda one: one[1] <= now, self._ends.items())]
         self._assigned.forget(self, expired)
         for url in expired:
-            del self._ends[url]
+            self.drop(url)
         return next(iter(self._ends.values()), None)
 
     async def give_back(self, guide: LocalGuide) -> None:
-        """Return every lease unjudged. One that cannot be returned ends by itself; a deleted crawl stays deleted."""
+        """Return every lease. One that cannot be returned ends by itself; a deleted crawl stays deleted."""
+        request_ids = set(self._asks.values())
         self.next_end(guide.clock.now())
-        held = self.clear()
-        for first in range(0, len(held), RETURNED_AT_ONCE):
-            fetches = [Fetch(url, error=RELEASED) for url in held[first : first + RETURNED_AT_ONCE]]
-            try:
-                report = ReportMessage(VERSION, self.crawler_id, fetches, self.crawl.name)
-                await guide.tell(report, self.crawl.tenant, create=False)
-            except CrawlGuideError:
-                return
-            await let_others()  # others are served between the batches
+        with suppress(CrawlGuideError):
+            await guide.give_back(self.crawl, self.crawler_id, self.clear(), request_ids)
 
 
 def _one_form(url: str) -> str:

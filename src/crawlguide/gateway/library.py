@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Message = TypeVar("Message")
-ROUTES = {(route.method, route.path): route for route in routes.ROUTES}
 
 
 class AsyncGuide(AsyncVerbs):
@@ -53,7 +52,7 @@ class AsyncGuide(AsyncVerbs):
 
     async def _served(self, call: Call[Any]) -> Any:
         """What the endpoint gives that a server would have called."""
-        route = ROUTES[call.method, call.path]
+        route = routes.BY_ENDPOINT[call.method, call.path]
         checked = route.takes not in {None, routes.Lines}
         message = wire.convert(call.message, route.takes) if checked else call.message
         path = {"crawl_id": call.crawl_id}

@@ -13,13 +13,15 @@ from collections import Counter, deque
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
-from crawlguide.core.errors import UnavailableError
+from crawlguide.core.errors import RateLimited, UnavailableError
 from crawlguide.core.telemetry import WARNING, happened
+from crawlguide.gateway.access.credential import ANYONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawlguide.core.config import ServerOptions
+    from crawlguide.gateway.access.credential import Credential
 
 FILES_OF_OUR_OWN = 256  # descriptors that connections may not take: the store and requests of our own need them
 SMALL_BYTES = 65_536
@@ -37,6 +39,7 @@ class Load:
     def __init__(self, options: ServerOptions) -> None:
         most = min(options.max_connections, most_connections())
         self.connections = Connections(most, options.max_connections_per_address)
+        self.places = Places()
         self.bodies = BodyBudget(options.max_bodies_bytes)
         self.turns = Turns()
         self.on_refusal: Callable[[UnavailableError], None] = lambda _: None
@@ -94,6 +97,36 @@ class Connections:
 
     def __len__(self) -> int:
         return self._all
+
+
+class Places:
+    """Open sockets and streams, of each tenant and of each of its credentials: one must not take all there are.
+
+    Where no credential is wanted there is nobody to tell apart.
+    """
+
+    def __init__(self) -> None:
+        self._taken: Counter[tuple[str, ...]] = Counter()
+
+    def enter(self, credential: Credential, bounds: tuple[int, int]) -> None:
+        """Count one more, or raise `RateLimited`. Bounds are of the credential and of its tenant; 0: there is none."""
+        owners = _owners(credential)
+        for owner, most in zip(owners, bounds, strict=True) if credential is not ANYONE else ():
+            if most and self._taken[owner] >= most:
+                whose = "credential" if len(owner) > 1 else "tenant"
+                words = f"your {whose}: expected at most {most} sockets and streams at once"
+                raise RateLimited(words, retry_after_s=RETRY_AFTER_S)
+        self._taken.update(owners)
+
+    def leave(self, credential: Credential) -> None:
+        for owner in _owners(credential):
+            self._taken[owner] -= 1
+            if not self._taken[owner]:
+                del self._taken[owner]
+
+
+def _owners(credential: Credential) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return (credential.tenant, credential.name), (credential.tenant,)
 
 
 def whose(address: str) -> str:

@@ -305,3 +305,4 @@ ROUTES = (
           stats, query=("crawl_id",)),
 )
 # fmt: on
+BY_ENDPOINT = {(route.method, route.path): route for route in ROUTES}

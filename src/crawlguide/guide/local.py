@@ -72,6 +72,7 @@ SEEDS_AT_ONCE = 200
 RENEWED_BY_AN_ASK = 100
 TRIES = 3  # of an ask in whose middle the crawl is defined anew
 WRITTEN_AT_ONCE = 1_000  # URLs of an answer
+RETURNED_AT_ONCE = 500  # leases
 RECENT_CRAWLS = 1_000  # of which newest answers and harvest are shown
 KEPT_UP, AT_ONCE = 500, 20  # crawls at each upkeep; others are served in between
 SOON_MS, LATER_MS = 1_000, 60_000
@@ -152,17 +153,19 @@ class LocalGuide:
 
     async def withdraw(self, message: AskMessage, advice: Advice, tenant: str = DEFAULT_TENANT) -> None:
         """An answer reached nobody: what it assigned waits again, and the same ask gets a new answer."""
-        await self.forget_answer(Crawl(tenant, message.crawl_id), message.request_id)
-        released = [Fetch(one.url, error=RELEASED) for one in advice.assigned_urls]
-        if released:
-            await self.tell(
-                ReportMessage(VERSION, message.crawler_id, released, message.crawl_id), tenant, create=False
-            )
+        urls = [one.url for one in advice.assigned_urls]
+        request_ids = () if message.request_id is None else (message.request_id,)
+        await self.give_back(Crawl(tenant, message.crawl_id), message.crawler_id, urls, request_ids)
 
-    async def forget_answer(self, crawl: Crawl, request_id: str | None) -> None:
-        """What it assigned is not held any more, so the answer must not be given again."""
-        if request_id is not None:
+    async def give_back(
+        self, crawl: Crawl, crawler_id: str, urls: Sequence[str], request_ids: Iterable[str] = ()
+    ) -> None:
+        """Return leases unjudged. The answers that gave them must not be given again, since nothing is held by them."""
+        for request_id in request_ids:
             await self.store.answer_put(crawl, f"ask:{request_id}", b"", self.clock.now())
+        async for some in in_turns(urls, RETURNED_AT_ONCE):
+            fetches = [Fetch(url, error=RELEASED) for url in some]
+            await self.tell(ReportMessage(VERSION, crawler_id, fetches, crawl.name), crawl.tenant, create=False)
 
     async def _ask(self, message: AskMessage, tenant: str, create: bool, trains: bool) -> Advice:
         ask = await asked(message, tenant, self.clock.now())

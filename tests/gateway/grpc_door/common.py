@@ -16,7 +16,7 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from tests.gateway.access.common import NO_LIMITS, Guarded, guarding
 
-from crawlguide.core.config import Config, ServerOptions
+from crawlguide.core.config import AccessOptions, Config, ServerOptions
 from crawlguide.core.messages import VERSION
 from crawlguide.gateway.grpc import guide_pb2 as wire
 from crawlguide.gateway.grpc.guide_pb2_grpc import GuideStub
@@ -36,10 +36,11 @@ TENANTS = count()
 
 
 @asynccontextmanager
-async def door_over(guide: LocalGuide, **options: Any) -> AsyncIterator[tuple[Service, int]]:
+async def door_over(guide: LocalGuide, keys: str = "", **options: Any) -> AsyncIterator[tuple[Service, int]]:
     """The door over any guide, without a process of its own: the service behind it, and its port."""
     usual: dict[str, Any] = {"grpc_port": 0, "drain_s": 5}
-    service = Service(guide, Config(server=ServerOptions(**{**usual, **options})))
+    config = Config(server=ServerOptions(**{**usual, **options}), access=AccessOptions(keys=keys))
+    service = Service(guide, config)
     door = GrpcDoor(service)
     port = (await door.open())["grpc_port"]
     try:

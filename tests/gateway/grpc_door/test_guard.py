@@ -30,14 +30,14 @@ from crawlguide.gateway.access import api_keys
 from crawlguide.gateway.access.credential import grants_of
 from crawlguide.gateway.grpc import guide_pb2 as wire
 from crawlguide.gateway.grpc.methods import METHODS, SERVICE
-from crawlguide.gateway.grpc.server import ROUTES
 from crawlguide.gateway.grpc.streams import STREAMS
+from crawlguide.gateway.routes import BY_ENDPOINT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SCOPES = {one.name: ROUTES[one.method, one.path].scope for one in METHODS} | {
+SCOPES = {one.name: BY_ENDPOINT[one.method, one.path].scope for one in METHODS} | {
     one.name: one.route.scope for one in STREAMS
 }
 
@@ -214,6 +214,26 @@ def test_who_comes_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
         answers = list(door.raw().call("NextStream", iter(asks)))
         assert {one.error.code for one in answers if one.HasField("error")} == {"rate_limited"}
         assert len(answers) == 10
+
+
+def test_one_credential_does_not_take_all_streams(tmp_path: Path) -> None:
+    with guarded_door(tmp_path, CRAWLGUIDE_ACCESS_MAX_SOCKETS="2") as door:
+        raw, ended = door.raw(tenant="mine"), threading.Event()
+
+        def asks() -> Iterator[Any]:
+            yield wire.NextStreamRequest(id="1", ask=asking())
+            ended.wait(WITHIN_S)
+
+        streams = [raw.call("NextStream", asks()) for _ in range(2)]
+        for stream in streams:
+            next(stream)
+        with refused(grpc.StatusCode.RESOURCE_EXHAUSTED) as problem:
+            called(raw, "ReportStream")
+        assert problem.value.details() == "your credential: expected at most 2 sockets and streams at once"
+        assert called(door.raw(tenant="mine"), "ReportStream")
+        ended.set()
+        assert [list(stream) for stream in streams] == [[], []]
+        assert called(raw, "ReportStream")
 
 
 def test_a_revoked_key_ends_its_streams(door: Opened) -> None:

@@ -15,11 +15,17 @@ from tests.gateway.access.common import until
 from tests.gateway.grpc_door.common import WITHIN_S, Opened, Raw, asking, door_over, guarded_door, speaking, telling
 
 from crawlguide import AsyncGuide
+from crawlguide.core.errors import Unauthenticated
+from crawlguide.gateway.access import api_keys
+from crawlguide.gateway.access.credential import grants_of
+from crawlguide.gateway.access.entrance import Caller
 from crawlguide.gateway.grpc import guide_pb2 as wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
+
+    from crawlguide.gateway.service import Service
 
 FREE = {"policy": {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}}
 URLS = [f"https://h{number}.example/" for number in range(9)]
@@ -92,6 +98,17 @@ def test_an_ask_that_comes_again_after_its_stream_ended_gets_urls_it_may_fetch(c
     assert crawled.stats().leased == 0
     advice = crawled.call("Next", again.ask)
     assert len(advice.assigned_urls) == crawled.stats().leased == 2
+
+
+async def test_the_first_of_very_many_asks_of_a_stream_is_answered_anew_after_it_ended(guide: AsyncGuide) -> None:
+    many = 1_100
+    await guide.seed("default", [f"https://m{number}.example/" for number in range(many)])
+    async with door_over(guide._guide) as (_, port), speaking(port) as stub:
+        asks = [ask(str(number), 1, request_id=f"r-{number}") for number in range(many)]
+        assert len([one async for one in stub.NextStream(iter(asks))]) == many
+        await _settled(guide, leased=0)
+        assert len((await stub.Next(asks[0].ask)).assigned_urls) == 1
+        await _settled(guide, leased=1)
 
 
 KILLED = """
@@ -181,9 +198,7 @@ async def test_an_ask_for_which_nobody_waits_leaves_no_lease(
             call.cancel()
         with pytest.raises((grpc.aio.AioRpcError, asyncio.CancelledError)):
             await call
-        again = asyncio.create_task(
-            stub.Next(message, timeout=WITHIN_S).__await__().__self__ if False else _sent(stub, message)
-        )
+        again = asyncio.create_task(_sent(stub, message))
         await asyncio.sleep(0.2)  # the server hears of it, and the second ask waits behind the first
         slow.go_on.set()
         advice = await again
@@ -199,6 +214,33 @@ async def _sent(stub: Any, message: Any) -> wire.Advice:
 async def _settled(guide: AsyncGuide, leased: int) -> None:
     async with asyncio.timeout(WITHIN_S):
         while (await guide.stats("default"))["crawls"]["default"]["leased"] != leased:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.02)
+
+
+async def test_leases_of_a_stream_return_though_its_key_was_revoked_meanwhile(
+    guide: AsyncGuide, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    slow, file = Slow(guide, monkeypatch), tmp_path / "keys.json"
+    api_keys.create(file, grants_of(["read"]), "default")  # another one
+    text, key = api_keys.create(file, grants_of(["ask"]), "default")
+    async with door_over(guide._guide, str(file)) as (service, port), speaking(port) as stub:
+        shown = (("authorization", f"Bearer {text}"),)
+        call = stub.NextStream(iter([ask("1", 4)]), metadata=shown)
+        await slow.came.wait()
+        api_keys.revoke(file, key.name)
+        await _unknown(service, Caller("127.0.0.1", shown[0][1]))
+        slow.go_on.set()
+        assert await call.code() == grpc.StatusCode.UNAUTHENTICATED
+        await _settled(guide, leased=0)
+
+
+async def _unknown(service: Service, caller: Caller) -> None:
+    async with asyncio.timeout(WITHIN_S):
+        while True:
+            try:
+                service.entrance.identify(caller)
+            except Unauthenticated:
+                return
             await asyncio.sleep(0.02)
 
 

@@ -35,6 +35,7 @@ from crawlguide.gateway.arguments import SCHEMES, address
 from crawlguide.gateway.client import credentials
 from crawlguide.gateway.client.calls import KINDS, body
 from crawlguide.gateway.client.transport import Notice
+from crawlguide.gateway.grpc import DETAILS
 from crawlguide.gateway.grpc.conversion import read_answer, written
 from crawlguide.gateway.grpc.methods import METHODS, SERVICE, WHOLE
 from crawlguide.version import __version__
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from crawlguide.gateway.grpc.methods import Method
 
 Result = TypeVar("Result")
-Wanted = TypeVar("Wanted")
+Kind = TypeVar("Kind")
 OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.enable_http_proxy", 0),
@@ -204,7 +205,7 @@ class Answer:
             return 404 if isinstance(self.problem, NotFound) else 500
         return 201 if getattr(self.found, "created", False) else 200
 
-    def message(self, kind: type[Wanted]) -> Wanted:
+    def message(self, kind: type[Kind]) -> Kind:
         self.check()
         values = read_answer(self.found)
         values.pop("created", None)  # HTTP says it with its status
@@ -296,7 +297,7 @@ def _of_grpc(server: str, code: grpc.StatusCode, words: str, cancelled: str) -> 
 
 
 def _said(trailing: Mapping[str, Any], words: str) -> CrawlGuideError | None:
-    details = trailing.get("grpc-status-details-bin")
+    details = trailing.get(DETAILS)
     if details is None:
         return None
     reason, field, wait_s = "", None, None

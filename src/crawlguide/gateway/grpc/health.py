@@ -63,18 +63,21 @@ class Health:
         try:
             self._service.entrance.knock(transport.address(context.peer()))
             known = transport.checked(request).service in NAMES
-            async with transport.counted(self._service, context):
+            with transport.counted(self._service, context):
                 said = None
                 while not (self._leaving.is_set() and said is not None):
                     status = self._status if known else Response.SERVICE_UNKNOWN
                     if status != said:
-                        await context.write(Response(status=status))
+                        await self._say(context, status)
                         said = status
                     await _waited(self._leaving, LOOKS_EVERY_S)
                 if known and said != Response.NOT_SERVING:
-                    await context.write(Response(status=Response.NOT_SERVING))
+                    await self._say(context, Response.NOT_SERVING)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
+
+    async def _say(self, context: Context, status: Any) -> None:
+        await transport.write(context, Response(status=status), self._service.options.socket_stall_s)
 
 
 async def _waited(event: asyncio.Event, seconds: float) -> None:

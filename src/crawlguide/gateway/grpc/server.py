@@ -7,13 +7,12 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import grpc
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection
 
 from crawlguide.core.errors import CrawlGuideError, MalformedRequest
-from crawlguide.core.messages import Advice, AskMessage, ReportMessage, SeedsMessage
+from crawlguide.core.messages import Advice, ReportMessage, SeedsMessage
 from crawlguide.gateway import routes, strict, wire
 from crawlguide.gateway.grpc import transport
 from crawlguide.gateway.grpc.conversion import json_text, read_request, strictly, written
@@ -23,17 +22,17 @@ from crawlguide.gateway.grpc.streams import STREAMS, Conversation
 from crawlguide.gateway.service import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from google.protobuf.message import Message
 
     from crawlguide.gateway.access.entrance import Caller
     from crawlguide.gateway.grpc.streams import StreamKind
     from crawlguide.gateway.grpc.transport import Behaviour, Context
+    from crawlguide.gateway.routes import RouteCall
     from crawlguide.gateway.service import Service
 
 TEXTS = strictly(strict.check)
-ROUTES = {(route.method, route.path): route for route in routes.ROUTES}
 log = logging.getLogger(__name__)
 
 
@@ -75,7 +74,7 @@ class GrpcDoor:
     async def unary(self, method: Method, gives: type[Message], request: Any, context: Context) -> Message | None:
         try:
             served = Served(method, transport.checked(request))
-            result = await self._brought_to_its_end(served, transport.caller(context))
+            result = await self._shielded(served, transport.caller(context), Waiting())
             answer, created = result if isinstance(result, tuple) else (result, False)
             if method.answer:
                 return gives(**{method.answer: json_text(answer)})
@@ -86,37 +85,31 @@ class GrpcDoor:
             await transport.refuse(context, problem)
 
     async def export(self, method: Method, gives: type[Message], request: Any, context: Context) -> None:
-        """A client that does not read loses its stream."""
+        waiting = Waiting()
         try:
             served = Served(method, transport.checked(request))
-            pieces = await self._brought_to_its_end(served, transport.caller(context))
-            async with transport.counted(self._service, context):
+            pieces = await self._shielded(served, transport.caller(context), waiting)
+            with transport.counted(self._service, context, waiting.call.credential):
                 async for piece in pieces:
-                    async with asyncio.timeout(self._service.options.socket_stall_s):
-                        await context.write(gives(lines=piece))
-        except TimeoutError:
-            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "nothing was read for too long")
+                    await transport.write(context, gives(lines=piece), self._service.options.socket_stall_s)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
-    async def _brought_to_its_end(self, served: Served, caller: Caller) -> Any:
+    async def _shielded(self, served: Served, caller: Caller, waiting: Waiting) -> Any:
         """What was begun is not cut in the middle: a client may go, or its deadline pass, at any time."""
-        waiting = Waiting()
         task = asyncio.create_task(self._service.answer(caller, served.wanted(waiting)))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             waiting.ended = True
-            self.keep(self._withdrawn(served, task, waiting, caller))
+            self.keep(self._withdrawn(task, waiting))
             raise
 
-    async def _withdrawn(self, served: Served, task: asyncio.Task[Any], waiting: Waiting, caller: Caller) -> None:
-        """An ask for which nobody waits leaves no lease, even if it was answered just before."""
+    async def _withdrawn(self, task: asyncio.Task[Any], waiting: Waiting) -> None:
+        """An ask for which nobody waits leaves no lease: if the guide did not notice, it is told so."""
         await asyncio.wait([task])
         if task.exception() is None and isinstance(task.result(), Advice) and not waiting.noticed:
-            message: AskMessage = served.read()
-            tenant = self._service.entrance.identify(caller).tenant
-            await self._service.guide.withdraw(message, task.result(), tenant)
+            await self._service.guide.withdraw(waiting.call.message, task.result(), waiting.call.tenant)
 
     def keep(self, work: Any) -> asyncio.Task[Any]:
         task = asyncio.create_task(work)
@@ -135,8 +128,7 @@ class GrpcDoor:
         conversation = Conversation(kind, self._service, context, partial(message_of, kind.route.takes))
         self._conversations.add(conversation)
         try:
-            conversation.admit()
-            async with transport.counted(self._service, context):
+            with transport.counted(self._service, context, conversation.admit()):
                 await conversation.run()
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
@@ -153,8 +145,13 @@ def _behaviour(door: GrpcDoor, method: Method) -> Behaviour:
 class Waiting:
     """Whether a client waits for its answer; and whether the guide has noticed that it does not."""
 
+    call: RouteCall  # once it was served
+
     def __init__(self) -> None:
         self.ended = self.noticed = False
+
+    def served(self, call: RouteCall, _: Any) -> None:
+        self.call = call
 
     def __call__(self) -> bool:
         self.noticed = self.noticed or self.ended
@@ -166,11 +163,11 @@ class Served:
 
     def __init__(self, method: Method, request: Any) -> None:
         self._method, self._request = method, request
-        self._route = ROUTES[method.method, method.path]
+        self._route = routes.BY_ENDPOINT[method.method, method.path]
 
-    def wanted(self, waiting: Callable[[], bool]) -> Wanted:
-        size = self._request.ByteSize()
-        return Wanted(f"grpc {self._method.name}", self._route, self._path(), self._query(), self.read, size, waiting)
+    def wanted(self, waiting: Waiting) -> Wanted:
+        label, size = f"grpc {self._method.name}", self._request.ByteSize()
+        return Wanted(label, self._route, self._path(), self._query(), self.read, size, waiting, waiting.served)
 
     def _path(self) -> Mapping[str, str]:
         if not self._method.of_crawl:

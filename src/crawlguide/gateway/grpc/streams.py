@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import grpc.aio
@@ -20,25 +19,25 @@ from crawlguide.core.errors import (
     Unauthenticated,
     UnavailableError,
 )
-from crawlguide.core.messages import Ack, Advice, AskMessage, ErrorBody, ReportMessage
+from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.assigned import Holder
 from crawlguide.gateway.grpc import guide_pb2, transport
 from crawlguide.gateway.grpc.conversion import written
-from crawlguide.gateway.routes import ROUTES
+from crawlguide.gateway.routes import BY_ENDPOINT
 from crawlguide.gateway.service import Wanted
 from crawlguide.gateway.watched_files import LOOKS_EVERY_S
-from crawlguide.gateway.wire import undisturbed
+from crawlguide.gateway.wire import error_message, undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.grpc.transport import Context
-    from crawlguide.gateway.routes import Route
+    from crawlguide.gateway.routes import Route, RouteCall
     from crawlguide.gateway.service import Service
 
 MOST_WORK_BYTES = 16 * 1024 * 1024  # of messages that are being worked on
-ANSWERS_KNOWN = 1_000  # newest asks of a stream, whose answers must not be given again without their leases
 LEAVING = "the server is shutting down; connect again, another may answer"
 
 
@@ -53,7 +52,7 @@ class StreamKind(NamedTuple):
 
     @property
     def route(self) -> Route:
-        return next(route for route in ROUTES if route.path == self.path)
+        return BY_ENDPOINT["POST", self.path]
 
 
 STREAMS = (
@@ -76,12 +75,12 @@ class Conversation:
         self._stopped: asyncio.Future[CrawlGuideError] = asyncio.get_running_loop().create_future()
         self._gone = False
         self._holders: dict[tuple[Crawl, str], Holder] = {}
-        self._answers: deque[tuple[Crawl, str, Holder, list[str]]] = deque(maxlen=ANSWERS_KNOWN)
 
-    def admit(self) -> None:
+    def admit(self) -> Credential:
         """Who may not come in is told so before it says anything."""
         credential = self._service.entrance.admit(self._caller)
         self._service.check(self._route, credential, {})
+        return credential
 
     async def run(self) -> None:
         """Until the client has said all and is answered. Raises why it ended sooner."""
@@ -110,12 +109,8 @@ class Conversation:
         self._gone = True
         if self._tasks:
             await asyncio.wait({*self._tasks})
-        guide = self._service.guide
-        for crawl, request_id, holder, urls in self._answers:
-            if any(url in holder for url in urls):
-                await guide.forget_answer(crawl, request_id)
         for holder in self._holders.values():
-            await holder.give_back(guide)
+            await holder.give_back(self._service.guide)
 
     def _stop(self, problem: CrawlGuideError) -> None:
         if not self._stopped.done():
@@ -165,40 +160,38 @@ class Conversation:
             self._stop(problem)
             return
         except CrawlGuideError as problem:
-            body = ErrorBody(problem.code, problem.message, problem.field, problem.retry_after_s)
-            said["error"] = written(guide_pb2.ErrorBody.DESCRIPTOR, body)
+            said["error"] = written(guide_pb2.ErrorBody.DESCRIPTOR, error_message(problem).error)
         await self._write(kind.response(id=message.id, **said))
 
     async def _served(self, message: Any, size: int) -> dict[str, Any]:
         asked, kind = self._kind.asks, self._kind
         if not message.HasField(asked):
             raise MalformedRequest(f"{asked}: required, but missing", field=asked)
-        known: list[Any] = []
-
-        def read() -> Any:
-            known.append(self._read(getattr(message, asked)))
-            return known[0]
-
-        wanted = Wanted(f"grpc {kind.name}", self._route, {}, {}, read, size)
+        wanted = Wanted(
+            f"grpc {kind.name}",
+            self._route,
+            {},
+            {},
+            lambda: self._read(getattr(message, asked)),
+            size,
+            on_served=self._note,
+        )
         answer: Advice | Ack = await self._service.answer(self._caller, wanted)
-        if isinstance(answer, Advice):
-            self._note(known[0], answer)
         with undisturbed():
             return written(kind.response.DESCRIPTOR.fields_by_name[kind.gives].message_type, answer)
 
-    def _note(self, ask: AskMessage, advice: Advice) -> None:
+    def _note(self, call: RouteCall, answer: Advice | Ack) -> None:
         """What the client holds from now on."""
-        if not advice.assigned_urls:
+        if not isinstance(answer, Advice) or not answer.assigned_urls:
             return
-        crawl = Crawl(self._service.entrance.identify(self._caller).tenant, ask.crawl_id)
+        ask: AskMessage = call.message
+        crawl = Crawl(call.tenant, ask.crawl_id)
         key = (crawl, ask.crawler_id)
         holder = self._holders.get(key)
         if holder is None:
             holder = self._holders[key] = Holder(crawl, ask.crawler_id, self._service.assigned, lambda: None)
         holder.next_end(self._service.guide.clock.now())
-        holder.add(advice)
-        if ask.request_id is not None:
-            self._answers.append((crawl, ask.request_id, holder, [one.url for one in advice.assigned_urls]))
+        holder.add(answer, ask.request_id)
 
     async def _write(self, response: Any) -> None:
         """One after the other; a client that does not read loses its stream."""
@@ -206,10 +199,9 @@ class Conversation:
             if self._gone:
                 return
             try:
-                async with asyncio.timeout(self._service.options.socket_stall_s):
-                    await self._context.write(response)
-            except TimeoutError:
+                await transport.write(self._context, response, self._service.options.socket_stall_s)
+            except UnavailableError as problem:
                 self._gone = True
-                self._stop(UnavailableError("nothing was read for too long"))
+                self._stop(problem)
             except grpc.aio.BaseError:
                 self._gone = True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,18 +19,21 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from crawlguide.core.errors import ConfigError, MalformedRequest
+from crawlguide.core.errors import ConfigError, MalformedRequest, UnavailableError
+from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.access.entrance import Caller
+from crawlguide.gateway.grpc import DETAILS
 from crawlguide.gateway.tls import loaded
 from crawlguide.gateway.watched_files import WatchedFiles
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from google.protobuf.descriptor import ServiceDescriptor
 
     from crawlguide.core.config import ServerOptions
     from crawlguide.core.errors import CrawlGuideError
+    from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.service import Service
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -58,7 +62,6 @@ KINDS = {
 }
 STREAMS_OF_CONNECTION = 128
 MOST_WORDS = 1_000  # of an error
-DETAILS = "grpc-status-details-bin"
 DOMAIN = "crawlguide"
 IDLE_MS, PING_MS, PONG_MS, EARLIEST_PING_MS = 600_000, 60_000, 20_000, 10_000
 
@@ -206,12 +209,25 @@ def _details(problem: CrawlGuideError, words: str) -> Status:
     return status
 
 
-@asynccontextmanager
-async def counted(service: Service, context: Context) -> AsyncIterator[None]:
-    """A stream that may stay open counts as a connection."""
-    where = address(context.peer())
-    service.load.connections.enter(where)
+async def write(context: Context, message: Message, stall_s: float) -> None:
+    """A client that does not read loses its stream. Raises `UnavailableError`."""
     try:
-        yield
+        async with asyncio.timeout(stall_s):
+            await context.write(message)
+    except TimeoutError:
+        raise UnavailableError("nothing was read for too long") from None
+
+
+@contextmanager
+def counted(service: Service, context: Context, credential: Credential = ANYONE) -> Iterator[None]:
+    """A stream that may stay open counts as a connection, and among the sockets and streams of its credential."""
+    where, load = address(context.peer()), service.load
+    load.connections.enter(where)
+    try:
+        load.places.enter(credential, service.entrance.most_sockets(credential.tenant))
+        try:
+            yield
+        finally:
+            load.places.leave(credential)
     finally:
-        service.load.connections.leave(where)
+        load.connections.leave(where)

@@ -34,7 +34,7 @@ MOST_ITEMS, MOST_BATCHES = 1_024, 16  # of one stream that are not acknowledged
 READ_AT_ONCE = 500  # items that are read before others are served
 WRITTEN_AT_ONCE = 100
 PATIENCE_S = 10.0  # for which a stream waits when its client is too fast, before items fail
-LATER = (RateLimited, UnavailableError, StorageFull, TooLarge)
+NOT_NOW = (RateLimited, UnavailableError, StorageFull, TooLarge)
 CRAWL_FIELDS = {"DeleteCrawl": "value"}  # where a request names its crawl, if not in `crawlID`
 OF_NODE = ("ListNodes", "ListCrawls", "SetActive", "GetActive", "SetLogLevel")
 
@@ -105,13 +105,11 @@ class Answers:
 
     async def _list_urls(self, request: wire.ListUrlParams, context: Context) -> None:
         found: AsyncIterator[wire.URLItem] = await self._unary("ListURLs", request, context)
-        some: list[wire.URLItem] = []
-        async for item in found:
-            some.append(item)
-            if len(some) == WRITTEN_AT_ONCE:
-                await self._write(context, some)
-                some.clear()
-        await self._write(context, some)
+        try:
+            async for item in found:
+                await self._write(context, [item])
+        except CrawlGuideError as problem:
+            await transport.refuse(context, problem)
 
     async def _get_urls(self, request: Any, context: Context) -> None:
         """Round by round, as long as there is something to give and the client reads."""
@@ -148,13 +146,8 @@ class Answers:
                 await asyncio.shield(self._calls.queues.give_back(given.crawl, given.taken[sent:]))
 
     async def _write(self, context: Context, messages: Sequence[Any]) -> None:
-        """A client that does not read loses its stream."""
-        try:
-            async with asyncio.timeout(self._service.options.socket_stall_s):
-                for message in messages:
-                    await context.write(message)
-        except TimeoutError:
-            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "nothing was read for too long")
+        for message in messages:
+            await transport.write(context, message, self._service.options.socket_stall_s)
 
     # streams both ways
 
@@ -170,9 +163,10 @@ class Answers:
         """Whatever has come in is taken in at once, and acknowledged; meanwhile the next is read, up to a bound."""
         caller = transport.caller(context)
         try:
-            async with transport.counted(self._service, context), ReadAhead(context, most) as ahead:
-                while some := await ahead.next():
-                    await self._write(context, await put(caller, some))
+            with transport.counted(self._service, context):
+                async with ReadAhead(context, most) as ahead:
+                    while some := await ahead.next():
+                        await self._write(context, await put(caller, some))
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
@@ -197,7 +191,7 @@ class Answers:
         while statuses is None:
             try:
                 statuses = await self._answer(name, caller, put, None, size)
-            except LATER as problem:
+            except NOT_NOW as problem:
                 wait_s = min(problem.retry_after_s or PATIENCE_S, 1.0)
                 if not isinstance(problem, RateLimited) or time.monotonic() + wait_s > until:
                     return [FAIL] * len(put)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from crawlguide.core.errors import Draining, NotFound, RateLimited, UnavailableError
+from crawlguide.core.errors import CrawlGuideError, Draining, NotFound, UnavailableError
 from crawlguide.core.turns import in_turns
-from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.http import SOCKETS
 from crawlguide.gateway.responses import STATUS, problem_response
 from crawlguide.gateway.watched_files import LOOKS_EVERY_S
@@ -18,7 +16,6 @@ from crawlguide.gateway.websocket.session import Session
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from crawlguide.core.errors import CrawlGuideError
     from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.service import Service
     from crawlguide.gateway.websocket.connection import Connection
@@ -34,12 +31,12 @@ class Sockets:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._open: set[Session] = set()
-        self._of: Counter[tuple[str, ...]] = Counter()  # how many, of each tenant and of each of its credentials
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
-        problem = self._objection(scope)
-        if problem is not None:
+        try:
+            self._enter(scope)
+        except CrawlGuideError as problem:
             state = scope["state"]
             who = {"address": state["caller"].address, **state["credential"].logged} if "caller" in state else {}
             self._service.log_refusal(PATH, STATUS[problem.code], problem, **who)
@@ -49,8 +46,6 @@ class Sockets:
         codec, name = codecs.agreed(scope["subprotocols"])
         session = Session(connection, self._service, scope["state"]["caller"], codec)
         self._open.add(session)
-        owners = _owners(scope["state"]["credential"])
-        self._of.update(owners)
         try:
             await send({"type": "websocket.accept", "subprotocol": name})
             connection.open(session.receive, codec, self._service.options.socket_buffer_bytes)
@@ -60,7 +55,7 @@ class Sockets:
             connection.transport.abort()
         finally:
             self._open.discard(session)
-            self._left(owners)
+            self._service.load.places.leave(scope["state"]["credential"])
 
     def leave(self) -> None:
         """The server ends: say so to all, and close each socket when it has its answers."""
@@ -84,30 +79,13 @@ class Sockets:
         """How many are open."""
         return len(self._open)
 
-    def _left(self, owners: tuple[tuple[str, ...], ...]) -> None:
-        for owner in owners:
-            self._of[owner] -= 1
-            if not self._of[owner]:
-                del self._of[owner]
-
-    def _objection(self, scope: Scope) -> CrawlGuideError | None:
+    def _enter(self, scope: Scope) -> None:
+        """Take a place, or raise why there is none."""
         if scope["path"] != PATH:
-            return NotFound(f"no such page: {scope['path'][:200]}; sockets are opened at {PATH}")
+            raise NotFound(f"no such page: {scope['path'][:200]}; sockets are opened at {PATH}")
         if self._service.draining:
-            return Draining("the server is shutting down; connect elsewhere", retry_after_s=1.0)
+            raise Draining("the server is shutting down; connect elsewhere", retry_after_s=1.0)
         if len(self._open) >= self._service.options.max_sockets:
-            return UnavailableError(f"more than {self._service.options.max_sockets} sockets at once", retry_after_s=1.0)
-        return self._too_many(scope["state"]["credential"])
-
-    def _too_many(self, credential: Credential) -> RateLimited | None:
-        """One credential must not take all places there are. Where none is wanted there is nobody to tell apart."""
-        bounds = zip(_owners(credential), self._service.entrance.most_sockets(credential.tenant), strict=True)
-        for owner, most in bounds if credential is not ANYONE else ():
-            if most and self._of[owner] >= most:
-                whose = "credential" if len(owner) > 1 else "tenant"
-                return RateLimited(f"your {whose}: expected at most {most} sockets at once", retry_after_s=1.0)
-        return None
-
-
-def _owners(credential: Credential) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return (credential.tenant, credential.name), (credential.tenant,)
+            raise UnavailableError(f"more than {self._service.options.max_sockets} sockets at once", retry_after_s=1.0)
+        credential: Credential = scope["state"]["credential"]
+        self._service.load.places.enter(credential, self._service.entrance.most_sockets(credential.tenant))
