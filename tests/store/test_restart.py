@@ -153,7 +153,6 @@ async def test_a_snapshot_does_not_keep_what_was_never_committed(
     while not store._writer._snapshot.is_running:
         await told(store, 0)
     wanted = await known(store, CRAWL, ids(*MANY, X))
-    await store.purge(CRAWL, None, "h3.org")
     await store.discover(CRAWL, links(X), None, 5_000.0)
     await store.forget_old(CRAWL, 5_000.0)
     crashed = EmbeddedStore(files.copy(store.folder, tmp_path / "copy", store), QUOTA)

@@ -64,7 +64,7 @@ class Service:
     sockets: Callable[[], int] = lambda: 0  # how many are open
     not_running: Callable[[], list[str]] = list  # names of background tasks that have failed
     buses_away: Callable[[], list[str]] = list  # that cannot be reached for now
-    bus_figures: Callable[[], Mapping[str, float]] = dict  # named as in `metrics.NOW`
+    bus_figures: Callable[[], Mapping[str, float]] = lambda: {"buses_away": 0, "bus_spool_bytes": 0}
     trouble: Callable[[], str] = str  # with the data folder; empty: there is none
 
     def __post_init__(self) -> None:
