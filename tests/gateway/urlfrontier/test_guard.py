@@ -327,3 +327,37 @@ def test_who_is_too_fast_is_made_to_wait_and_told_to_come_again(tmp_path: Path) 
         assert dict(problem.value.trailing_metadata())["retry-after-ms"]
         with pytest.raises(Unauthenticated):
             UrlFrontierClient(f"127.0.0.1:{frontier.port}", token="wrong").stats()
+
+
+def test_nothing_is_read_of_a_stream_of_somebody_unknown(frontier: Frontier) -> None:
+    """Batches of a million empty URLs, which a parser would take gigabytes for."""
+    raw = Raw(frontier.port)
+    with others_wait(frontier.guarded.server) as wait, refused(grpc.StatusCode.UNAUTHENTICATED):
+        list(_put_bytes(raw, b"\x12\x00" * 1_000_000, ()))
+    assert wait.longest_s < MOST_S, wait
+
+
+def test_a_batch_of_very_many_urls_is_refused_and_many_batches_keep_nobody_waiting(
+    frontier: Frontier, raw: Raw
+) -> None:
+    shown = (("authorization", f"Bearer {raw.token}"),)
+    number = wire.DiscoveredBatch.DESCRIPTOR.fields_by_name["items"].number
+    empty = bytes((number << 3 | 2, 0))
+    with others_wait(frontier.guarded.server) as wait:
+        with refused(grpc.StatusCode.RESOURCE_EXHAUSTED):
+            list(_put_bytes(raw, empty * 1_000_000, shown))
+        acks = list(_put_bytes(raw, empty * 50_000, shown, times=4))
+    assert [len(wire.BatchAck.FromString(ack).statuses) for ack in acks] == [50_000] * 4
+    assert wait.longest_s < MOST_S, wait
+
+
+def test_a_url_with_very_much_metadata_is_of_no_use(raw: Raw) -> None:
+    many = {f"{number:x}": wire.StringList(values=["v"]) for number in range(30_000)}
+    item = wire.URLItem(discovered=wire.DiscoveredURLItem(info=wire.URLInfo(url="https://a.example/", metadata=many)))
+    assert raw.put(item) == {"https://a.example/": [SKIPPED]}
+
+
+def _put_bytes(raw: Raw, body: bytes, shown: Any, times: int = 1) -> Any:
+    """Bytes as they are, where a generated client would build a message."""
+    call = raw.channel.stream_stream("/urlfrontier.URLFrontier/PutDiscovered")
+    return call(iter([body] * times), timeout=WITHIN_S, metadata=shown)

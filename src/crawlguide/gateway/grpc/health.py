@@ -44,7 +44,7 @@ class Health:
     async def _check(self, request: Any, context: Context) -> Any:
         try:
             self._service.entrance.knock(transport.address(context.peer()))
-            name = transport.checked(request).service
+            name = request.read().service
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
         if name not in NAMES:
@@ -62,7 +62,7 @@ class Health:
         """Says each change; of a service that is not there, that it is unknown."""
         try:
             self._service.entrance.knock(transport.address(context.peer()))
-            known = transport.checked(request).service in NAMES
+            known = request.read().service in NAMES
             with transport.counted(self._service, context):
                 said = None
                 while not (self._leaving.is_set() and said is not None):

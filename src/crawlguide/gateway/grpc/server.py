@@ -73,7 +73,7 @@ class GrpcDoor:
 
     async def unary(self, method: Method, gives: type[Message], request: Any, context: Context) -> Message | None:
         try:
-            served = Served(method, transport.checked(request))
+            served = Served(method, transport.checked(self._service, context, request))
             result = await self._shielded(served, transport.caller(context), Waiting())
             answer, created = result if isinstance(result, tuple) else (result, False)
             if method.answer:
@@ -87,7 +87,7 @@ class GrpcDoor:
     async def export(self, method: Method, gives: type[Message], request: Any, context: Context) -> None:
         waiting = Waiting()
         try:
-            served = Served(method, transport.checked(request))
+            served = Served(method, transport.checked(self._service, context, request))
             pieces = await self._shielded(served, transport.caller(context), waiting)
             with transport.counted(self._service, context, waiting.call.credential):
                 async for piece in pieces:

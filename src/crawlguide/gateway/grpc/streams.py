@@ -124,7 +124,7 @@ class Conversation:
             message = await self._context.read()
             if message is grpc.aio.EOF:
                 return
-            self._start(transport.checked(message))
+            self._start(message.read())
 
     def _start(self, message: Any) -> None:
         size = message.ByteSize()

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from urllib.parse import unquote
 
 import grpc
@@ -19,10 +19,12 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from crawlguide.core.errors import ConfigError, MalformedRequest, UnavailableError
+from crawlguide.core.errors import ConfigError, MalformedRequest, Unauthenticated, UnavailableError
 from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.access.entrance import Caller
 from crawlguide.gateway.grpc import DETAILS
+from crawlguide.gateway.grpc.counting import FEW_BYTES, check_parts
+from crawlguide.gateway.responses import STATUS
 from crawlguide.gateway.tls import loaded
 from crawlguide.gateway.watched_files import WatchedFiles
 
@@ -91,7 +93,7 @@ def handlers(service: ServiceDescriptor, behaviour: Mapping[str, Behaviour]) -> 
         kind = KINDS[method.client_streaming, method.server_streaming]
         takes, gives = (GetMessageClass(one) for one in (method.input_type, method.output_type))
         serves = partial(_unless_gone, behaviour[method.name])
-        made[method.name] = kind(serves, partial(_read, takes), gives.SerializeToString)
+        made[method.name] = kind(serves, partial(Unread, takes), gives.SerializeToString)
     return grpc.method_handlers_generic_handler(service.full_name, made)
 
 
@@ -103,19 +105,36 @@ async def _unless_gone(behaviour: Behaviour, request: Any, context: Context) -> 
         log.debug("a client of gRPC has gone before its call ended")
 
 
-def _read(kind: type[Message], data: bytes) -> Message | MalformedRequest:
-    """A message; what is none is an answer, not a fault that gRPC would log as ours."""
+class Unread(NamedTuple):
+    """The bytes of a message: gRPC has them before anybody has said who sends them, so nothing is built of them yet."""
+
+    kind: type[Message]
+    data: bytes
+
+    def read(self) -> Any:
+        """The message. Raises `MalformedRequest` and `TooLarge`."""
+        check_parts(self.data, self.kind.DESCRIPTOR)
+        try:
+            return self.kind.FromString(self.data)
+        except DecodeError:
+            name, size = self.kind.DESCRIPTOR.full_name, len(self.data)
+            raise MalformedRequest(f"expected a message {name}, got {size} bytes that are none") from None
+
+
+def checked(service: Service, context: Context, unread: Unread) -> Any:
+    """The message of somebody we know. Raises `Unauthenticated` before it is read, `MalformedRequest`, `TooLarge`."""
+    if len(unread.data) > FEW_BYTES:
+        check_known(service, caller(context))
+    return unread.read()
+
+
+def check_known(service: Service, who: Caller) -> Credential:
+    """Nothing long is read for somebody who cannot come in."""
     try:
-        return kind.FromString(data)
-    except DecodeError:
-        return MalformedRequest(f"expected a message {kind.DESCRIPTOR.full_name}, got {len(data)} bytes that are none")
-
-
-def checked(message: Any) -> Any:
-    """What `_read` has read. Raises `MalformedRequest`."""
-    if isinstance(message, MalformedRequest):
-        raise message
-    return message
+        return service.entrance.identify(who)
+    except Unauthenticated as problem:
+        service.log_refusal("grpc", STATUS[problem.code], problem, **who.logged)
+        raise
 
 
 def listen(made: grpc.aio.Server, options: ServerOptions, port: int, setting: str) -> int:

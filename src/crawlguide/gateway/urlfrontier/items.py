@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "DEFAULT"
 LONGEST_KEY, MOST_METADATA_BYTES = 255, 64 * 1024
+MOST_BYTES = 2 * MOST_METADATA_BYTES  # of one URL with all that is said of it: what has more is not looked at
 OURS = ("guide.score", "guide.reason", "guide.p")  # set when a URL is given out
 STATUS = ("fetch.statusCode",)
 ELAPSED_MS = ("fetch.elapsedTime", "fetch.loadingTime")
@@ -57,6 +58,8 @@ def put(item: wire.URLItem) -> Put:
 
 def discovered(info: wire.URLInfo) -> Put:
     crawl, key = crawl_name(info.crawlID), _key(info)
+    if info.ByteSize() > MOST_BYTES:
+        return Put(crawl, None)
     if not info.metadata:
         return Put(crawl, Found(info.url, key) if key else None)
     metadata = _metadata(info)
@@ -69,6 +72,8 @@ def discovered(info: wire.URLInfo) -> Put:
 
 def known(item: wire.KnownURLItem) -> Put:
     info = item.info
+    if info.ByteSize() > MOST_BYTES:
+        return Put(crawl_name(info.crawlID), None)
     crawl, key, metadata = crawl_name(info.crawlID), _key(info), _metadata(info)
     packed = _encode(metadata) if metadata else None
     if not key or (packed and len(packed) > MOST_METADATA_BYTES):

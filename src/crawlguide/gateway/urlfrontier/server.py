@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -22,7 +23,7 @@ from crawlguide.gateway.urlfrontier.counts import Counts
 from crawlguide.guide.queues import NamedQueues
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from crawlguide.gateway.access.entrance import Caller
     from crawlguide.gateway.grpc.transport import Behaviour, Context
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 SERVICE = wire.DESCRIPTOR.services_by_name["URLFrontier"]
 MOST_ITEMS, MOST_BATCHES = 1_024, 16  # of one stream that are not acknowledged
+MOST_BYTES = 4 * 1024 * 1024  # of one stream, beyond which the next message is not read
+ITEMS_AT_ONCE = 10_000  # of batches that are put together
 READ_AT_ONCE = 500  # items that are read before others are served
 WRITTEN_AT_ONCE = 100
 PATIENCE_S = 10.0  # for which a stream waits when its client is too fast, before items fail
@@ -91,7 +94,7 @@ class Answers:
 
     async def _unary(self, name: str, request: Any, context: Context) -> Any:
         try:
-            transport.checked(request)
+            request = transport.checked(self._service, context, request)
             crawl = None if name in OF_NODE else getattr(request, CRAWL_FIELDS.get(name, "crawlID"))
             if name == "SetDelay" and not request.key:
                 crawl = None
@@ -116,7 +119,7 @@ class Answers:
         began, counts, caller = time.perf_counter(), self._calls.counts, transport.caller(context)
         counts.get_calls.inc()
         try:
-            wanted: wire.GetParams = transport.checked(request)
+            wanted: wire.GetParams = transport.checked(self._service, context, request)
             any_crawl = wanted.WhichOneof("item") != "crawlID"
             left: Round | None = None if any_crawl and wanted.key else round_of(wanted)
             while left is not None:
@@ -153,17 +156,21 @@ class Answers:
 
     async def _put_urls(self, _: object, context: Context) -> None:
         self._calls.counts.put_calls.inc()
-        await self._stream(context, MOST_ITEMS, self._put_items)
+        await self._stream("PutURLs", context, MOST_ITEMS, self._put_items)
 
     async def _put_discovered(self, _: object, context: Context) -> None:
         self._calls.counts.batch_calls.inc()
-        await self._stream(context, MOST_BATCHES, self._put_batches)
+        await self._stream("PutDiscovered", context, MOST_BATCHES, self._put_batches)
 
-    async def _stream(self, context: Context, most: int, put: Callable[[Caller, Sequence[Any]], Any]) -> None:
+    async def _stream(
+        self, name: str, context: Context, most: int, put: Callable[[Caller, Sequence[Any]], Any]
+    ) -> None:
         """Whatever has come in is taken in at once, and acknowledged; meanwhile the next is read, up to a bound."""
         caller = transport.caller(context)
         try:
-            with transport.counted(self._service, context):
+            credential = transport.check_known(self._service, caller)
+            self._service.check(self._routes[name], credential, {})
+            with transport.counted(self._service, context, credential):
                 async with ReadAhead(context, most) as ahead:
                     while some := await ahead.next():
                         await self._write(context, await put(caller, some))
@@ -179,10 +186,17 @@ class Answers:
         ]
 
     async def _put_batches(self, caller: Caller, some: Sequence[wire.DiscoveredBatch]) -> list[wire.BatchAck]:
-        infos = [info for batch in some for info in batch.items]
-        put = [items.discovered(info) async for part in in_turns(infos, READ_AT_ONCE) for info in part]
-        statuses = iter(await self._put("PutDiscovered", caller, put, some))
-        return [wire.BatchAck(ID=batch.ID, statuses=[next(statuses) for _ in batch.items]) for batch in some]
+        acks: list[wire.BatchAck] = []
+        for group in _groups(some):
+            put = [
+                items.discovered(info)
+                for batch in group
+                async for part in in_turns(batch.items, READ_AT_ONCE)
+                for info in part
+            ]
+            statuses = iter(await self._put("PutDiscovered", caller, put, group))
+            acks += [wire.BatchAck(ID=batch.ID, statuses=islice(statuses, len(batch.items))) for batch in group]
+        return acks
 
     async def _put(self, name: str, caller: Caller, put: Sequence[items.Put], some: Sequence[Any]) -> list[Any]:
         """Statuses. What cannot be taken now is to be sent again; who sends too fast is made to wait before that."""
@@ -200,11 +214,12 @@ class Answers:
 
 
 class ReadAhead:
-    """Reads a stream while what came before is worked on; stops reading where that is too much."""
+    """Reads a stream while what came before is worked on; stops reading where that is too much, by count or bytes."""
 
     def __init__(self, context: Context, most: int) -> None:
         self._context, self._most = context, most
         self._read: list[Any] = []
+        self._bytes = 0  # of what was read and not taken
         self._ended = False
         self._changed = asyncio.Event()  # something came in, or the stream has ended
         self._room = asyncio.Event()
@@ -222,7 +237,7 @@ class ReadAhead:
         while not self._read and not self._ended:
             await self._changed.wait()
             self._changed.clear()
-        some, self._read = self._read, []
+        some, self._read, self._bytes = self._read, [], 0
         self._room.set()
         if not some:
             await self._task  # what ended it, if that was a mistake
@@ -231,14 +246,29 @@ class ReadAhead:
     async def _run(self) -> None:
         try:
             while (message := await self._context.read()) is not grpc.aio.EOF:
-                self._read.append(transport.checked(message))
+                self._read.append(message.read())
+                self._bytes += len(message.data)
                 self._changed.set()
-                while len(self._read) >= self._most:
+                while len(self._read) >= self._most or self._bytes >= MOST_BYTES:
                     self._room.clear()
                     await self._room.wait()
         finally:
             self._ended = True
             self._changed.set()
+
+
+def _groups(batches: Sequence[wire.DiscoveredBatch]) -> Iterator[list[wire.DiscoveredBatch]]:
+    """Batches that are put together: many small ones, or a large one alone."""
+    group: list[wire.DiscoveredBatch] = []
+    count = 0
+    for batch in batches:
+        count += len(batch.items)
+        if group and count > ITEMS_AT_ONCE:
+            yield group
+            group, count = [], len(batch.items)
+        group.append(batch)
+    if group:
+        yield group
 
 
 def _url_of(item: wire.URLItem) -> str:
