@@ -241,7 +241,7 @@ def _check_use(options: Config) -> None:
     from crawlguide.guide.crawl import composition
 
     check_listening(options)
-    if options.bus.nats or options.bus.kafka:
+    if options.bus.is_wanted:
         from crawlguide.gateway.bus.messages import check
 
         check(options.bus)
