@@ -216,6 +216,6 @@ class Bus:
     def _leave(self, why: str) -> None:
         """The log is told once."""
         if why != self._last_problem:
-            words = "{bus} is away, and is tried again and again: {problem}"
+            words = "{bus} cannot be reached, and is tried again and again: {problem}"
             happened("bus_away", words, WARNING, bus=self.kind, problem=without_secrets(why)[:300])
         self._last_problem = why
