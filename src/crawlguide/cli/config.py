@@ -63,10 +63,10 @@ MEANINGS = {
     "bus.tls_ca": "PEM file of authorities for TLS to a bus; empty: those of the system",
     "bus.prefix": "what the names of all subjects and topics begin with",
     "bus.group": "guides of one group share the messages; empty: named like the prefix",
-    "bus.in_flight": "messages of a bus that are worked on at once; the bus keeps the rest",
+    "bus.in_flight": "messages of a bus that are worked on at once, the bus keeps the rest; and as many requests of NATS",
     "bus.redeliver_s": "a message whose guide was lost comes again after so many seconds (Kafka: at least 6)",
     "bus.events": "stream fetches, decisions and states of crawls out",
-    "bus.spool_bytes": "events kept on disk for a bus that is away; beyond, the oldest are lost and counted",
+    "bus.spool_bytes": "events kept on disk for a bus that is unreachable; beyond, the oldest are lost and counted",
     "store.data": "the data folder (also `--data`); `:memory:` keeps nothing on disk",
     "store.max_urls": "queued URLs of one crawl; beyond, the lowest-ranked are forgotten",
     "store.max_urls_per_host": "queued URLs of one host in one crawl; beyond, the lowest-ranked are forgotten",
@@ -241,7 +241,7 @@ def _check_use(options: Config) -> None:
     from crawlguide.guide.crawl import composition
 
     check_listening(options)
-    if options.bus.nats or options.bus.kafka:
+    if options.bus.is_wanted:
         from crawlguide.gateway.bus.messages import check
 
         check(options.bus)

@@ -86,6 +86,10 @@ class BusOptions(Section, frozen=True):
     events: bool = True
     spool_bytes: Annotated[int, Meta(ge=1_048_576)] = 256 * 1024 * 1024
 
+    @property
+    def is_wanted(self) -> bool:
+        return bool(self.nats or self.kafka)
+
 
 class AccessOptions(Section, frozen=True):
     """Who may come in, and how often."""

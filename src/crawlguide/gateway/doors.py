@@ -56,9 +56,7 @@ DOORS = (
         "UrlFrontierDoor",
         "grpc",
     ),
-    DoorKind(
-        "bus", lambda config: bool(config.bus.nats or config.bus.kafka), "crawlguide.gateway.bus.door", "BusDoor", "bus"
-    ),
+    DoorKind("bus", lambda config: config.bus.is_wanted, "crawlguide.gateway.bus.door", "BusDoor", "bus"),
 )
 
 

@@ -18,7 +18,7 @@ from tests.gateway.bus.common import config, report, until
 from crawlguide.core.config import BusOptions, ServerOptions
 from crawlguide.core.errors import ConfigError
 from crawlguide.gateway import doors, serve
-from crawlguide.gateway.bus.messages import Outgoing, check
+from crawlguide.gateway.bus.messages import BusMessage, check
 from crawlguide.gateway.bus.spool import Spool
 from crawlguide.gateway.opening import MEMORY, open_guide
 from crawlguide.gateway.service import Service
@@ -32,7 +32,7 @@ FETCHES = 3_000  # enough that the report is still in work when the server is to
 
 def spooled(folder: Path) -> list[Any]:
     spool = Spool(folder, 1024 * 1024, lambda _: None)
-    found = [msgspec.msgpack.decode(record, type=Outgoing) for record in spool.read(1_000)]
+    found = [msgspec.msgpack.decode(record, type=BusMessage) for record in spool.read(1_000)]
     spool.close()
     return [json.loads(one.body) for one in found]
 

@@ -118,14 +118,14 @@ async def test_two_guides_share_a_group_and_a_restart_goes_on_after_what_was_ans
         await crawler.put("report", report(f"https://a.example/{number}"), key=f"c-{number}")
     async with opened(settings) as one, opened(settings) as other:
 
-        async def told() -> list[int]:
+        async def fetches_of_both() -> list[int]:
             return [
                 numbers["default"].fetches if "default" in (numbers := (await here.guide.stats()).crawls) else 0
                 for here in (one, other)
             ]
 
         async def all_told() -> Any:
-            counts = await told()
+            counts = await fetches_of_both()
             return counts if sum(counts) >= 40 else None
 
         await until(all_told)
@@ -133,7 +133,7 @@ async def test_two_guides_share_a_group_and_a_restart_goes_on_after_what_was_ans
             await crawler.put("report", report(f"https://a.example/{number}"), key=f"c-{number}")
         answers = await crawler.read("answers.default", lambda found: len(names(found)) == 80)
         assert len(names(answers)) == 80
-        assert min(await told()) > 0
+        assert min(await fetches_of_both()) > 0
     async with opened(settings) as here:
         await crawler.put("report", report("https://b.example/"))
         await until(lambda: has_a_crawl(here))
@@ -173,7 +173,7 @@ async def test_a_guide_begins_without_its_brokers() -> None:
     async with opened(config(BusOptions(kafka="127.0.0.1:9", prefix="x")), wait=False) as here:
         await here.guide.tell(wire.convert(report(PAGES[0]), ReportMessage))
         assert here.service.buses_away() == ["bus kafka"]
-        await until(lambda: here.door.buses[0]._said)
+        await until(lambda: here.door.buses[0]._last_problem)
 
 
 def test_a_partition_is_done_up_to_the_first_message_that_is_not() -> None:

@@ -144,12 +144,12 @@ async def test_what_was_not_acknowledged_comes_again_and_is_answered_the_same(
         forgotten: list[str] = []
 
         async def forget(received: Any) -> None:
-            forgotten.append(received.name)
+            forgotten.append(received.delivery_id)
 
-        done, answering._line.done = answering._line.done, forget  # type: ignore[method-assign]
+        done, answering._connection.done = answering._connection.done, forget  # type: ignore[method-assign]
         await crawler.put("next", ask(**seeds(*PAGES)))
         await until(lambda: forgotten)
-        answering._line.done = done  # type: ignore[method-assign]
+        answering._connection.done = done  # type: ignore[method-assign]
         await until(lambda: emptied(crawler))
         (answer,) = await crawler.all_of("answers.>")  # the second has the same id
         assert len(json.loads(answer.data)["assigned_urls"]) == 3
@@ -165,12 +165,12 @@ KILLED = """
 import asyncio, os, sys
 from tests.gateway.bus.common import config, opened
 from crawlguide.core.config import BusOptions
-from crawlguide.gateway.bus.nats import NatsLine
+from crawlguide.gateway.bus.nats import NatsConnection
 
 async def kill(self, received):
     os.kill(os.getpid(), 9)
 
-NatsLine.done = kill
+NatsConnection.done = kill
 
 async def main():
     bus = BusOptions(nats=sys.argv[1], prefix=sys.argv[2], redeliver_s=1.0)
@@ -343,20 +343,56 @@ async def test_what_nobody_can_answer_becomes_a_dead_letter_and_blocks_nothing(
         assert not any("authorization" in name.lower() for one in dead for name in one.headers)
 
 
-async def test_a_message_that_the_guide_fails_on_again_and_again_is_a_dead_letter(
+async def test_a_message_that_the_guide_fails_on_five_times_is_a_dead_letter_wherever_the_bus_was_meanwhile(
     nats_server: NatsServer, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawlguide.gateway.bus.answering.MOST_FAULTS", 2)
+    monkeypatch.setattr("crawlguide.gateway.bus.answering.FAULT_REST_S", 0.01)
     async with opened(config(options(nats_server, prefix))) as here, nats_crawler(nats_server.url, prefix) as crawler:
+        tried = 0
 
         async def broken(*_: Any, **__: Any) -> None:
+            nonlocal tried
+            tried += 1
+            if tried == 3:
+                bus = here.door.buses[0]
+                assert bus._answering is not None
+                await bus._answering._connection.close()
             raise ZeroDivisionError
 
         here.guide.ask = broken
         await crawler.put("next", ask())
         await crawler.put("report", report(PAGES[0]))
         assert (await until(lambda: found_all(crawler, 1, "dead")))[0].headers["code"] == "internal"
+        assert tried == 5
         assert len(await crawler.all_of("answers.>")) == 1
+
+
+async def test_requests_are_bounded_and_those_beyond_are_refused_at_no_cost_to_the_queue(
+    nats_server: NatsServer, prefix: str
+) -> None:
+    async with opened(config(options(nats_server, prefix, in_flight=4))) as here:
+        ended = asyncio.Event()
+
+        async def slow(*_: Any, **__: Any) -> None:
+            await ended.wait()
+            raise ZeroDivisionError
+
+        here.guide.ask, answering = slow, here.door.buses[0]._answering
+        assert answering is not None
+        async with nats_crawler(nats_server.url, prefix) as crawler:
+            waiting = [asyncio.create_task(crawler.request("next", ask())) for _ in range(4)]
+            await until(lambda: len(answering._requests) == 4)
+            refused = await crawler.request("report", report(PAGES[0]))
+            assert refused["error"]["code"] == "unavailable"
+            assert not answering._working
+            answering._refusals.update(waiting)  # as many as there may be
+            with pytest.raises(nats.errors.TimeoutError):
+                await crawler.client.request(f"{prefix}.next", json.dumps(ask()).encode(), 0.2)
+            answering._refusals.clear()
+            await crawler.put("report", report(PAGES[0]))
+            assert (await until(lambda: crawler.bodies("answers.>")))[0]["accepted"] == 1
+            ended.set()
+            assert {one["error"]["code"] for one in await asyncio.gather(*waiting)} == {"internal"}
 
 
 async def test_an_overloaded_guide_leaves_messages_with_the_bus(nats_server: NatsServer, prefix: str) -> None:
@@ -436,6 +472,6 @@ async def test_a_user_and_a_password_are_shown(tmp_path: Path) -> None:
         async with opened(config(with_password)), nats_crawler(url, prefix) as crawler:
             assert "assigned_urls" in await crawler.request("next", ask())
         async with opened(config(options(server, prefix)), wait=False) as here:
-            await until(lambda: "uthorization" in here.door.buses[0]._said)
+            await until(lambda: "uthorization" in here.door.buses[0]._last_problem)
     finally:
         server.stop()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOWHERE = "nats://127.0.0.1:9"  # nobody listens
-AWAY = "nats is away, and is tried again and again: "
+AWAY = "nats cannot be reached, and is tried again and again: "
 
 
 async def tell(here: Any, number: int | str) -> None:

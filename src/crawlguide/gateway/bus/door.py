@@ -17,9 +17,9 @@ import msgspec
 
 from crawlguide.core.telemetry import WARNING, happened, without_secrets
 from crawlguide.core.watching import NOBODY
-from crawlguide.gateway.bus.answering import Answering
+from crawlguide.gateway.bus.answering import Answering, Faults
 from crawlguide.gateway.bus.events import Events
-from crawlguide.gateway.bus.messages import BusAway, Names, Outgoing, TooLargeForBus, check
+from crawlguide.gateway.bus.messages import BusAway, BusMessage, Names, TooLargeForBus, check
 from crawlguide.gateway.bus.spool import Spool
 from crawlguide.gateway.supervisor import Supervisor
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawlguide.core.config import BusOptions
-    from crawlguide.gateway.bus.messages import Line
+    from crawlguide.gateway.bus.messages import Connection
     from crawlguide.gateway.service import Service
 
 FIRST_REST_S, LONGEST_REST_S = 0.2, 5.0
 PUBLISHED_AT_ONCE = 200
 LAST_EVENTS_S = 2.0  # for which a server that ends tries to deliver them
 FOLDER = "bus"  # of the data folder
-KINDS = {"nats": "NatsLine", "kafka": "KafkaLine"}
+KINDS = {"nats": "NatsConnection", "kafka": "KafkaConnection"}
 log = logging.getLogger(__name__)
 
 
@@ -82,7 +82,7 @@ class BusDoor:
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def _bus(self, kind: str, make: Callable[[BusOptions, Names], Line]) -> Bus:
+    def _bus(self, kind: str, make: Callable[[BusOptions, Names], Connection]) -> Bus:
         service, options = self._service, self._service.config.bus
         spool = Spool(self._folder() / kind, options.spool_bytes, self._lost)
         return Bus(service, kind, lambda: make(options, self._names), self._names, spool)
@@ -103,39 +103,42 @@ class BusDoor:
         self._service.metrics.count("bus_events", number, outcome="lost")
 
 
-def _loaded(kind: str) -> Callable[[BusOptions, Names], Line]:
-    found: Callable[[BusOptions, Names], Line] = getattr(import_module(f"crawlguide.gateway.bus.{kind}"), KINDS[kind])
+def _loaded(kind: str) -> Callable[[BusOptions, Names], Connection]:
+    found: Callable[[BusOptions, Names], Connection] = getattr(
+        import_module(f"crawlguide.gateway.bus.{kind}"), KINDS[kind]
+    )
     return found
 
 
 class Bus:
-    """One bus: a line to it at a time."""
+    """One bus: a connection to it at a time."""
 
-    def __init__(self, service: Service, kind: str, make: Callable[[], Line], names: Names, spool: Spool) -> None:
+    def __init__(self, service: Service, kind: str, make: Callable[[], Connection], names: Names, spool: Spool) -> None:
         self._service, self._make, self._names = service, make, names
         self.kind, self.spool = kind, spool
         self.is_away = True
         self.joined = asyncio.Event()
         self.written = asyncio.Event()  # something was put into the spool
         self.emptied = asyncio.Event()  # nothing is left in it
+        self._faults = Faults()
         self._answering: Answering | None = None
         self._receiving: asyncio.Task[None] | None = None
-        self._said = ""
+        self._last_problem = ""
 
     async def run(self) -> None:
         rest_s = FIRST_REST_S
         while True:
-            line = self._make()
+            connection = self._make()
             try:
-                answering = await self._join(line)
+                answering = await self._join(connection)
                 rest_s = FIRST_REST_S
-                await self._work(line, answering)
+                await self._work(connection, answering)
             except BusAway as problem:
                 self._leave(str(problem))
             finally:
                 self.is_away = True
                 self.joined.clear()
-                await line.close()
+                await connection.close()
             await asyncio.sleep(rest_s)
             rest_s = min(2 * rest_s, LONGEST_REST_S)
 
@@ -158,19 +161,19 @@ class Bus:
     async def close(self) -> None:
         self.spool.close()
 
-    async def _join(self, line: Line) -> Answering:
-        answering = Answering(self._service, line, self._names, self._service.config.bus.in_flight)
-        await line.connect(answering.requested)
+    async def _join(self, connection: Connection) -> Answering:
+        answering = Answering(self._service, connection, self._names, self._faults)
+        await connection.connect(answering.requested)
         self._answering = answering
-        self.is_away, self._said = False, ""
+        self.is_away, self._last_problem = False, ""
         self.joined.set()
         words = "messages of {bus} are answered, prefix {prefix}"
         happened("bus_joined", words, bus=self.kind, prefix=self._names.prefix)
         return answering
 
-    async def _work(self, line: Line, answering: Answering) -> None:
+    async def _work(self, connection: Connection, answering: Answering) -> None:
         """Until one of them fails: mostly since the bus went away."""
-        delivering = asyncio.create_task(self._deliver(line))
+        delivering = asyncio.create_task(self._deliver(connection))
         self._receiving = receiving = asyncio.create_task(answering.run())
         try:
             ended, _ = await asyncio.wait({receiving, delivering}, return_when=asyncio.FIRST_COMPLETED)
@@ -183,28 +186,28 @@ class Bus:
             delivering.cancel()
             await asyncio.gather(receiving, delivering, return_exceptions=True)
 
-    async def _deliver(self, line: Line) -> None:
+    async def _deliver(self, connection: Connection) -> None:
         """Events, in their order."""
         while True:
             self.written.clear()
             while records := self.spool.read(PUBLISHED_AT_ONCE):
-                events = [msgspec.msgpack.decode(record, type=Outgoing) for record in records]
+                events = [msgspec.msgpack.decode(record, type=BusMessage) for record in records]
                 delivered = len(events)
                 try:
-                    await line.publish(events)
+                    await connection.publish(events)
                 except TooLargeForBus:
-                    delivered = await self._deliver_singly(line, events)
+                    delivered = await self._deliver_singly(connection, events)
                 self.spool.delivered(records)
                 self._service.metrics.count("bus_events", delivered, outcome="delivered")
             self.emptied.set()
             await self.written.wait()
 
-    async def _deliver_singly(self, line: Line, events: list[Outgoing]) -> int:
+    async def _deliver_singly(self, connection: Connection, events: list[BusMessage]) -> int:
         """How many of them; those that the bus does not carry are lost."""
         delivered = 0
         for event in events:
             try:
-                await line.publish([event])
+                await connection.publish([event])
                 delivered += 1
             except TooLargeForBus:
                 self._service.metrics.count("bus_events", outcome="lost")
@@ -212,7 +215,7 @@ class Bus:
 
     def _leave(self, why: str) -> None:
         """The log is told once."""
-        if why != self._said:
-            words = "{bus} is away, and is tried again and again: {problem}"
+        if why != self._last_problem:
+            words = "{bus} cannot be reached, and is tried again and again: {problem}"
             happened("bus_away", words, WARNING, bus=self.kind, problem=without_secrets(why)[:300])
-        self._said = why
+        self._last_problem = why

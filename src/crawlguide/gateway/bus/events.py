@@ -15,7 +15,7 @@ import msgspec
 
 from crawlguide.core.clock import iso
 from crawlguide.core.telemetry import WARNING, happened
-from crawlguide.gateway.bus.messages import Outgoing
+from crawlguide.gateway.bus.messages import BusMessage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -132,9 +132,9 @@ class Events:
                     happened("bus_events_lost", words, WARNING, problem=str(problem.strerror))
         self._written()
 
-    def _outgoing(self, event: Event) -> Outgoing:
+    def _outgoing(self, event: Event) -> BusMessage:
         headers = {"id": f"{self._run}-{next(self._numbers)}", "event": event.event}
-        return Outgoing("events", event.tenant, event.event, event.crawl_id, encode(event), headers)
+        return BusMessage("events", event.tenant, event.event, event.crawl_id, encode(event), headers)
 
 
 def _cut(items: list[Any]) -> Iterator[list[Any]]:

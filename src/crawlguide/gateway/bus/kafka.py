@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
     from crawlguide.core.config import BusOptions
-    from crawlguide.gateway.bus.messages import Names, Outgoing
+    from crawlguide.gateway.bus.messages import BusMessage, Names
 
 WITHIN_S, POLL_S = 5.0, 0.2
 DELIVERED_WITHIN_S = 10.0
@@ -34,7 +34,7 @@ MISSING = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaErr
 Partition = tuple[str, int]
 
 
-class KafkaLine:
+class KafkaConnection:
     """One consumer and one producer."""
 
     kind = "kafka"
@@ -104,10 +104,7 @@ class KafkaLine:
         """A topic gives each message once, so it waits here."""
         heapq.heappush(self._waiting, (self._loop.time() + delay_s, next(self._numbers), received))
 
-    async def respond(self, _received: Received, _body: bytes, _headers: dict[str, str]) -> None:
-        raise BusAway("nobody waits for an answer of Kafka")
-
-    async def publish(self, outgoing: Sequence[Outgoing]) -> None:
+    async def publish(self, outgoing: Sequence[BusMessage]) -> None:
         sent = [await self._send(one) for one in outgoing]
         await asyncio.gather(*sent)
 
@@ -136,9 +133,9 @@ class KafkaLine:
             common["ssl.ca.location"] = options.tls_ca
         return common
 
-    async def _send(self, outgoing: Outgoing) -> asyncio.Future[None]:
+    async def _send(self, outgoing: BusMessage) -> asyncio.Future[None]:
         delivered: asyncio.Future[None] = self._loop.create_future()
-        topic = outgoing.to or self._names.of(outgoing.place, outgoing.tenant)
+        topic = outgoing.reply_to or self._names.of(outgoing.place, outgoing.tenant)
         headers: list[tuple[str, str | bytes | None]] = list(outgoing.headers.items())
 
         def on_delivery(problem: KafkaError | None, _: Message) -> None:
@@ -147,7 +144,9 @@ class KafkaLine:
         if self._producer is None:
             raise BusAway("the connection was closed")
         try:
-            self._producer.produce(topic, outgoing.body, outgoing.key or None, headers=headers, on_delivery=on_delivery)
+            self._producer.produce(
+                topic, outgoing.body, outgoing.partition_key or None, headers=headers, on_delivery=on_delivery
+            )
         except BufferError:
             raise BusAway("too much waits to be sent") from None
         except KafkaException as problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -14,7 +15,7 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.telemetry import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from crawlguide.core.config import BusOptions
 
@@ -22,6 +23,11 @@ PREFIX = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 NAME = re.compile(r"[A-Za-z0-9._%-]{1,249}")
 VERBS = ("next", "report")
 SHOWN_HEADERS = " !#$&'()*+,/:;<=>?@[]^`{|}\"\\"  # what stands in a header as it is, besides letters, digits and _.-~
+
+
+Respond = Callable[
+    [bytes, dict[str, str]], Awaitable[None]
+]  # a body and headers; nothing happens if nobody waits any more
 
 
 class BusAway(Exception):
@@ -33,30 +39,30 @@ class TooLargeForBus(Exception):
 
 
 class Received(NamedTuple):
-    """A message for the guide. `name` is its own in this bus, for ever: a message that comes again has the same."""
+    """A message for the guide. `delivery_id` is its own in this bus, for ever: if it comes again, it has the same."""
 
     verb: str
     subject: str
     body: bytes
     headers: Mapping[str, str]  # by names in small letters
-    name: str = ""  # empty: it never comes again
-    reply: str = ""  # where somebody waits for the answer now
-    handle: Any = None  # by which the line acknowledges it
+    delivery_id: str = ""  # empty: it never comes again
+    respond: Respond | None = None  # to somebody who waits for the answer now
+    handle: Any = None  # by which the connection acknowledges it
 
 
-class Outgoing(msgspec.Struct, frozen=True, array_like=True):
-    """A message of the guide. `last` ends its subject where subjects have many levels, `key` orders it elsewhere."""
+class BusMessage(msgspec.Struct, frozen=True, array_like=True):
+    """A message of the guide."""
 
     place: Literal["answers", "events", "dead"]
     tenant: str
-    last: str
-    key: str
+    subject_end: str  # its last level, where subjects have many
+    partition_key: str  # messages of one key stay in order, where there are partitions
     body: bytes
     headers: dict[str, str]
-    to: str = ""  # a place within the tenant's answers that the crawler has named
+    reply_to: str = ""  # a place within the tenant's answers that the crawler has named
 
 
-class Line(Protocol):
+class Connection(Protocol):
     """A connection to a bus, from `connect` until anything raises `BusAway`; then a new one is made."""
 
     kind: str
@@ -73,10 +79,7 @@ class Line(Protocol):
     async def later(self, received: Received, delay_s: float) -> None:
         """It comes again, not before."""
 
-    async def respond(self, received: Received, body: bytes, headers: dict[str, str], /) -> None:
-        """To somebody who waits; if nobody does any more, nothing happens."""
-
-    async def publish(self, outgoing: Sequence[Outgoing]) -> None:
+    async def publish(self, outgoing: Sequence[BusMessage]) -> None:
         """Returns when the bus keeps all of them. Raises `TooLargeForBus`."""
 
     async def close(self) -> None: ...

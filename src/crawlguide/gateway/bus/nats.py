@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
     from crawlguide.core.config import BusOptions
-    from crawlguide.gateway.bus.messages import Names, Outgoing
+    from crawlguide.gateway.bus.messages import BusMessage, Names
 
 WITHIN_S = 5.0
 PULL_S = 5.0  # for which the server keeps one request for messages
@@ -37,7 +38,7 @@ DAY_S, STREAM_BYTES = 86_400.0, 256 * 1024 * 1024
 AWAY = (Error, OSError, TimeoutError, asyncio.TimeoutError)
 
 
-class NatsLine:
+class NatsConnection:
     """One connection. It does not reconnect by itself: that is done in one place for all kinds."""
 
     kind = "nats"
@@ -49,7 +50,7 @@ class NatsLine:
         self._arrived: asyncio.Queue[Received | None] = asyncio.Queue()  # None: look what has happened
         self._asked_for = 0  # messages that the server may still send
         self._lost = ""
-        self._keeps = False
+        self._has_jetstream = False
 
     async def connect(self, on_request: Callable[[Received], None]) -> None:
         self._on_request = on_request
@@ -62,9 +63,9 @@ class NatsLine:
                 error_cb=self._failed, closed_cb=self._closed, disconnected_cb=self._closed, **self._credentials(),
             )  # fmt: skip
             self._lost = ""
-            self._stream = self._client.jetstream(timeout=WITHIN_S)
-            self._keeps = await self._prepare()
-            if self._keeps:
+            self._jetstream = self._client.jetstream(timeout=WITHIN_S)
+            self._has_jetstream = await self._prepare()
+            if self._has_jetstream:
                 self._inbox = self._client.new_inbox()
                 await self._client.subscribe(self._inbox, cb=self._pulled)
             for verb in VERBS:
@@ -77,7 +78,7 @@ class NatsLine:
 
     async def receive(self, most: int) -> Sequence[Received]:
         """One request to the server at a time, for as many as there is room for."""
-        if self._arrived.empty() and not self._asked_for and self._keeps:
+        if self._arrived.empty() and not self._asked_for and self._has_jetstream:
             await self._pull(most)
         found = list[Received]()
         with suppress(TimeoutError):
@@ -101,11 +102,7 @@ class NatsLine:
             with _reachable():
                 await received.handle.nak(delay=delay_s)
 
-    async def respond(self, received: Received, body: bytes, headers: dict[str, str]) -> None:
-        with _reachable():
-            await self._connected().publish(received.reply, body, headers=headers or None)
-
-    async def publish(self, outgoing: Sequence[Outgoing]) -> None:
+    async def publish(self, outgoing: Sequence[BusMessage]) -> None:
         with _reachable():
             await asyncio.gather(*map(self._publish, outgoing))
 
@@ -134,10 +131,10 @@ class NatsLine:
         try:
             for stream in self._streams():
                 try:
-                    await self._stream.stream_info(str(stream.name))
+                    await self._jetstream.stream_info(str(stream.name))
                 except NotFoundError:
-                    await self._stream.add_stream(stream)
-            await self._stream.add_consumer(self._kept_by, self._consumer())
+                    await self._jetstream.add_stream(stream)
+            await self._jetstream.add_consumer(self._queue_stream, self._consumer())
         except ServiceUnavailableError:
             words = "NATS runs without JetStream: requests are answered, and nothing is kept for those who are away"
             happened("bus_trouble", words, WARNING, bus=self.kind)
@@ -145,7 +142,7 @@ class NatsLine:
         return True
 
     @property
-    def _kept_by(self) -> str:
+    def _queue_stream(self) -> str:
         return f"{self._names.prefix.replace('.', '_')}-queue"
 
     def _streams(self) -> list[StreamConfig]:
@@ -153,7 +150,7 @@ class NatsLine:
         bounded: dict[str, Any] = {"max_bytes": STREAM_BYTES, "max_age": DAY_S, "duplicate_window": 600.0}
         return [
             StreamConfig(
-                name=self._kept_by, subjects=[f"{prefix}.queue.>"], retention=RetentionPolicy.WORK_QUEUE,
+                name=self._queue_stream, subjects=[f"{prefix}.queue.>"], retention=RetentionPolicy.WORK_QUEUE,
                 discard=DiscardPolicy.NEW, max_bytes=STREAM_BYTES, duplicate_window=600.0,
             ),
             StreamConfig(name=f"{base}-answers", subjects=[f"{prefix}.answers.>"], **bounded),
@@ -169,7 +166,7 @@ class NatsLine:
 
     async def _pull(self, most: int) -> None:
         wanted = {"batch": most, "expires": int(PULL_S * 1e9)}
-        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._kept_by}.{self._group}"
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._queue_stream}.{self._group}"
         with _reachable():
             await self._connected().publish(subject, msgspec.json.encode(wanted), reply=self._inbox)
         self._asked_for = most
@@ -197,22 +194,27 @@ class NatsLine:
             words = f"reply: expected an inbox, got {message.reply[:200]!r}"
             happened("request_refused", words, code=Forbidden.code, route=f"nats {verb}")
             return
-        self._on_request(Received(verb, message.subject, message.data, headers, reply=message.reply))
+        respond = partial(self._respond, message.reply) if message.reply else None
+        self._on_request(Received(verb, message.subject, message.data, headers, respond=respond))
 
-    async def _publish(self, outgoing: Outgoing) -> None:
+    async def _respond(self, inbox: str, body: bytes, headers: dict[str, str]) -> None:
+        with _reachable():
+            await self._connected().publish(inbox, body, headers=headers or None)
+
+    async def _publish(self, outgoing: BusMessage) -> None:
         subject, headers = self._subject(outgoing), dict(outgoing.headers)
-        if not self._keeps:
+        if not self._has_jetstream:
             await self._connected().publish(subject, outgoing.body, headers=headers)
             return
         if "id" in headers:
             headers["Nats-Msg-Id"] = headers["id"]
-        await self._stream.publish(subject, outgoing.body, timeout=WITHIN_S, headers=headers)
+        await self._jetstream.publish(subject, outgoing.body, timeout=WITHIN_S, headers=headers)
 
-    def _subject(self, outgoing: Outgoing) -> str:
-        if outgoing.to:
-            return outgoing.to
+    def _subject(self, outgoing: BusMessage) -> str:
+        if outgoing.reply_to:
+            return outgoing.reply_to
         base = self._names.of(outgoing.place, outgoing.tenant)
-        return base if outgoing.place == "dead" else f"{base}.{token(outgoing.last)}"
+        return base if outgoing.place == "dead" else f"{base}.{token(outgoing.subject_end)}"
 
     def _connected(self) -> Client:
         if self._client is None:
