@@ -44,7 +44,7 @@ MEANINGS = {
     "server.keep_alive_s": "an idle connection is closed after so many seconds",
     "server.drain_s": "on SIGTERM, running requests may take so many seconds to finish",
     "server.max_sockets": "open WebSockets; more are refused with 503",
-    "server.socket_in_flight": "messages of one socket or stream that are processed at once, and a socket's subscriptions",
+    "server.socket_in_flight": "messages of one socket or stream that are processed at once; subscriptions of a socket",
     "server.socket_buffer_bytes": (
         "bytes sent to a socket that it has not read; beyond, it is neither read nor pushed to"
     ),
