@@ -78,7 +78,7 @@ class Line(Protocol):
 
 
 class Door(NamedTuple):
-    """A door: its name, how a client connects, what must stand in an answer, and the same transport doing nothing."""
+    """A door: its name, how a client connects, and the same transport doing nothing."""
 
     name: str
     connect: Callable[[dict[str, Any]], Awaitable[Line]]  # takes what the ready file says

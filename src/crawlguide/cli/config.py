@@ -44,7 +44,7 @@ MEANINGS = {
     "server.keep_alive_s": "an idle connection is closed after so many seconds",
     "server.drain_s": "on SIGTERM, running requests may take so many seconds to finish",
     "server.max_sockets": "open WebSockets; more are refused with 503",
-    "server.socket_in_flight": "messages of a socket or stream that are processed at once; subscriptions of a socket",
+    "server.socket_in_flight": "messages of one socket or stream that are processed at once; subscriptions of a socket",
     "server.socket_buffer_bytes": (
         "bytes sent to a socket that it has not read; beyond, it is neither read nor pushed to"
     ),
@@ -63,10 +63,10 @@ MEANINGS = {
     "bus.tls_ca": "PEM file of authorities for TLS to a bus; empty: those of the system",
     "bus.prefix": "what the names of all subjects and topics begin with",
     "bus.group": "guides of one group share the messages; empty: named like the prefix",
-    "bus.in_flight": "messages of a bus that are worked on at once, the bus keeps the rest; and as many requests of NATS",
+    "bus.in_flight": "messages of a bus that are worked on at once; the bus keeps the rest",
     "bus.redeliver_s": "a message whose guide was lost comes again after so many seconds (Kafka: at least 6)",
     "bus.events": "stream fetches, decisions and states of crawls out",
-    "bus.spool_bytes": "events kept on disk for a bus that is unreachable; beyond, the oldest are lost and counted",
+    "bus.spool_bytes": "events kept on disk for a bus that is away; beyond, the oldest are lost and counted",
     "store.data": "the data folder (also `--data`); `:memory:` keeps nothing on disk",
     "store.max_urls": "queued URLs of one crawl; beyond, the lowest-ranked are forgotten",
     "store.max_urls_per_host": "queued URLs of one host in one crawl; beyond, the lowest-ranked are forgotten",
@@ -241,8 +241,8 @@ def _check_use(options: Config) -> None:
     from crawlguide.guide.crawl import composition
 
     check_listening(options)
-    if options.bus.is_wanted:
-        from crawlguide.gateway.bus.messages import check
+    if options.bus.nats or options.bus.kafka:
+        from crawlguide.gateway.bus.settings import check
 
         check(options.bus)
     bound(options.server.host, 0).close()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Message = TypeVar("Message")
 encode = msgspec.json.Encoder().encode
-LONG_BYTES = 65_536
+UNDISTURBED_BYTES = 65_536  # of a message that the garbage collector may look at meanwhile
 LONGEST_NAME = 80
 MOST_LOOKED_AT = 10_000
 MOST_UNPACKED = 200_000
@@ -37,9 +37,10 @@ class Format(NamedTuple):
     """A way to write messages as bytes: what parsers let pass and we do not, a message of a type, a value of any."""
 
     name: str
+    object_words: str  # what a message is in it
     check: Callable[[bytes], object]
     decode: Callable[..., Any]
-    read: Callable[[bytes], Any]
+    decode_any: Callable[[bytes], Any]
     encode: Callable[[Any], bytes]
 
 
@@ -48,15 +49,22 @@ def _unpacked(body: bytes) -> Any:
     return UNSEEN if packed.check(body) > MOST_UNPACKED else msgspec.msgpack.decode(body)
 
 
-JSON = Format("JSON", strict.check, msgspec.json.decode, orjson.loads, encode)
-MESSAGE_PACK = Format("MessagePack", packed.check, msgspec.msgpack.decode, _unpacked, msgspec.msgpack.Encoder().encode)
+JSON = Format("JSON", "a JSON object", strict.check, msgspec.json.decode, orjson.loads, encode)
+MESSAGE_PACK = Format(
+    "MessagePack",
+    "a MessagePack map",
+    packed.check,
+    msgspec.msgpack.decode,
+    _unpacked,
+    msgspec.msgpack.Encoder().encode,
+)
 UNREADABLE = (msgspec.DecodeError, orjson.JSONDecodeError, UnicodeDecodeError, RecursionError)
 
 
 def decode(body: bytes, kind: type[Message], form: Format = JSON) -> Message:
     """The message in a body, or `MalformedRequest`."""
     if not body:
-        raise MalformedRequest("body: expected a JSON object, got nothing")
+        raise MalformedRequest(f"body: expected {form.object_words}, got nothing")
     form.check(body)
     try:
         with undisturbed(len(body)):
@@ -68,9 +76,9 @@ def decode(body: bytes, kind: type[Message], form: Format = JSON) -> Message:
 
 
 @contextmanager
-def undisturbed(size: int = LONG_BYTES + 1) -> Iterator[None]:
+def undisturbed(size: int = UNDISTURBED_BYTES + 1) -> Iterator[None]:
     """The garbage collector would look at all parts of a long message again and again, and none of them is garbage."""
-    if size <= LONG_BYTES or not gc.isenabled():
+    if size <= UNDISTURBED_BYTES or not gc.isenabled():
         yield
         return
     gc.disable()
@@ -111,7 +119,7 @@ def error_message(problem: CrawlGuideError) -> ErrorMessage:
 def _read(body: bytes, form: Format) -> Any:
     try:
         with undisturbed(len(body)):
-            return form.read(body)
+            return form.decode_any(body)
     except UNREADABLE as wrong:
         raise MalformedRequest(f"body: not {form.name}: {wrong}") from None
 

@@ -331,7 +331,7 @@ class LocalGuide:
         acks: list[Ack] = []
         for fetches in told:
             if acks:
-                await self._make_way()
+                await self._commit_portion()
             active = await self.crawls.get(crawl, at, create=False)
             terms = TellTerms(trains, grows=await self.crawls.quotas.has_room(crawl.tenant))
             acks.append(await self._telling.tell(active, crawl, crawler_id, fetches, at, terms))
@@ -397,7 +397,7 @@ class LocalGuide:
         new = 0
         for first in range(0, len(seeds), SEEDS_AT_ONCE):
             if first:
-                await self._make_way()
+                await self._commit_portion()
             await self.crawls.quotas.check_room(crawl.tenant)
             active = await self.crawls.get(crawl, at, create=False)
             fresh = await self._telling.seed(active, crawl, seeds[first : first + SEEDS_AT_ONCE], at)
@@ -405,7 +405,7 @@ class LocalGuide:
             new += fresh
         return new
 
-    async def _make_way(self) -> None:
+    async def _commit_portion(self) -> None:
         """Between two portions: what there is so far is written, so that no commit has very much to write at once."""
         await self.store.commit(durable=False)
         await let_others()
@@ -482,7 +482,7 @@ class LocalGuide:
             await self.crawls.check(Crawl(tenant, name))
             crawls = [Crawl(tenant, name)]
         for number, crawl in enumerate(await self.crawls.names(tenant) if crawls is None else crawls):
-            await _let_others(number)
+            await _between_crawls(number)
             if await self.store.crawl_get(crawl) is not None:  # else it was deleted meanwhile
                 await self.store.expire(crawl, at)
                 numbers.crawls[crawl.name] = await self.crawls.stats(crawl, at)
@@ -508,7 +508,7 @@ class LocalGuide:
         with contained("robots.txt files"):
             await self.robots.upkeep()
         for number, crawl in enumerate(await self.store.crawl_turns(KEPT_UP)):
-            await _let_others(number)
+            await _between_crawls(number)
             if await self.store.crawl_get(crawl) is not None:
                 with contained(f"crawl {crawl.name} of tenant {crawl.tenant}"):
                     await self._keep_up(crawl, at)
@@ -529,7 +529,7 @@ class LocalGuide:
         await self.store.close()
 
 
-async def _let_others(number: int) -> None:
+async def _between_crawls(number: int) -> None:
     """Now and then in a long row of crawls others are served."""
     if number % AT_ONCE == AT_ONCE - 1:
         await let_others()

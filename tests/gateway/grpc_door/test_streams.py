@@ -230,8 +230,15 @@ async def test_leases_of_a_stream_return_though_its_key_was_revoked_meanwhile(
         api_keys.revoke(file, key.name)
         await _unknown(service, Caller("127.0.0.1", shown[0][1]))
         slow.go_on.set()
-        assert await call.code() == grpc.StatusCode.UNAUTHENTICATED
+        with pytest.raises(grpc.aio.AioRpcError) as ended:
+            await _read_all(call)
+        assert ended.value.code() == grpc.StatusCode.UNAUTHENTICATED
         await _settled(guide, leased=0)
+
+
+async def _read_all(call: Any) -> None:
+    while await call.read() is not grpc.aio.EOF:
+        pass
 
 
 async def _unknown(service: Service, caller: Caller) -> None:

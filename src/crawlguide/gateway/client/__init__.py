@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from crawlguide.core.errors import ConfigError, UnavailableError
 from crawlguide.gateway.client.calls import keyed
-from crawlguide.gateway.client.over_http import AsyncHttpLine, HttpLine
+from crawlguide.gateway.client.over_http import AsyncHttpTransport, HttpTransport
 from crawlguide.gateway.client.transport import (
     DEADLINE_S,
     PASSING,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 
     from crawlguide.gateway.client.calls import Call
+    from crawlguide.gateway.client.transport import AsyncTransport, Transport
 
 Result = TypeVar("Result")
 
@@ -54,24 +55,24 @@ class Client(Verbs):
         **shown: Unpack[Shown],
     ) -> None:
         self._patience = Patience(timeout_s, retries, deadline_s)
-        self._line: HttpLine = _kind(url, HttpLine, "GrpcLine")(url, headers, shown)
-        self.notice = self._line.notice
+        self._transport: Transport = _kind(url, HttpTransport, "GrpcTransport")(url, headers, shown)
+        self.notice = self._transport.notice
 
     def close(self) -> None:
-        self._line.close()
+        self._transport.close()
 
     def _done(self, call: Call[Result]) -> Result:
         same = keyed(call)
-        return self._tried(lambda tries: self._line.answered(same, tries))
+        return self._tried(lambda tries: self._transport.answered(same, tries))
 
     def _pieces(self, call: Call[None]) -> Generator[bytes, None, None]:
-        with closing(self._tried(lambda tries: self._line.opened(call, tries))) as pieces:
+        with closing(self._tried(lambda tries: self._transport.opened(call, tries))) as pieces:
             yield from pieces
 
     def _tried(self, step: Callable[[Tries], Result]) -> Result:
         tries = Tries(self._patience)
         while True:
-            check_open(self._line.is_closed)
+            check_open(self._transport.is_closed)
             try:
                 return step(tries)
             except PASSING as problem:
@@ -93,24 +94,24 @@ class AsyncClient(AsyncVerbs):
         **shown: Unpack[Shown],
     ) -> None:
         self._patience = Patience(timeout_s, retries, deadline_s)
-        self._line: AsyncHttpLine = _kind(url, AsyncHttpLine, "AsyncGrpcLine")(url, headers, shown)
+        self._transport: AsyncTransport = _kind(url, AsyncHttpTransport, "AsyncGrpcTransport")(url, headers, shown)
 
     async def close(self) -> None:
-        await self._line.close()
+        await self._transport.close()
 
     async def _done(self, call: Call[Result]) -> Result:
         same = keyed(call)
-        return await self._tried(lambda tries: self._line.answered(same, tries))
+        return await self._tried(lambda tries: self._transport.answered(same, tries))
 
     async def _pieces(self, call: Call[None]) -> AsyncGenerator[bytes, None]:
-        async with aclosing(await self._tried(lambda tries: self._line.opened(call, tries))) as pieces:
+        async with aclosing(await self._tried(lambda tries: self._transport.opened(call, tries))) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def _tried(self, step: Callable[[Tries], Awaitable[Result]]) -> Result:
         tries = Tries(self._patience)
         while True:
-            check_open(self._line.is_closed)
+            check_open(self._transport.is_closed)
             try:
                 return await self._in_time(step, tries)
             except PASSING as problem:
@@ -122,7 +123,7 @@ class AsyncClient(AsyncVerbs):
             async with asyncio.timeout(tries.left_s):
                 return await step(tries)
         except TimeoutError:
-            raise UnavailableError(f"{self._line.server} does not answer in time") from None
+            raise UnavailableError(f"{self._transport.server} does not answer in time") from None
 
 
 def _kind(url: str, over_http: Any, over_grpc: str) -> Any:

@@ -93,7 +93,7 @@ class Target:
         return grpc.aio.secure_channel(self.address, self.credentials, OPTIONS)
 
 
-class GrpcLine:
+class GrpcTransport:
     """One server, for scripts. What goes wrong is raised as `CrawlGuideError`."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None, shown: Shown) -> None:
@@ -142,7 +142,7 @@ class GrpcLine:
         answer.check()
 
 
-class AsyncGrpcLine:
+class AsyncGrpcTransport:
     """The same for asyncio programs. A channel belongs to an event loop, so it is made with the first call."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None, shown: Shown) -> None:

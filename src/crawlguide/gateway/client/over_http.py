@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-class HttpLine:
+class HttpTransport:
     """One server, for scripts. What goes wrong is raised as `CrawlGuideError`."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None, shown: Shown) -> None:
@@ -53,7 +53,7 @@ class HttpLine:
             yield from answer.iter_bytes()
 
 
-class AsyncHttpLine:
+class AsyncHttpTransport:
     """The same for asyncio programs."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None, shown: Shown) -> None:

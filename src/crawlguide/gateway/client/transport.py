@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
 
 import httpx
 
@@ -19,10 +19,11 @@ from crawlguide.gateway.client.credentials import found_token, trust
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 
     from crawlguide.gateway.client.calls import Call
 
+Result = TypeVar("Result")
 TIMEOUT_S, RETRIES, DEADLINE_S = 30.0, 5, 60.0
 CONNECT_S = 5.0
 KEPT_S = 30.0  # an idle connection; a guide keeps it for a minute
@@ -98,6 +99,37 @@ class Notice:
 
     def note(self, answer: httpx.Response) -> None:
         self.text = answer.headers.get(INSECURE, "")
+
+
+class Transport(Protocol):
+    """What carries calls to one server, for scripts. What goes wrong is raised as `CrawlGuideError`."""
+
+    notice: Notice
+
+    @property
+    def is_closed(self) -> bool: ...
+
+    def close(self) -> None: ...
+
+    def answered(self, call: Call[Result], tries: Tries) -> Result: ...
+
+    def opened(self, call: Call[None], tries: Tries) -> Generator[bytes, None, None]:
+        """An answer whose lines are still to come."""
+
+
+class AsyncTransport(Protocol):
+    """The same for asyncio programs."""
+
+    server: str
+
+    @property
+    def is_closed(self) -> bool: ...
+
+    async def close(self) -> None: ...
+
+    async def answered(self, call: Call[Result], tries: Tries) -> Result: ...
+
+    async def opened(self, call: Call[None], tries: Tries) -> AsyncGenerator[bytes, None]: ...
 
 
 def are_lines(answer: httpx.Response) -> bool:

@@ -7,7 +7,6 @@ What was assigned here and not reported returns when the stream ends, whoever en
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import grpc.aio
@@ -22,6 +21,7 @@ from crawlguide.core.errors import (
 from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.assigned import Holder
+from crawlguide.gateway.conversation import LEAVING, InWork, Standing, ended
 from crawlguide.gateway.grpc import guide_pb2, transport
 from crawlguide.gateway.grpc.conversion import written
 from crawlguide.gateway.routes import BY_ENDPOINT
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from crawlguide.gateway.grpc.transport import Context
     from crawlguide.gateway.routes import Route, RouteCall
     from crawlguide.gateway.service import Service
-
-MOST_WORK_BYTES = 16 * 1024 * 1024  # of messages that are being worked on
-LEAVING = "the server is shutting down; connect again, another may answer"
 
 
 class StreamKind(NamedTuple):
@@ -70,7 +67,8 @@ class Conversation:
         self._kind, self._service, self._context, self._read = kind, service, context, read
         self._route, self._caller = kind.route, transport.caller(context)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._work_bytes = 0
+        self._in_work = InWork(service.options.socket_in_flight)
+        self._standing = Standing(service.entrance, self._caller)
         self._room, self._writing = asyncio.Event(), asyncio.Lock()
         self._stopped: asyncio.Future[CrawlGuideError] = asyncio.get_running_loop().create_future()
         self._gone = False
@@ -105,12 +103,8 @@ class Conversation:
         self._stop(Draining(LEAVING, retry_after_s=1.0))
 
     async def end(self) -> None:
-        """Let what runs come to its end, since an ask that is cut loses leases; then return what is still held."""
         self._gone = True
-        if self._tasks:
-            await asyncio.wait({*self._tasks})
-        for holder in self._holders.values():
-            await holder.give_back(self._service.guide)
+        await ended(self._tasks, self._holders.values(), self._service.guide)
 
     def _stop(self, problem: CrawlGuideError) -> None:
         if not self._stopped.done():
@@ -118,7 +112,7 @@ class Conversation:
 
     async def _receive(self) -> None:
         while True:
-            while len(self._tasks) >= self._service.options.socket_in_flight or self._work_bytes >= MOST_WORK_BYTES:
+            while self._in_work.is_full:
                 self._room.clear()
                 await self._room.wait()
             message = await self._context.read()
@@ -128,28 +122,24 @@ class Conversation:
 
     def _start(self, message: Any) -> None:
         size = message.ByteSize()
-        self._work_bytes += size
+        self._in_work.enter(size)
         task = asyncio.create_task(self._answered(message, size))
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._done(done, size))
 
     def _done(self, task: asyncio.Task[None], size: int) -> None:
         self._tasks.discard(task)
-        self._work_bytes -= size
+        self._in_work.leave(size)
         self._room.set()
 
     async def _watch(self) -> None:
         """A key that was revoked, or has expired, ends the stream, even if nothing is said on it."""
-        entrance = self._service.entrance
-        known_by, known_until = (-1, -1), 0.0
-        while True:
-            if known_until <= time.time() or known_by != entrance.version:
-                try:
-                    known_by, known_until = entrance.version, entrance.identify(self._caller).expires
-                except Unauthenticated as problem:
-                    self._stop(problem)
-                    return
-            await asyncio.sleep(LOOKS_EVERY_S)
+        try:
+            while True:
+                self._standing.check()
+                await asyncio.sleep(LOOKS_EVERY_S)
+        except Unauthenticated as problem:
+            self._stop(problem)
 
     async def _answered(self, message: Any, size: int) -> None:
         kind = self._kind

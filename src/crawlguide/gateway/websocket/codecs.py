@@ -31,7 +31,7 @@ class Codec(NamedTuple):
     name: str
     frame: int
     form: Format
-    joined: Callable[[str, bytes, bytes], Pieces]  # type, id and fields as one message
+    envelope_of: Callable[[str, bytes, bytes], Pieces]  # type, id and fields as one message
 
     def envelope(self, body: bytes) -> Envelope:
         """Who asks for what. What is wrong with the body beyond that is found when its message is decoded."""
@@ -39,7 +39,7 @@ class Codec(NamedTuple):
             return self.form.decode(body, type=Envelope)  # type: ignore[no-any-return]  # of the type it is given
         except wire.UNREADABLE:
             self.decode(body, Envelope)
-            raise MalformedRequest("body: expected a JSON object") from None
+            raise MalformedRequest(f"body: expected {self.form.object_words}") from None
 
     def id_of(self, body: bytes) -> Id | None:
         """The id of a message with which something else is wrong, so that its sender knows which one."""
@@ -53,7 +53,7 @@ class Codec(NamedTuple):
 
     def encode(self, kind: str, name: Id | None, message: Any = None) -> Pieces:
         """A message: `type` and `id`, then its fields, which are encoded once and never copied but into the frame."""
-        return self.joined(kind, self.form.encode(name), self.form.encode({} if message is None else message))
+        return self.envelope_of(kind, self.form.encode(name), self.form.encode({} if message is None else message))
 
 
 class _Named(msgspec.Struct, frozen=True):

@@ -16,11 +16,12 @@ from crawlguide.core.errors import (
     RateLimited,
     Unauthenticated,
 )
-from crawlguide.core.messages import AskMessage, ReportMessage
 from crawlguide.gateway import routes, wire
 from crawlguide.gateway.access.credential import ASK, READ, TELL, without_hint
+from crawlguide.gateway.conversation import LEAVING, InWork, Standing, ended
 from crawlguide.gateway.responses import STATUS, fault_of_ours
-from crawlguide.gateway.routes import RouteCall
+from crawlguide.gateway.routes import BY_ENDPOINT, RouteCall
+from crawlguide.gateway.service import Wanted
 from crawlguide.gateway.websocket import messages
 from crawlguide.gateway.websocket.frames import GOING_AWAY, REFUSED
 from crawlguide.gateway.websocket.messages import Envelope, Release, StatsWanted, Subscribe
@@ -29,7 +30,7 @@ from crawlguide.gateway.websocket.subscriptions import StatsSubscription, Subscr
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
-    from crawlguide.core.messages import Advice, StatsMessage
+    from crawlguide.core.messages import Advice, AskMessage, StatsMessage
     from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.access.entrance import Caller
     from crawlguide.gateway.assigned import Holder
@@ -41,9 +42,8 @@ if TYPE_CHECKING:
 
     Answer = tuple[str, Any]  # its type and fields
 
-MOST_WORK_BYTES = 16 * 1024 * 1024  # of messages that are being worked on
-LEAVING = "the server is shutting down; connect again, another may answer"
 ROUTES = {kind: f"/ws {kind}" for kind in (*messages.TYPES, "other")}  # as metrics and the log call them
+SERVED = {"next": BY_ENDPOINT["POST", "/v1/next"], "report": BY_ENDPOINT["POST", "/v1/report"]}
 log = logging.getLogger(__name__)
 
 
@@ -57,12 +57,12 @@ class Session:
         self.connection, self._codec = connection, codec
         self._caller = caller
         self._service, self._assigned = service, service.assigned
-        self._working = self._work_bytes = 0
+        self._in_work = InWork(service.options.socket_in_flight)
         self._tasks: set[asyncio.Task[None]] = set()
         self._streams: dict[Id, Stream] = {}
         self._holders: list[Holder] = []
         self._leaving = False
-        self._known_by, self._known_until = (-1, -1), 0.0
+        self._standing = Standing(service.entrance, caller)
 
     def receive(self, body: bytes) -> None:
         """One message. Over the limits the connection is held until one of those before is answered."""
@@ -74,20 +74,16 @@ class Session:
         except CrawlGuideError as problem:
             self._refuse("other", self._codec.id_of(body), problem, 0.0, self._caller.logged)
             return
-        self._working += 1
-        self._work_bytes += len(body)
+        self._in_work.enter(len(body))
         self._service.running += 1
-        if self._is_full():
+        if self._in_work.is_full:
             self.connection.pause_receiving()
         self._service.load.turns.wait(lambda: self._start(self._served(envelope, credential, body)))
 
     def check_credential(self) -> None:
         """A key that was revoked, or has expired, ends the socket: whoever subscribed would wait for ever."""
-        entrance = self._service.entrance
-        if self._known_until > time.time() and self._known_by == entrance.version:
-            return
         try:
-            self._known_by, self._known_until = entrance.version, entrance.identify(self._caller).expires
+            self._standing.check()
         except Unauthenticated as problem:
             self.connection.close(REFUSED, f"{problem.code}: {problem.message}")
 
@@ -105,13 +101,7 @@ class Session:
         self._leaving = True
         for stream in self._streams.values():
             stream.stop()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        for holder in self._holders:
-            await holder.give_back(self._service.guide)
-
-    def _is_full(self) -> bool:
-        return self._working >= self._service.options.socket_in_flight or self._work_bytes >= MOST_WORK_BYTES
+        await ended(self._tasks, self._holders, self._service.guide)
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = self.connection.loop.create_task(work)
@@ -140,18 +130,17 @@ class Session:
             self._answered(len(body))
 
     def _answered(self, size: int) -> None:
-        was_full = self._is_full()
-        self._working -= 1
-        self._work_bytes -= size
+        was_full = self._in_work.is_full
+        self._in_work.leave(size)
         self._service.running -= 1
         self._service.load.bodies.free(size)
         if self._leaving:
             self._close_if_done()
-        elif was_full and not self._is_full():
+        elif was_full and not self._in_work.is_full:
             self.connection.resume_receiving()
 
     def _close_if_done(self) -> None:
-        if not self._working:
+        if not self._in_work:
             self.connection.close(GOING_AWAY, LEAVING)
 
     def _refuse(
@@ -166,16 +155,16 @@ class Session:
     # one step for each type
 
     async def _next(self, credential: Credential, _: Id, body: bytes) -> Answer:
-        call = self._call(credential, ASK, self._codec.decode(body, AskMessage))
-        advice = await routes.ask(call)
-        self._assigned.served(call)
-        return "next", advice
+        return "next", await self._routed("next", credential, body)
 
     async def _report(self, credential: Credential, _: Id, body: bytes) -> Answer:
-        call = self._call(credential, TELL, self._codec.decode(body, ReportMessage))
-        ack = await routes.tell(call)
-        self._assigned.served(call)
-        return "report", ack
+        return "report", await self._routed("report", credential, body)
+
+    async def _routed(self, kind: str, credential: Credential, body: bytes) -> Any:
+        """As an endpoint of HTTP serves it."""
+        route = SERVED[kind]
+        wanted = Wanted(ROUTES[kind], route, {}, {}, lambda: self._codec.decode(body, route.takes), len(body))
+        return await self._service.serve(wanted, credential)
 
     async def _subscribe(self, credential: Credential, name: Id, body: bytes) -> None:
         wanted = self._codec.decode(body, Subscribe)
