@@ -73,6 +73,7 @@ RENEWED_BY_AN_ASK = 100
 TRIES = 3  # of an ask in whose middle the crawl is defined anew
 WRITTEN_AT_ONCE = 1_000  # URLs of an answer
 RETURNED_AT_ONCE = 500  # leases
+ANSWERS_GIVEN_AGAIN = 10_000
 RECENT_CRAWLS = 1_000  # of which newest answers and harvest are shown
 KEPT_UP, AT_ONCE = 500, 20  # crawls at each upkeep; others are served in between
 SOON_MS, LATER_MS = 1_000, 60_000
@@ -105,6 +106,7 @@ class LocalGuide:
         self._queries: Counter[str] = Counter()  # by tenant
         self._under_way = UnderWay()
         self._leaving: set[asyncio.Future[None]] = set()  # answers that nobody waits for are given back
+        self._given_again = Bounded[tuple[Crawl, str | None], None](ANSWERS_GIVEN_AGAIN)  # by request ids
         self._started = clock.now()
 
     # an ask
@@ -128,7 +130,7 @@ class LocalGuide:
         async def work() -> Advice:
             advice = await self._ask(message, tenant, create, trains)
             if not is_awaited():
-                await self.withdraw(message, advice, tenant)
+                await self._take_back(message, advice, tenant)
             return advice
 
         if message.request_id is None and message.budget.max_urls > LONG_ROWS:
@@ -152,7 +154,18 @@ class LocalGuide:
             await self.withdraw(message, await answering, tenant)
 
     async def withdraw(self, message: AskMessage, advice: Advice, tenant: str = DEFAULT_TENANT) -> None:
-        """An answer reached nobody: what it assigned waits again, and the same ask gets a new answer."""
+        """An answer reached nobody. It stays where the same ask has come again, and was given it, meanwhile."""
+        crawl, request_id = Crawl(tenant, message.crawl_id), message.request_id
+
+        async def work() -> Advice:
+            if (crawl, request_id) not in self._given_again:
+                await self._take_back(message, advice, tenant)
+            return advice
+
+        await self._once(crawl, "ask", request_id, work)
+
+    async def _take_back(self, message: AskMessage, advice: Advice, tenant: str) -> None:
+        """What was assigned waits again, and the same ask gets a new answer."""
         urls = [one.url for one in advice.assigned_urls]
         request_ids = () if message.request_id is None else (message.request_id,)
         await self.give_back(Crawl(tenant, message.crawl_id), message.crawler_id, urls, request_ids)
@@ -192,6 +205,7 @@ class LocalGuide:
             await self._remember(ask.crawl, "ask", ask.request_id, ask.digest, advice, expires)
             await between_steps(len(advice.assigned_urls))
         elif advice.assigned_urls:
+            self._given_again[ask.crawl, ask.request_id] = None
             await pace_again(self.store, active, ask, advice)
         await self.store.commit(durable=bool(ask.seeds or history))
         if history and ack is not None:
