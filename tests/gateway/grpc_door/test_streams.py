@@ -15,11 +15,12 @@ from tests.gateway.access.common import until
 from tests.gateway.grpc_door.common import WITHIN_S, Opened, Raw, asking, door_over, guarded_door, speaking, telling
 
 from crawlguide import AsyncGuide
-from crawlguide.core.errors import Unauthenticated
+from crawlguide.core.errors import Unauthenticated, UnavailableError
 from crawlguide.gateway.access import api_keys
 from crawlguide.gateway.access.credential import grants_of
 from crawlguide.gateway.access.entrance import Caller
 from crawlguide.gateway.grpc import guide_pb2 as wire
+from crawlguide.gateway.grpc import transport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -285,6 +286,20 @@ async def test_a_lease_of_a_stream_returns_over_a_door_in_this_process(guide: As
         call.cancel()
         await _settled(guide, leased=0)
         assert len(service.load.connections) == 0
+
+
+class Deaf:
+    """A client that takes nothing, as gRPC shows it to whoever writes."""
+
+    async def write(self, _: Any) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_whoever_reads_nothing_loses_any_stream_as_unavailable() -> None:
+    context: Any = Deaf()
+    with pytest.raises(UnavailableError, match="nothing was read for too long"):
+        await transport.write(context, wire.Json(), 0.01)
+    assert transport.CODES[UnavailableError.code] is grpc.StatusCode.UNAVAILABLE
 
 
 def test_streams_of_tenants_are_apart(door: Opened) -> None:
