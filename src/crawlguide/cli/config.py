@@ -63,7 +63,7 @@ MEANINGS = {
     "bus.tls_ca": "PEM file of authorities for TLS to a bus; empty: those of the system",
     "bus.prefix": "what the names of all subjects and topics begin with",
     "bus.group": "guides of one group share the messages; empty: named like the prefix",
-    "bus.in_flight": "messages of a bus that are worked on at once, the bus keeps the rest; and as many requests of NATS",
+    "bus.in_flight": "messages of a bus in work at once, the bus keeps the rest; and as many requests of NATS",
     "bus.redeliver_s": "a message whose guide was lost comes again after so many seconds (Kafka: at least 6)",
     "bus.events": "stream fetches, decisions and states of crawls out",
     "bus.spool_bytes": "events kept on disk for a bus that is unreachable; beyond, the oldest are lost and counted",
