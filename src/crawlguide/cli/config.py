@@ -44,11 +44,11 @@ MEANINGS = {
     "server.keep_alive_s": "an idle connection is closed after so many seconds",
     "server.drain_s": "on SIGTERM, running requests may take so many seconds to finish",
     "server.max_sockets": "open WebSockets; more are refused with 503",
-    "server.socket_in_flight": "messages of one socket or stream that are processed at once; subscriptions of a socket",
+    "server.socket_in_flight": "messages of one socket that are processed at once, and its subscriptions",
     "server.socket_buffer_bytes": (
         "bytes sent to a socket that it has not read; beyond, it is neither read nor pushed to"
     ),
-    "server.socket_stall_s": "a socket or stream that has not read anything for so many seconds is closed",
+    "server.socket_stall_s": "a socket that has not read anything for so many seconds is closed",
     "server.log_format": "format of the log, one line for each event: `text` for people, `json` for programs",
     "server.log_level": "lowest level that is logged: `debug`, `info`, `warning` or `error`",
     "bus.nats": "address of a NATS server whose messages are answered, such as `nats://127.0.0.1:4222`",
@@ -63,10 +63,10 @@ MEANINGS = {
     "bus.tls_ca": "PEM file of authorities for TLS to a bus; empty: those of the system",
     "bus.prefix": "what the names of all subjects and topics begin with",
     "bus.group": "guides of one group share the messages; empty: named like the prefix",
-    "bus.in_flight": "messages of a bus that are worked on at once; the bus keeps the rest",
+    "bus.in_flight": "messages of a bus in work at once, the bus keeps the rest; and as many requests of NATS",
     "bus.redeliver_s": "a message whose guide was lost comes again after so many seconds (Kafka: at least 6)",
     "bus.events": "stream fetches, decisions and states of crawls out",
-    "bus.spool_bytes": "events kept on disk for a bus that is away; beyond, the oldest are lost and counted",
+    "bus.spool_bytes": "events kept on disk for a bus that is unreachable; beyond, the oldest are lost and counted",
     "store.data": "the data folder (also `--data`); `:memory:` keeps nothing on disk",
     "store.max_urls": "queued URLs of one crawl; beyond, the lowest-ranked are forgotten",
     "store.max_urls_per_host": "queued URLs of one host in one crawl; beyond, the lowest-ranked are forgotten",
@@ -102,7 +102,7 @@ MEANINGS = {
     "access.requests_per_s": "requests a second of one credential, bursts of two seconds; 0 means no limit",
     "access.address_requests_per_s": "the same of one address, before its credential is looked at",
     "access.address_failures_per_s": "wrong credentials a second of one address; beyond, new ones are not looked at",
-    "access.max_sockets": "WebSockets and gRPC streams of one credential at once; 0 means no limit",
+    "access.max_sockets": "WebSockets of one credential at once; 0 means no limit",
     "select.pages_per_round": "URLs that one answer holds at most; `tres`: pages of a round (forager: 50)",
     "select.slow_domain_ms": "`policy.slow_domain_ms` where a crawl leaves it open (forager: auto, 3000)",
     "select.unreliable_threshold": "the same for `policy.unreliable_threshold` (forager: auto, 0.3)",
@@ -241,8 +241,8 @@ def _check_use(options: Config) -> None:
     from crawlguide.guide.crawl import composition
 
     check_listening(options)
-    if options.bus.nats or options.bus.kafka:
-        from crawlguide.gateway.bus.settings import check
+    if options.bus.is_wanted:
+        from crawlguide.gateway.bus.messages import check
 
         check(options.bus)
     bound(options.server.host, 0).close()
