@@ -14,7 +14,7 @@ from crawlguide.core.config import AccessOptions, BusOptions
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import AskMessage, ReportMessage
 from crawlguide.gateway import wire
-from crawlguide.gateway.bus.kafka import Offsets
+from crawlguide.gateway.bus.kafka import Offsets, _pairs
 from crawlguide.gateway.opening import MEMORY, open_guide
 from crawlguide.testing import ManualClock
 
@@ -187,3 +187,14 @@ def test_a_partition_is_done_up_to_the_first_message_that_is_not() -> None:
     offsets.begun(one, 8)
     offsets.forget(one)
     assert offsets.done(one, 8) is None
+
+
+class Unreadable:
+    """A message of librdkafka one of whose headers has a name that is not UTF-8."""
+
+    def headers(self) -> Any:
+        raise SystemError("returned a result with an exception set")
+
+
+def test_headers_that_cannot_be_read_are_none() -> None:
+    assert _pairs(Unreadable()) == []  # type: ignore[arg-type]  # all that is read of it

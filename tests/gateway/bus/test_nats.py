@@ -13,6 +13,7 @@ import httpx
 import nats
 import pytest
 from tests.gateway.bus.common import (
+    NatsCrawler,
     NatsServer,
     ask,
     config,
@@ -438,7 +439,29 @@ async def test_who_is_cut_off_in_the_middle_of_a_message_leaves_nothing(nats_ser
         assert (await here.guide.stats()).crawls["default"].fetches == 0
 
 
+async def test_a_header_that_looks_like_a_word_of_jetstream_changes_nothing(
+    nats_server: NatsServer, prefix: str
+) -> None:
+    async with opened(config(options(nats_server, prefix))) as here, nats_crawler(nats_server.url, prefix) as crawler:
+        for number, status in enumerate(("503", "408", "404")):
+            await crawler.put("report", report(f"https://a.example/{number}"), Status=status)
+        assert len(await until(lambda: answers_of(crawler, 3))) == 3
+        assert not here.door.buses[0].is_away
+
+
+async def answers_of(crawler: NatsCrawler, number: int) -> list[Any]:
+    found = await crawler.all_of("answers.default.c-1")
+    return found if len(found) == number else []
+
+
 # names and settings
+
+
+@pytest.mark.parametrize("name", ["a..b", "a.", ".a", "a%20", "x" * 250, "a b", "a.>"])
+def test_no_answer_goes_to_what_is_no_name_of_a_place(name: str) -> None:
+    names = Names("p")
+    assert names.is_own("p.answers.mine.box-1.a", "mine")
+    assert not names.is_own(f"p.answers.mine.{name}", "mine")
 
 
 def test_no_text_leaves_its_level_of_a_subject() -> None:

@@ -154,3 +154,18 @@ def test_what_is_damaged_while_it_waits_is_lost_and_counted_and_holds_up_nothing
     first.write_bytes(first.read_bytes()[:20] + b"damaged")
     assert drained(spool) == [numbered(1)[0], b"next file"]
     assert (spool.waiting, opening.lost) == (0, 2)
+
+
+def test_zeros_at_the_end_of_a_file_are_no_records(opening: Opening) -> None:
+    """As a loss of power leaves them: eight of them are the head of an empty record with its right checksum."""
+    opening().append(numbered(3))
+    (file,) = opening.folder.glob("*.events")
+    with file.open("ab") as end:
+        end.write(bytes(64))
+    assert drained(opening()) == numbered(3)
+
+
+def test_a_file_of_another_name_is_left_alone(opening: Opening) -> None:
+    opening().append(numbered(2))
+    (opening.folder / "mine.events").write_text("not ours")
+    assert drained(opening()) == numbered(2)

@@ -165,7 +165,7 @@ class Answering:
             await self._refused(received, problem)
             return
         headers = self._headers(received, 200, answer.request_id)
-        to = received.headers.get(REPLY_TO, "")
+        to = received.headers.get(REPLY_TO, "") if self._is_reply_to_good(received) else ""
         await self._send(received, self._outgoing(answer, wire.encode(answer.result), headers, to))
         self._count("answered")
 
@@ -174,11 +174,9 @@ class Answering:
         if isinstance(problem, LATER):
             await self._later(received, problem.retry_after_s or 1.0)
             return
-        if problem.code == "internal":
-            faults = self._faults[received.delivery_id] = self._faults.get(received.delivery_id, 0) + 1
-            if faults < MOST_FAULTS:
-                await self._later(received, FAULT_REST_S * 2 ** (faults - 1))
-                return
+        if problem.code == "internal" and (faults := self._note_fault(received)) < MOST_FAULTS:
+            await self._later(received, FAULT_REST_S * 2 ** (faults - 1))
+            return
         is_poison = received.verb not in ROUTE_OF or problem.code in POISON
         to = None if is_poison else self._sender(received, problem)
         if to is None:
@@ -209,9 +207,20 @@ class Answering:
             except TooLargeForBus as problem:
                 await self._connection.publish([smaller(problem)])
         except BusAway:
+            if message.reply_to:
+                self._note_fault(received)
             await self._connection.later(received, 1.0)
             raise
         await self._connection.done(received)
+
+    def _note_fault(self, received: Received) -> int:
+        """How often this message could not be answered."""
+        faults = self._faults[received.delivery_id] = self._faults.get(received.delivery_id, 0) + 1
+        return faults
+
+    def _is_reply_to_good(self, received: Received) -> bool:
+        """A place that does not take an answer is the caller's mistake: then the answer goes where all others go."""
+        return self._faults.get(received.delivery_id, 0) < MOST_FAULTS
 
     async def _bury(self, received: Received, problem: CrawlGuideError) -> None:
         """To the dead letters, with the reason and without its credential."""

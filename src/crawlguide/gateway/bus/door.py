@@ -191,7 +191,7 @@ class Bus:
         while True:
             self.written.clear()
             while records := self.spool.read(PUBLISHED_AT_ONCE):
-                events = [msgspec.msgpack.decode(record, type=BusMessage) for record in records]
+                events = list(filter(None, map(self._event, records)))
                 delivered = len(events)
                 try:
                     await connection.publish(events)
@@ -201,6 +201,14 @@ class Bus:
                 self._service.metrics.count("bus_events", delivered, outcome="delivered")
             self.emptied.set()
             await self.written.wait()
+
+    def _event(self, record: bytes) -> BusMessage | None:
+        """What is none is lost: it must not stop those behind it."""
+        try:
+            return msgspec.msgpack.decode(record, type=BusMessage)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self._service.metrics.count("bus_events", outcome="lost")
+            return None
 
     async def _deliver_singly(self, connection: Connection, events: list[BusMessage]) -> int:
         """How many of them; those that the bus does not carry are lost."""

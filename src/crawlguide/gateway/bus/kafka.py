@@ -233,7 +233,12 @@ def _words(problem: KafkaException) -> str:
 
 
 def _pairs(message: Message) -> list[tuple[str, str | bytes | None]]:
-    return list(message.headers() or ())  # type: ignore[arg-type]  # a list of pairs, whatever its type allows
+    """None where one has a name that is no text: librdkafka cannot read any of them then."""
+    try:
+        found = message.headers()
+    except Exception:  # noqa: BLE001 - a SystemError, and the message must not stop those behind it
+        return []
+    return list(found or ())  # type: ignore[arg-type]  # a list of pairs, whatever its type allows
 
 
 def _text(value: str | bytes | None) -> str:

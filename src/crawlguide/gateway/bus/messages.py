@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crawlguide.core.config import BusOptions
 
 PREFIX = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
-NAME = re.compile(r"[A-Za-z0-9._%-]{1,249}")
+LONGEST_NAME = 249  # of a topic
 VERBS = ("next", "report")
 SHOWN_HEADERS = " !#$&'()*+,/:;<=>?@[]^`{|}\"\\"  # what stands in a header as it is, besides letters, digits and _.-~
 
@@ -101,7 +101,8 @@ class Names:
 
     def is_own(self, reply_to: str, tenant: str) -> bool:
         """Whether answers to a tenant may go there."""
-        return bool(NAME.fullmatch(reply_to)) and reply_to.startswith(self.of("answers", tenant) + ".")
+        is_name = PREFIX.fullmatch(reply_to) is not None and len(reply_to) <= LONGEST_NAME
+        return is_name and reply_to.startswith(self.of("answers", tenant) + ".")
 
 
 def tenant_part(tenant: str) -> str:

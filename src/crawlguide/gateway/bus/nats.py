@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 WITHIN_S = 5.0
 PULL_S = 5.0  # for which the server keeps one request for messages
+ACKNOWLEDGED_BY = "$JS.ACK."  # how the reply of a message begins that JetStream keeps; of its own words none does
 INBOXES = ("_INBOX", "_R_.")  # of clients, and of other accounts
 ENDED = ("404", "408")  # statuses of a pull that brought less than it might have
 DAY_S, STREAM_BYTES = 86_400.0, 256 * 1024 * 1024
@@ -172,10 +173,10 @@ class NatsConnection:
         self._asked_for = most
 
     async def _pulled(self, message: Msg) -> None:
-        status = (message.headers or {}).get("Status")
-        if status is None:
+        if message.reply.startswith(ACKNOWLEDGED_BY):  # whatever its headers say: anybody may have put it there
             self._arrived.put_nowait(self._kept_message(message))
             return
+        status = (message.headers or {}).get("Status")
         if status not in ENDED:
             self._lost = f"JetStream says {status} {(message.headers or {}).get('Description', '')}"
         self._asked_for = 0

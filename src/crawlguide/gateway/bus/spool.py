@@ -130,7 +130,7 @@ class Spool:
     def _found(self) -> Iterator[Segment]:
         """What an earlier process has left. Whatever cannot be read is cut off."""
         number, offset = self._read_delivered()
-        for path in sorted(self._folder.glob("*.events")):
+        for path in sorted(self._folder.glob("[0-9]" * 12 + ".events")):
             segment = Segment(int(path.stem), path)
             with path.open("rb") as file:
                 for record in _records(file, path.stat().st_size):
@@ -167,7 +167,7 @@ def _records(file: BinaryIO, end: int) -> Iterator[bytes]:
         if len(head) < HEAD.size:
             return
         size, checksum = HEAD.unpack(head)
-        if size > min(LARGEST_RECORD, end - file.tell()):
+        if not 0 < size <= min(LARGEST_RECORD, end - file.tell()):  # zeros would be an empty one with its checksum
             return
         record = file.read(size)
         if len(record) < size or zlib.crc32(record) != checksum:
