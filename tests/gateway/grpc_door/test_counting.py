@@ -30,7 +30,8 @@ def counted(message: Message) -> int:
 
 
 def count(data: bytes, kind: Any, most: int = MOST_PARTS) -> int:
-    return int(count_parts(np.frombuffer(data, np.uint8), _fields(kind.DESCRIPTOR), most))
+    inspected: Any = count_parts
+    return int(inspected(np.frombuffer(data, np.uint8), _fields(kind.DESCRIPTOR), most))
 
 
 def test_messages_within_messages_and_texts_of_lists_are_counted() -> None:
@@ -75,4 +76,5 @@ def test_somebody_known_is_refused_as_well_and_keeps_nobody_waiting(door: Opened
 def _send(raw: Raw, body: bytes) -> None:
     """Bytes as they are, where a generated client would build a message."""
     assert len(body) > FEW_BYTES
-    raw.channel.unary_unary("/crawlguide.v1.Guide/Report")(body, timeout=WITHIN_S, metadata=raw.shown)
+    call: Any = raw.channel.unary_unary("/crawlguide.v1.Guide/Report")
+    call(body, timeout=WITHIN_S, metadata=raw.shown)

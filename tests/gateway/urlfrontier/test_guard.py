@@ -359,5 +359,5 @@ def test_a_url_with_very_much_metadata_is_of_no_use(raw: Raw) -> None:
 
 def _put_bytes(raw: Raw, body: bytes, shown: Any, times: int = 1) -> Any:
     """Bytes as they are, where a generated client would build a message."""
-    call = raw.channel.stream_stream("/urlfrontier.URLFrontier/PutDiscovered")
+    call: Any = raw.channel.stream_stream("/urlfrontier.URLFrontier/PutDiscovered")
     return call(iter([body] * times), timeout=WITHIN_S, metadata=shown)
