@@ -38,7 +38,7 @@ from crawlguide.guide.robots.outgoing import Outgoing
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from starlette.types import ASGIApp
@@ -111,8 +111,15 @@ def on_signals(stop: Callable[[], None]) -> None:
 
 
 def check_listening(config: Config) -> None:
-    """Refuse, before anything is opened, to listen for others without a credential."""
+    """Refuse, before anything is opened, to listen for others without a credential, or twice on one port."""
     Entrance(config).check_host(config.server.host)
+    options, taken = config.server, dict[int, str]()
+    wanted = (("port", True), ("grpc_port", options.grpc), ("urlfrontier_port", options.urlfrontier))
+    for name, is_wanted in wanted:
+        port = getattr(options, name)
+        if is_wanted and port and port in taken:
+            raise ConfigError(f"server.{name}: expected another port than server.{taken[port]}, got {port}")
+        taken[port] = name
 
 
 def checked(service: Service, sockets: Sockets) -> ASGIApp:
@@ -134,6 +141,11 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def _other_doors(ready: Mapping[str, Any]) -> str:
+    named = {"grpc_port": "gRPC", "urlfrontier_port": "clients of URLFrontier"}
+    return "".join(f"; {words} on port {ready[name]}" for name, words in named.items() if name in ready)
+
+
 def _announce(service: Service, listener: socket.socket, ready_file: Path | None, ready: dict[str, Any]) -> None:
     """Tell whoever waits that the guide answers now, and where; `ready` is what other doors say."""
     options, guide, entrance = service.options, service.guide, service.entrance
@@ -143,7 +155,7 @@ def _announce(service: Service, listener: socket.socket, ready_file: Path | None
     data, opened_s = str(guide.store.folder or ":memory:"), round(guide.store.opened_s, 3)
     words = "crawlguide {version} answers on {scheme}://{host}:{port}"
     about = {"version": __version__, "scheme": scheme, "host": shown, "port": port}
-    happened("start", words, **about, data=data, opened_s=opened_s)
+    happened("start", words + _other_doors(ready), **about, data=data, opened_s=opened_s)
     warn_if_open(host, scheme, entrance)
     if ready_file is not None:
         where = {"scheme": scheme, "host": host, "port": port, "opened_s": guide.store.opened_s, **ready}

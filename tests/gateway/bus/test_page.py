@@ -33,7 +33,7 @@ async def test_the_programs_for_nats_run(tmp_path: Path) -> None:
     try:
         async with opened(config(BusOptions(nats=server.url))):
             assert await printed("ask.py", "nats://127.0.0.1:4222", server.url) == "https://example.com/ 1\n"
-            assert await printed("queue.py", "nats://127.0.0.1:4222", server.url) == "r-1 1\n"
+            assert await printed("tell_by_queue.py", "nats://127.0.0.1:4222", server.url) == "c-2-r-1 1\n"
     finally:
         server.stop()
 
@@ -42,7 +42,7 @@ async def test_the_program_for_kafka_runs() -> None:
     mock = KafkaMock()
     try:
         async with opened(config(BusOptions(kafka=mock.address))):
-            assert await printed("kafka.py", "127.0.0.1:9092", mock.address) == "first 1\n"
+            assert await printed("ask_by_kafka.py", "127.0.0.1:9092", mock.address) == "first 1\n"
     finally:
         mock.stop()
 
