@@ -102,6 +102,7 @@ def test_check_counts_what_is_set(here: Callable[..., Ended], monkeypatch: pytes
         ("[server]\nport = 'x'\n", "server.port"),
         ("[server]\nport = 70000\n", "to 65535"),
         ("[server]\nhost = '0.0.0.0'\n", "no credential is configured"),
+        ("[server]\ngrpc = true\ngrpc_port = 8080\n", "server.grpc_port: expected another port than server.port"),
         ("[guide]\nfilters = ['seen', 'sene']\n", "expected one of"),
         ("port = [\n", "not TOML"),
     ],
