@@ -77,6 +77,7 @@ BY_A_TARGET = {  # script: the target that runs it
     "bench/crawling.py": "crawling",
     "bench/doors.py": "doors",
     "bench/hard.py": "hard",
+    "bench/holds.py": "holds",
     "bench/integrations_harvest.py": "harvest",
     "bench/overload.py": "overload",
     "bench/peers/run.py": "bench",

@@ -17,14 +17,11 @@ from crawlguide.lab.error_budget import CAUSES, ErrorBudget, explain_run
 from crawlguide.lab.pages import Link, Page, Task
 from crawlguide.lab.report.error_budget import budget_html
 from crawlguide.lab.run import Settings, run
-from tests.browsing import in_browser
-from tests.lab.test_report import HOSTILE, look
+from tests.lab.test_report import HOSTILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    from playwright.sync_api import Browser
 
 WEB = "synthetic:seed=4,pages=300,hosts=6,topics=4"
 
@@ -174,18 +171,6 @@ def test_what_cannot_be_explained_is_said(words: list[str], said: str) -> None:
     done = CliRunner().invoke(app, ["lab", "explain-run", "--web", WEB, "--budget", "5", *words])
     assert done.exit_code
     assert said in f"{done.output} {done.exception}"
-
-
-@in_browser
-@pytest.mark.parametrize("width", [1100, 400])
-def test_the_page_needs_no_network_no_scripts_and_no_wide_screen(
-    browser: Browser, sample: ErrorBudget, tmp_path: Path, width: int
-) -> None:
-    report.write_budget_html(sample, tmp_path / "errors.html")
-    seen = look(browser, tmp_path / "errors.html", viewport={"width": width, "height": 800})
-    assert (seen["scripts"], seen["foreign"], seen["handlers"], seen["outside"]) == (0, 0, 0, [])
-    assert seen["wide"] == width
-    assert "Where did the requests go?" in seen["text"]
 
 
 @pytest.mark.parametrize("name", HOSTILE)

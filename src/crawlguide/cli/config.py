@@ -44,11 +44,11 @@ MEANINGS = {
     "server.keep_alive_s": "an idle connection is closed after so many seconds",
     "server.drain_s": "on SIGTERM, running requests may take so many seconds to finish",
     "server.max_sockets": "open WebSockets; more are refused with 503",
-    "server.socket_in_flight": "messages of one socket that are processed at once, and its subscriptions",
+    "server.socket_in_flight": "messages of one socket or stream that are processed at once; subscriptions of a socket",
     "server.socket_buffer_bytes": (
         "bytes sent to a socket that it has not read; beyond, it is neither read nor pushed to"
     ),
-    "server.socket_stall_s": "a socket that has not read anything for so many seconds is closed",
+    "server.socket_stall_s": "a socket or stream that has not read anything for so many seconds is closed",
     "server.log_format": "format of the log, one line for each event: `text` for people, `json` for programs",
     "server.log_level": "lowest level that is logged: `debug`, `info`, `warning` or `error`",
     "bus.nats": "address of a NATS server whose messages are answered, such as `nats://127.0.0.1:4222`",
@@ -102,7 +102,7 @@ MEANINGS = {
     "access.requests_per_s": "requests a second of one credential, bursts of two seconds; 0 means no limit",
     "access.address_requests_per_s": "the same of one address, before its credential is looked at",
     "access.address_failures_per_s": "wrong credentials a second of one address; beyond, new ones are not looked at",
-    "access.max_sockets": "WebSockets of one credential at once; 0 means no limit",
+    "access.max_sockets": "WebSockets and gRPC streams of one credential at once; 0 means no limit",
     "select.pages_per_round": "URLs that one answer holds at most; `tres`: pages of a round (forager: 50)",
     "select.slow_domain_ms": "`policy.slow_domain_ms` where a crawl leaves it open (forager: auto, 3000)",
     "select.unreliable_threshold": "the same for `policy.unreliable_threshold` (forager: auto, 0.3)",
