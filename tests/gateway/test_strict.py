@@ -71,6 +71,18 @@ def test_of_very_many_wrong_values_one_is_shown_if_it_comes_early() -> None:
     assert said(19_999).endswith("got something else")
 
 
+def test_a_very_long_message_is_not_read_again_to_show_what_came() -> None:
+    def said(length: int) -> str:
+        body = json.dumps({"mcp_version": "2025-11", "crawler_id": 7, "crawl_id": "x" * length}).encode()
+        with pytest.raises(MalformedRequest) as wrong:
+            wire.decode(body, AskMessage)
+        assert wrong.value.field == "crawler_id"
+        return wrong.value.message
+
+    assert said(10).endswith("got 7")
+    assert said(wire.EXPLAINED_BYTES).endswith("got something else")
+
+
 def test_a_very_long_name_is_not_sent_back_whole() -> None:
     with pytest.raises(MalformedRequest) as wrong:
         wire.decode(json.dumps({"q" * 1_000_000: 1}).encode(), Definition)

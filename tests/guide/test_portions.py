@@ -36,10 +36,16 @@ def report(fetches: list[Fetch], report_id: str | None = None) -> ReportMessage:
     return ReportMessage(VERSION, "c-1", fetches, "default", report_id)
 
 
+async def stored(guide: LocalGuide) -> int:
+    """How many fetches the store has, none before the first portion makes the crawl."""
+    known = CRAWL.name in await guide.crawls.names(CRAWL.tenant)
+    return (await guide.store.stats(CRAWL))["fetches"] if known else 0
+
+
 async def beside(guide: LocalGuide, message: ReportMessage, step: Callable[[], Coroutine[Any, Any, object]]) -> Ack:
     """Tell a report, and take one step of somebody else between two of its portions."""
     telling = asyncio.create_task(guide.tell(message))
-    for _ in range(4):
+    while not telling.done() and not await stored(guide):
         await asyncio.sleep(0)
     assert not telling.done()
     await step()

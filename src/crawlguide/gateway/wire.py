@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Message = TypeVar("Message")
 encode = msgspec.json.Encoder().encode
 UNDISTURBED_BYTES = 65_536  # of a message that the garbage collector may look at meanwhile
+EXPLAINED_BYTES = 1024 * 1024  # of a message that is read again to say what came: it keeps others waiting
 LONGEST_NAME = 80
 MOST_LOOKED_AT = 10_000
 MOST_UNPACKED = 200_000
@@ -117,6 +118,8 @@ def error_message(problem: CrawlGuideError) -> ErrorMessage:
 
 
 def _read(body: bytes, form: Format) -> Any:
+    if len(body) > EXPLAINED_BYTES:
+        return UNSEEN
     try:
         with undisturbed(len(body)):
             return form.decode_any(body)

@@ -198,6 +198,7 @@ class LocalGuide:
                 with suppress(TooLarge):  # the crawler gets what there is
                     await self._take_seeds(ask.crawl, ask.seeds, ask.at)
             if history or ask.seeds:  # it may have another definition by now
+                await let_others()
                 active = await self.crawls.get(ask.crawl, ask.at, create=False)
             advice = await self._answer(active, ask)
             await between_steps(len(advice.assigned_urls))

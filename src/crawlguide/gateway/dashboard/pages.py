@@ -47,7 +47,7 @@ HEADERS = {
 STATIC = {"style.css": "text/css", "refresh.js": "text/javascript"}
 FOR_A_YEAR = {"cache-control": "public, max-age=31536000, immutable", "x-content-type-options": "nosniff"}
 CRAWLS_SHOWN = 100
-PIECES_AT_ONCE = 100
+PIECES_AT_ONCE = 25
 PAGES = ("overview", "crawl", "docs", "problem", "login")
 LOGIN = "/login"
 LONGEST_FORM, MOST_FIELDS = 16_384, 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from heapq import nsmallest
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +50,8 @@ async def _in_context(ask: Ask, context: Context) -> Ask:
     focus = await queues(seeds)
     return replace(
         ask,
-        seeds=tuple(map(Seed, seeds)),
-        focus=focus if len(focus) <= MOST_FOCUS else frozenset(sorted(focus)[:MOST_FOCUS]),
+        seeds=tuple([Seed(url) async for some in in_turns(seeds, AT_ONCE) for url in some]),
+        focus=focus if len(focus) <= MOST_FOCUS else frozenset(nsmallest(MOST_FOCUS, focus)),
         domain_hash=context.domain_hash,
         external=await external(context.external_features or {}),
         yields=await yields(context, focus) if context.historical_yield else {},

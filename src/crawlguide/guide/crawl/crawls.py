@@ -117,6 +117,9 @@ class ActiveCrawls:
 
         Two of one crawl would write over each other's notebook; so whoever teaches one between two awaits holds it.
         """
+        if crawl not in self.known:  # what is taught next does not come on top of the making of a strategy
+            await self.get(crawl, at, create)
+            await let_others()
         active = await self.get(crawl, at, create)
         with self._holding(crawl):
             yield active

@@ -18,7 +18,7 @@ from crawlguide.core import urls
 from crawlguide.core.errors import CrawlGuideError, UrlError
 from crawlguide.core.outcomes import RELEASED, is_success
 from crawlguide.core.telemetry import SILENT, WARNING, happened
-from crawlguide.core.turns import let_others
+from crawlguide.core.turns import in_turns, let_others
 from crawlguide.core.types import Crawl, Seed
 from crawlguide.guide.containment import contained
 from crawlguide.guide.robots import sitemap_seeds
@@ -54,7 +54,7 @@ AT_ONCE, AT_ONCE_OF_DOMAIN = 256, 8
 SITEMAPS_AT_ONCE, SITEMAPS_AT_ONCE_OF_DOMAIN = 8, 1
 MOST_SITEMAPS = 1_000  # that one robots.txt may name
 LARGE_BYTES = 16_384  # a file beyond this is read in a thread: it would keep others waiting
-SCANNED_AT_ONCE = 500
+LOADED_AT_ONCE, SCANNED_AT_ONCE = 200, 500
 MOST_CHANGED, CHANGED_AT_ONCE = 100_000, 100  # files that wait to be looked at again, and at one upkeep
 
 
@@ -158,16 +158,19 @@ class Keeper:
         if active is None:  # deleted meanwhile
             return False
         policy = active.definition.policy
-        origins = filter(rule.counts, dict.fromkeys(map(origin_of, urls)))
-        due = [origin for origin in origins if await self._load(active, ask, origin)]
+        origins = list(filter(rule.counts, dict.fromkeys(map(origin_of, urls))))
+        due: list[str] = []
+        async for some in in_turns(origins, LOADED_AT_ONCE):
+            due += [origin for origin in some if await self._load(active, ask, origin)]
         if policy.sitemaps and rule.cache.fetched:
             for one in await sitemap_seeds.taken(self._store, policy, ask, batch, rule.cache):
                 self._name(Named(ask.crawl, origin_of(one.url), one.url, start=one.start))
         if due and rule.mode == "crawler":
             return await self._send_for(active, ask, due)
         if rule.cache.fetched:
-            for origin in due:
-                self._want(origin, rule.agent, ask.crawl)
+            async for some in in_turns(due, LOADED_AT_ONCE):
+                for origin in some:
+                    self._want(origin, rule.agent, ask.crawl)
         return False
 
     async def cache_for_looking(self, rule: Robots, ask: Ask, urls: Sequence[str]) -> RobotsCache:

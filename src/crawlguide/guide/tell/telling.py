@@ -116,6 +116,7 @@ class Telling:
         _teach_judge(active, [messages[item] for item in fetches.item[used].tolist()])
         if active.learner is not None or active.learning_filters:
             lesson = lesson_of(report, used, links, discovery, messages, active.rewards)
+            await between_steps(len(links))
             learned = active.learner.learn(lesson) if active.learner is not None else NOTHING
             for rule in active.learning_filters:
                 rule.learn(lesson)
