@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from crawlguide.core.config import Config
 from crawlguide.core.errors import NotFound
 from crawlguide.core.messages import VERSION, Fetch, Outlink, ReportMessage, SeedsMessage
+from crawlguide.core.turns import let_others
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.opening import open_guide
 from crawlguide.guide.tell.portions import MOST_COST, portions
@@ -38,15 +40,16 @@ def report(fetches: list[Fetch], report_id: str | None = None) -> ReportMessage:
 
 async def stored(guide: LocalGuide) -> int:
     """How many fetches the store has, none before the first portion makes the crawl."""
-    known = CRAWL.name in await guide.crawls.names(CRAWL.tenant)
-    return (await guide.store.stats(CRAWL))["fetches"] if known else 0
+    with suppress(NotFound):
+        return (await guide.store.stats(CRAWL))["fetches"]
+    return 0
 
 
 async def beside(guide: LocalGuide, message: ReportMessage, step: Callable[[], Coroutine[Any, Any, object]]) -> Ack:
     """Tell a report, and take one step of somebody else between two of its portions."""
     telling = asyncio.create_task(guide.tell(message))
     while not telling.done() and not await stored(guide):
-        await asyncio.sleep(0)
+        await let_others()
     assert not telling.done()
     await step()
     return await telling

@@ -158,10 +158,7 @@ class Keeper:
         if active is None:  # deleted meanwhile
             return False
         policy = active.definition.policy
-        origins = list(filter(rule.counts, dict.fromkeys(map(origin_of, urls))))
-        due: list[str] = []
-        async for some in in_turns(origins, LOADED_AT_ONCE):
-            due += [origin for origin in some if await self._load(active, ask, origin)]
+        due = await self._load_all(active, ask, list(filter(rule.counts, dict.fromkeys(map(origin_of, urls)))))
         if policy.sitemaps and rule.cache.fetched:
             for one in await sitemap_seeds.taken(self._store, policy, ask, batch, rule.cache):
                 self._name(Named(ask.crawl, origin_of(one.url), one.url, start=one.start))
@@ -184,6 +181,13 @@ class Keeper:
                 file = cache.file(origin, rule.agent) or await _read(copy, rule.agent)
                 seen.compiled(origin, rule.agent, file)
         return seen
+
+    async def _load_all(self, active: ActiveCrawl, ask: Ask, origins: Sequence[str]) -> list[str]:
+        """The origins whose files are to be fetched."""
+        due: list[str] = []
+        async for some in in_turns(origins, LOADED_AT_ONCE):
+            due += [origin for origin in some if await self._load(active, ask, origin)]
+        return due
 
     async def _load(self, active: ActiveCrawl, ask: Ask, origin: str) -> bool:
         """Bring what an origin's file says into memory; True if the file is to be fetched."""
