@@ -41,7 +41,7 @@ def report(fetches: list[Fetch], report_id: str | None = None) -> ReportMessage:
 async def stored(guide: LocalGuide) -> int:
     """How many fetches the store has, none before the first portion makes the crawl."""
     with suppress(NotFound):
-        return (await guide.store.stats(CRAWL))["fetches"]
+        return int((await guide.store.stats(CRAWL))["fetches"])
     return 0
 
 
