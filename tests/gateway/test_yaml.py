@@ -121,7 +121,8 @@ def test_deep_nesting_is_refused_before_it_is_followed(client: httpx.Client, ope
     assert answer.status_code == 400, answer.text
 
 
-WIDE = {
+DIRECTIVES = "".join(f"%TAG !a{number}! tag:x{number}\n" for number in range(30_000)) + "---\na: 1"
+WIDE: dict[str, str | bytes] = {
     "keys": "".join(f"k{number}: 1\n" for number in range(30_000)),
     "flow keys": "{" + ", ".join(f"k{number}: 1" for number in range(30_000)) + "}",
     "a key twice at the end": "".join(f"k{number}: 1\n" for number in range(30_000)) + "k29999: 1",
@@ -132,11 +133,14 @@ WIDE = {
     "escapes": 'a: "' + "\\u0041" * 150_000 + '"',
     "a number to the base of 60": "a: " + "1:" * 400_000 + "5.5",
     "documents": "---\n" * 250_000,
+    "directives": DIRECTIVES,
+    "directives of a second document": "a: 1\n...\n" + DIRECTIVES,
+    "directives in UTF-16": DIRECTIVES[:500_000].encode("utf-16"),
 }
 
 
 @pytest.mark.parametrize("body", WIDE.values(), ids=WIDE)
-def test_nobody_waits_while_long_yaml_is_read(served: Served, client: httpx.Client, body: str) -> None:
+def test_nobody_waits_while_long_yaml_is_read(served: Served, client: httpx.Client, body: str | bytes) -> None:
     with others_wait(served) as wait:
         answer = client.post("/v1/next", content=body, headers={"content-type": "application/yaml"})
     assert answer.status_code in {400, 413}, answer.text

@@ -38,6 +38,7 @@ LEAST_QUALITY = 0.001
 QUALITY = re.compile(r"(0(\.\d{0,3})?|1(\.0{0,3})?)")
 MOST_BYTES = 1 << 20  # it is read by hand-made rules, so it takes longer than JSON
 MOST_EVENTS = 100_000  # of which there are two for each key
+MOST_DIRECTIVES = 100  # the parser compares each with all before, and lets nobody else work meanwhile
 DEEPEST = 32
 LONGEST_NUMBER = 400  # characters; what is longer is a text
 SHORT_BYTES = 4_096  # takes some 10 ms at most; what is longer is read and written in a thread
@@ -64,6 +65,8 @@ async def written(body: bytes) -> bytes:
 def to_json(body: bytes) -> bytes:
     if len(body) > MOST_BYTES:
         raise TooLarge(f"body: expected at most {MOST_BYTES} bytes of YAML, got {len(body)}; send JSON")
+    if body.replace(b"\0", b"").count(b"%TAG") > MOST_DIRECTIVES:  # without the zeros UTF-16 is as UTF-8 here
+        raise MalformedRequest(f"body: expected plain YAML, got more than {MOST_DIRECTIVES} times %TAG")
     try:
         return orjson.dumps(_document(_counted(yaml.parse(body, yaml.CSafeLoader))))
     except (yaml.YAMLError, UnicodeError, ValueError) as wrong:
