@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import AsyncExitStack, asynccontextmanager
+import re
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+from uuid import uuid4
 
 import grpc
 import grpc.aio
 import httpx
 import msgspec
+import pytest
 from google.protobuf.json_format import ParseDict
 from mcp import Client
-from tests.gateway.bus.common import NatsServer, fresh_prefix, nats_crawler
+from nats.js.api import DeliverPolicy
+from tests.gateway.bus.common import KafkaCrawler, KafkaMock, NatsCrawler, NatsServer, fresh_prefix, nats_crawler
 from tests.gateway.grpc_door.common import details_of
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -34,14 +39,16 @@ from crawlguide.core.config import BusOptions
 from crawlguide.core.errors import CrawlGuideError, TooLarge
 from crawlguide.core.messages import Released
 from crawlguide.gateway import packed, serve, wire
+from crawlguide.gateway.bus import kafka
 from crawlguide.gateway.bus.door import BusDoor
+from crawlguide.gateway.bus.messages import VERBS
 from crawlguide.gateway.grpc import conversion, guide_pb2
 from crawlguide.gateway.grpc.guide_pb2_grpc import GuideStub
 from crawlguide.gateway.grpc.server import GrpcDoor
 from crawlguide.gateway.websocket.sockets import Sockets
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
+    from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 
     from starlette.types import ASGIApp
 
@@ -50,7 +57,9 @@ if TYPE_CHECKING:
 Said = dict[str, Any]
 CRAWL = "books"
 TOO_BIG, REFUSED = 1009, 1008
-WITHIN_S = 30.0
+WITHIN_S, POLL_S = 30.0, 0.1
+TENANTS = ("default", "mine", "other")  # of the tests
+KAFKA_PLACES = ("dead", *(f"answers.{tenant}" for tenant in TENANTS))
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 RPC = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
 
@@ -89,6 +98,11 @@ class Library:
 
     async def rules(self, edit: Said) -> bytes:
         return await _encoded(AsyncGuide(self.service.guide).edit_rules(CRAWL, edit))
+
+    @property
+    def port(self) -> int:
+        """Where anybody can connect and say anything."""
+        return int(self.where if isinstance(self.where, int) else self.where[0].rpartition(":")[2])
 
     @staticmethod
     def agrees(heard: bytes, expected: bytes) -> bool:
@@ -336,20 +350,11 @@ class Nats(Library):
 
     @staticmethod
     async def listen(service: Service, stack: AsyncExitStack) -> Any:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        server = NatsServer(folder, jetstream=False)
-        stack.callback(server.stop)
-        bus = BusOptions(nats=server.url, prefix=fresh_prefix())
-        service.config = msgspec.structs.replace(service.config, bus=bus)
-        door = BusDoor(service)
-        await door.open()
-        stack.push_async_callback(door.close)
-        async with asyncio.timeout(WITHIN_S):
-            await door.buses[0].joined.wait()
-        return server.url, bus.prefix
+        return await _joined(service, stack, fresh_prefix(), nats=_nats_server(stack, jetstream=False).url)
 
     async def enter(self, stack: AsyncExitStack) -> None:
-        self._crawler = await stack.enter_async_context(nats_crawler(*self.where))
+        address, prefix = self.where
+        self._crawler = await stack.enter_async_context(nats_crawler(address, prefix))
 
     async def ask(self, message: Said) -> bytes:
         return await self._request("next", message)
@@ -361,8 +366,105 @@ class Nats(Library):
         return bytes((await self._crawler.requested(verb, message, **self.headers)).data)
 
 
-DOORS: tuple[type[Library], ...] = (Library, Http, Socket, PackedSocket, Agents, Grpc, GrpcStream, Nats)
-GUARDED: tuple[type[Library], ...] = (Http, Socket, PackedSocket, AgentsOverHttp, Grpc, GrpcStream, Nats)
+class Kept(Library):
+    """A bus that keeps messages. Whoever put one reads all answers and dead letters, and knows its own by a name.
+
+    What is refused for now is not answered but comes again; `put_off` says how often that was.
+    """
+
+    settings = ("bus",)
+    bus: str
+    crawler: NatsCrawler | KafkaCrawler
+
+    @property
+    def put_off(self) -> int:
+        labels = {"bus": self.bus, "outcome": "later"}
+        return int(self.service.metrics.registry.get_sample_value("crawlguide_bus_messages_total", labels) or 0)
+
+    async def ask(self, message: Said) -> bytes:
+        return await self._say("next", message)
+
+    async def tell(self, message: Said) -> bytes:
+        return await self._say("report", message)
+
+    async def _say(self, verb: str, message: Said) -> bytes:
+        name = uuid4().hex
+        await self.put(verb, message, name)
+        async with asyncio.timeout(WITHIN_S):
+            while (found := await self.arrived())[0] != name:
+                pass  # another visitor's
+        return found[1]
+
+    async def next_heard(self) -> bytes:
+        return (await self.arrived())[1]
+
+    async def put(self, verb: str, message: Said, name: str) -> None:
+        await self.crawler.put(verb, message, correlation_id=name, **self.headers)
+
+    async def arrived(self) -> tuple[str, bytes]:
+        """The name of a message, and its answer or why it is a dead letter."""
+        raise NotImplementedError
+
+    @staticmethod
+    def agrees(heard: bytes, expected: bytes) -> bool:
+        """To the byte, but for an id that the message had not and got from its place in the bus."""
+        return re.sub(rb'"request_id":"(nats|kafka)-[^"]+"', b'"request_id":null', heard) == expected
+
+
+class NatsQueue(Kept):
+    """The queue that JetStream of a real server keeps."""
+
+    bus = "nats"
+
+    @staticmethod
+    async def listen(service: Service, stack: AsyncExitStack) -> Any:
+        return await _joined(service, stack, fresh_prefix(), nats=_nats_server(stack, jetstream=True).url)
+
+    async def enter(self, stack: AsyncExitStack) -> None:
+        address, prefix = self.where
+        crawler = self.crawler = await stack.enter_async_context(nats_crawler(address, prefix))
+        self._arrived: asyncio.Queue[Any] = asyncio.Queue()
+        for place in ("answers.>", "dead"):
+            subject = f"{prefix}.{place}"
+            await crawler.stream.subscribe(subject, cb=self._arrived.put, deliver_policy=DeliverPolicy.NEW)
+
+    async def arrived(self) -> tuple[str, bytes]:
+        found = await self._arrived.get()
+        body = _dead(found.headers) if found.subject.endswith(".dead") else bytes(found.data)
+        return found.headers["correlation-id"], body
+
+
+class Kafka(Kept):
+    """Topics of librdkafka's mock cluster: the protocol is real, the broker is not."""
+
+    bus = "kafka"
+
+    @staticmethod
+    async def listen(service: Service, stack: AsyncExitStack) -> Any:
+        mock, prefix = KafkaMock(), fresh_prefix()
+        stack.callback(mock.stop)
+        KafkaCrawler(mock.address, prefix).made(*VERBS)
+        with _answers_at_once():
+            return await _joined(service, stack, prefix, kafka=mock.address)
+
+    async def enter(self, stack: AsyncExitStack) -> None:
+        address, prefix = self.where
+        crawler = self.crawler = KafkaCrawler(address, prefix)
+        self._reader = crawler.reading(crawler.made(*KAFKA_PLACES))
+        stack.callback(self._reader.close)
+
+    async def arrived(self) -> tuple[str, bytes]:
+        while (found := await asyncio.to_thread(self._reader.poll, POLL_S)) is None or found.error():
+            pass
+        headers = {name: value.decode() for name, value in found.headers()}
+        body = _dead(headers) if found.topic().endswith(".dead") else bytes(found.value())
+        return headers["correlation-id"], body
+
+
+BUSES: tuple[type[Library], ...] = (Nats, NatsQueue, Kafka)
+DOORS: tuple[type[Library], ...] = (Library, Http, Socket, PackedSocket, Agents, Grpc, GrpcStream, *BUSES)
+KEPT: tuple[type[Kept], ...] = (NatsQueue, Kafka)
+GUARDED: tuple[type[Library], ...] = (Http, Socket, PackedSocket, AgentsOverHttp, Grpc, GrpcStream, *BUSES)
 OTHERWISE = {
     "server.urlfrontier": "it neither asks nor tells: tests/gateway/urlfrontier",
 }
@@ -380,6 +482,39 @@ async def answering(service: Service, app: ASGIApp) -> AsyncIterator[int]:
     finally:
         server.should_exit = True
         await running
+
+
+def _nats_server(stack: AsyncExitStack, jetstream: bool) -> NatsServer:
+    server = NatsServer(Path(stack.enter_context(TemporaryDirectory())), jetstream)
+    stack.callback(server.stop)
+    return server
+
+
+async def _joined(service: Service, stack: AsyncExitStack, prefix: str, **buses: str) -> tuple[str, str]:
+    """The address of the bus and the prefix, once the guide is there."""
+    bus = BusOptions(prefix=prefix, redeliver_s=6.0, **buses)
+    service.config = msgspec.structs.replace(service.config, bus=bus)
+    door = BusDoor(service)
+    await door.open()
+    stack.push_async_callback(door.close)
+    async with asyncio.timeout(WITHIN_S):
+        await door.buses[0].joined.wait()
+    return bus.nats or bus.kafka, bus.prefix
+
+
+@contextmanager
+def _answers_at_once() -> Iterator[None]:
+    """The mock cluster lets a request for messages wait to its end, where a broker answers when one comes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kafka, "FETCH_WAIT_MS", 5)
+        yield
+
+
+def _dead(headers: Mapping[str, str]) -> bytes:
+    """A dead letter as an error."""
+    field = unquote(headers["field"]) if "field" in headers else None
+    body = {"code": headers["code"], "message": unquote(headers["error"]), "field": field, "retry_after_s": None}
+    return msgspec.json.encode({"error": body})
 
 
 def _desk(service: Service) -> Desk:

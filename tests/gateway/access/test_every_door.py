@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from tests.gateway.every_door import CRAWL, GUARDED, Library, Nats, Said
+from tests.gateway.bus.common import until
+from tests.gateway.every_door import CRAWL, GUARDED, KEPT, Kept, Library, Said
 
 from crawlguide import AsyncGuide
 from crawlguide.core.config import AccessOptions, Config, GuideOptions, ServerOptions, StoreOptions
@@ -37,8 +38,14 @@ BEGINNINGS = (
     b"GET /ws HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\n",
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x12\x04",
     b"\x16\x03\x01\x02\x00",
+    b"CONNECT {}\r\nPUB crawlguide.next 900\r\n{",
+    b"\x00\x00\x03\x84\x00",  # of a request to Kafka
 )
 every_door = pytest.mark.parametrize("kind", GUARDED, ids=lambda kind: kind.__name__)
+waiting_door = pytest.mark.parametrize(
+    "kind", [kind for kind in GUARDED if kind not in KEPT], ids=lambda kind: kind.__name__
+)
+kept_door = pytest.mark.parametrize("kind", KEPT, ids=lambda kind: kind.__name__)
 
 
 @dataclass
@@ -159,7 +166,7 @@ async def test_another_tenant_sees_nothing(kind: type[Library], tmp_path: Path) 
         assert len(urls(await mine.ask(ASK))) == 1
 
 
-@every_door
+@waiting_door
 async def test_over_the_limit_it_is_said_when_to_come_back(kind: type[Library], tmp_path: Path) -> None:
     async with opened(kind, tmp_path, requests_per_s=4.0) as house:
         door = await house.visitor(house.key("ask", "tell"))
@@ -169,6 +176,21 @@ async def test_over_the_limit_it_is_said_when_to_come_back(kind: type[Library], 
         assert all(0 < one["retry_after_s"] <= 1 for one in refused)
         quiet = await house.visitor(house.key("ask"))
         assert "assigned_urls" in json.loads(await quiet.ask(ASK))
+
+
+@kept_door
+async def test_over_the_limit_a_message_that_is_kept_comes_again_until_it_is_answered(
+    kind: type[Kept], tmp_path: Path
+) -> None:
+    async with opened(kind, tmp_path, requests_per_s=4.0) as house:
+        door = await house.visitor(house.key("ask", "tell"))
+        assert isinstance(door, Kept)
+        for number in range(12):
+            await door.put("next", ASK, str(number))
+        async with asyncio.timeout(3 * SOON_S):
+            heard = [json.loads(await door.next_heard()) for _ in range(12)]
+        assert all("assigned_urls" in one for one in heard)
+        assert door.put_off > 0
 
 
 @every_door
@@ -192,11 +214,11 @@ async def test_what_is_malformed_is_refused_with_its_field(kind: type[Library], 
         assert len(urls(await door.ask(SEEDED))) == 2
 
 
-@pytest.mark.parametrize("kind", [kind for kind in GUARDED if kind is not Nats], ids=lambda kind: kind.__name__)
+@every_door
 async def test_who_is_slow_or_hangs_up_in_the_middle_disturbs_nobody(kind: type[Library], tmp_path: Path) -> None:
     async with opened(kind, tmp_path) as house:
         door = await house.visitor(house.key("ask", "tell"))
-        slow = [await asyncio.open_connection("127.0.0.1", house.where) for _ in BEGINNINGS]
+        slow = [await asyncio.open_connection("127.0.0.1", door.port) for _ in BEGINNINGS]
         for (_, writer), beginning in zip(slow, BEGINNINGS, strict=True):
             writer.write(beginning)
             await writer.drain()
@@ -207,7 +229,7 @@ async def test_who_is_slow_or_hangs_up_in_the_middle_disturbs_nobody(kind: type[
         assert house.service.running == 0
 
 
-@every_door
+@waiting_door
 async def test_a_server_that_ends_sends_callers_elsewhere(kind: type[Library], tmp_path: Path) -> None:
     async with opened(kind, tmp_path) as house:
         key = house.key("ask", "tell")
@@ -216,6 +238,20 @@ async def test_a_server_that_ends_sends_callers_elsewhere(kind: type[Library], t
         assert heard["code"] == "unavailable"
         assert heard["retry_after_s"] > 0
         assert await known_crawls(house) == []
+
+
+@kept_door
+async def test_a_server_that_ends_leaves_what_is_kept_for_later(kind: type[Kept], tmp_path: Path) -> None:
+    async with opened(kind, tmp_path) as house:
+        door = await house.visitor(house.key("ask", "tell"))
+        assert isinstance(door, Kept)
+        house.service.draining = True
+        await door.put("next", SEEDED, "mine")
+        await until(lambda: door.put_off)
+        assert await known_crawls(house) == []
+        house.service.draining = False
+        async with asyncio.timeout(SOON_S):
+            assert len(urls(await door.next_heard())) == 2
 
 
 async def known_crawls(house: House) -> list[str]:

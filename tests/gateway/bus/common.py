@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import nats
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from nats.js.api import AckPolicy, ConsumerConfig
 
 from crawlguide.core.config import AccessOptions, BusOptions, Config, GuideOptions, StoreOptions
@@ -253,6 +253,22 @@ class KafkaCrawler:
         settings = {"bootstrap.servers": self._address, "group.id": uuid4().hex, "auto.offset.reset": "earliest"}
         consumer = Consumer({**settings, "allow.auto.create.topics": True, "topic.metadata.refresh.interval.ms": 1_000})
         consumer.subscribe([f"{self.prefix}.{place}"])
+        return consumer
+
+    def made(self, *places: str) -> list[TopicPartition]:
+        """Topics are there from now on: those that subscribe before they are find them only after seconds."""
+        topics = [self._producer.list_topics(f"{self.prefix}.{place}", WITHIN_S) for place in places]
+        return [
+            TopicPartition(name, partition, OFFSET_BEGINNING)
+            for found in topics
+            for name, topic in found.topics.items()
+            for partition in topic.partitions
+        ]
+
+    def reading(self, partitions: list[TopicPartition]) -> Consumer:
+        """A reader in no group, which has nothing to join."""
+        consumer = Consumer({"bootstrap.servers": self._address, "group.id": uuid4().hex, "fetch.wait.max.ms": 10})
+        consumer.assign(partitions)
         return consumer
 
     async def more(

@@ -231,6 +231,7 @@ class Answering:
         headers = {name: text for name, text in received.headers.items() if name not in (AUTHORIZATION, REPLY_TO)}
         headers = {header(name): header(text) for name, text in list(headers.items())[:20]}
         headers |= {"subject": header(received.subject), "code": problem.code, "error": header(problem.message[:1_000])}
+        headers |= {"field": header(problem.field[:200])} if problem.field else {}
         headers |= {"id": f"dead-{received.delivery_id}"} if received.delivery_id else {}
         letter = BusMessage("dead", "", "", "", received.body, headers)
         await self._publish(received, letter, lambda _: msgspec.structs.replace(letter, body=b""))

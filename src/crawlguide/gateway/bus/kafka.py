@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from crawlguide.gateway.bus.messages import BusMessage, Names
 
 WITHIN_S, POLL_S = 5.0, 0.2
+FETCH_WAIT_MS = 500  # for which a broker that has nothing keeps a request for messages
 DELIVERED_WITHIN_S = 10.0
 LARGEST_BYTES = 8 * 1024 * 1024
 SHORTEST_SESSION_S = 6.0
@@ -63,6 +64,7 @@ class KafkaConnection:
             self._consumer = AIOConsumer(self._common() | {
                 "group.id": self._options.group or self._names.prefix, "auto.offset.reset": "earliest",
                 "enable.auto.commit": True, "auto.commit.interval.ms": 500, "enable.auto.offset.store": False,
+                "fetch.wait.max.ms": FETCH_WAIT_MS,
                 "allow.auto.create.topics": True, "topic.metadata.refresh.interval.ms": 10_000,
                 "session.timeout.ms": int(max(SHORTEST_SESSION_S, self._options.redeliver_s) * 1_000),
             }, max_workers=2)  # fmt: skip
