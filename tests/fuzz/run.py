@@ -3,7 +3,7 @@
     .venv/bin/python -m tests.fuzz.run [--seconds 60] [--seed 1]
 
 At fault means: a status of 5xx other than 503, or its like in gRPC, no answer at all, a traceback in
-its log, an end of its process, or more memory than a bound. The last request is shown.
+its log, an end of its process, or more memory than a bound. The last request is shown, and what the server said.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def fuzz(served: Served, seconds: float, chance: Random, counts: Counter[str]) -
         what, sent = door.send()
         counts[what] += 1
         if "no answer" in what or (what.startswith("5") and what != "503") or "fault" in what:
-            raise AtFaultError(f"{what} to {sent[:SHOWN]!r}")
+            raise AtFaultError(f"{what} to {sent[:SHOWN]!r}\n{served.said()[-MUCH:]}")
         if sum(counts.values()) % LOOKED_EVERY == 0:
             check(served, sent)
     check(served, b"")
