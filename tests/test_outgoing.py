@@ -212,6 +212,21 @@ async def test_gzip_is_unpacked_and_a_bomb_is_refused() -> None:
         assert "not asked for" in (await fetcher.get(f"{here}/other", "bot", 1_000)).problem
 
 
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [("bot/1.0 (+https://a.org)", "bot/1.0 (+https://a.org)"), ("a\r\nX-Other: 1", "a??X-Other: 1"), ("böt", "b?t"),
+     ("\0", "?"), (" bot\t", "bot?"), ("机器人", "???"), ("\x7f\x1b[1m", "??[1m"), (" ", "")],
+)  # fmt: skip
+async def test_whatever_name_a_crawl_has_its_requests_are_made(agent: str, said: str) -> None:
+    """A file that could not be fetched counts for all crawls and tenants that meet the host."""
+    async with listening() as canary:
+        canary.lay("/robots.txt", b"User-agent: *")
+        answer = await Outgoing(LOOPBACK).get(f"http://127.0.0.1:{canary.port}/robots.txt", agent, 100)
+        assert (answer.status, answer.problem) == (200, "")
+        lines = canary.requests[0].decode().split("\r\n")
+        assert [line for line in lines if line.startswith(("User-Agent:", "X-Other"))] == [f"User-Agent: {said}"]
+
+
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 PACKED = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"
 GZIP_HEAD, WITH_NAME = b"\x1f\x8b\x08\x00\0\0\0\0\0\xff", b"\x1f\x8b\x08\x08\0\0\0\0\0\xff"

@@ -9,6 +9,7 @@ in pieces so small that none keeps others waiting. No proxy, no cookies, no cred
 from __future__ import annotations
 
 import asyncio
+import re
 import zlib
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -38,6 +39,7 @@ MOST_AROUND_BYTES = 65_536  # of heads, of chunks and of what is packed to nothi
 REDIRECTS = (301, 302, 303, 307, 308)
 USUAL_PORTS = {"http": 80, "https": 443}
 PRIVATE_NAMES = (".local", ".internal", ".localhost", ".localdomain", ".home.arpa", ".lan", ".intranet")
+_NOT_IN_HEADERS = re.compile(r"[^ -~]")
 
 
 class Refused(Exception):
@@ -111,7 +113,11 @@ class Outgoing:
         self._check(host.strip("[]"), number)
         path = url[url.index("/", 8) :]
         place = httpcore.URL(scheme=scheme, host=host.strip("[]"), port=number, target=path)
-        headers = {"Host": host + (f":{port}" if port else ""), "User-Agent": agent, "Accept-Encoding": "gzip"}
+        headers = {
+            "Host": host + (f":{port}" if port else ""),
+            "User-Agent": _in_a_header(agent),
+            "Accept-Encoding": "gzip",
+        }
         wait = dict.fromkeys(("connect", "read", "write", "pool"), self.options.timeout_s)
         backend = Checked(self.resolve, self.allowed)
         async with (
@@ -234,6 +240,11 @@ async def _body(response: httpcore.Response, heard: Heard, most_bytes: int) -> t
         if unpacked and unpacked.eof:  # what follows is none of it
             break
     return bytes(body), False
+
+
+def _in_a_header(agent: str) -> str:
+    """A name as a header can hold it: a crawl that chose another must not keep all from having a host's files."""
+    return _NOT_IN_HEADERS.sub("?", agent).strip()
 
 
 def _header(response: httpcore.Response, name: bytes) -> str:
