@@ -11,6 +11,7 @@ import gzip
 import json
 import ssl
 import subprocess
+import time
 from contextlib import asynccontextmanager
 from itertools import cycle
 from pathlib import Path
@@ -209,6 +210,64 @@ async def test_gzip_is_unpacked_and_a_bomb_is_refused() -> None:
         assert "not gzip" in (await fetcher.get(f"{here}/broken", "bot", 1_000)).problem
         canary.lay("/other", b"?", Content_Encoding="br")
         assert "not asked for" in (await fetcher.get(f"{here}/other", "bot", 1_000)).problem
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [("bot/1.0 (+https://a.org)", "bot/1.0 (+https://a.org)"), ("a\r\nX-Other: 1", "a??X-Other: 1"), ("böt", "b?t"),
+     ("\0", "?"), (" bot\t", "bot?"), ("机器人", "???"), ("\x7f\x1b[1m", "??[1m"), (" ", "")],
+)  # fmt: skip
+async def test_whatever_name_a_crawl_has_its_requests_are_made(agent: str, said: str) -> None:
+    """A file that could not be fetched counts for all crawls and tenants that meet the host."""
+    async with listening() as canary:
+        canary.lay("/robots.txt", b"User-agent: *")
+        answer = await Outgoing(LOOPBACK).get(f"http://127.0.0.1:{canary.port}/robots.txt", agent, 100)
+        assert (answer.status, answer.problem) == (200, "")
+        lines = canary.requests[0].decode().split("\r\n")
+        assert [line for line in lines if line.startswith(("User-Agent:", "X-Other"))] == [f"User-Agent: {said}"]
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+PACKED = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"
+GZIP_HEAD, WITH_NAME = b"\x1f\x8b\x08\x00\0\0\0\0\0\xff", b"\x1f\x8b\x08\x08\0\0\0\0\0\xff"
+ENDLESS = {
+    "heads before the head": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "hints before the head": (b"", b"HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n"),
+    "headers": (b"HTTP/1.1 200 OK\r\n", b"a:b\r\n"),
+    "a folded header": (b"HTTP/1.1 200 OK\r\na: b\r\n", b" c\r\n"),
+    "chunks of a byte": (CHUNKED, b"1\r\na\r\n"),
+    "extensions of chunks": (CHUNKED, b"1;" + b"x" * 100 + b"\r\na\r\n"),
+    "trailers": (CHUNKED + b"1\r\na\r\n0\r\n", b"a: b\r\n"),
+    "what follows gzip": (PACKED + gzip.compress(b"User-agent: *"), bytes(1_000)),
+    "gzip of nothing": (PACKED + GZIP_HEAD, b"\x00\x00\x00\xff\xff"),
+    "a name in gzip": (PACKED + WITH_NAME, b"x" * 1_000),
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+async def test_what_never_ends_is_left_soon_and_keeps_nobody_waiting(kind: str) -> None:
+    """A fast host could keep a whole core busy with what says nothing, and all others waiting between two reads."""
+    began, more = ENDLESS[kind]
+    left = asyncio.Event()
+
+    async def pour(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(began)
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(more * (65_536 // len(more)))
+                await writer.drain()
+        left.set()
+
+    server = await asyncio.start_server(pour, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        before = time.process_time()
+        answer = await Outgoing(LOOPBACK).get(f"http://127.0.0.1:{port}/", "bot", 1_000_000)
+        assert time.process_time() - before < 1.0
+        await asyncio.wait_for(left.wait(), 5)
+    assert (
+        answer.cut or answer.problem == "an answer that is mostly heads and chunks" or answer.body == b"User-agent: *"
+    )
 
 
 async def test_over_tls_a_host_has_to_prove_its_name(tmp_path: Path) -> None:

@@ -145,6 +145,28 @@ def test_a_longer_url_is_refused(length: int) -> None:
         urls.canonical("https://example.org/" + "a" * (length - 20))
 
 
+LONGEST_HOST = ".".join(["a" * 50] * 4 + ["b" * 51])
+
+
+@pytest.mark.parametrize(
+    "url", [f"http://{LONGEST_HOST}/", f"http://{LONGEST_HOST}.:8080/", f"http://{'n' * 300}:p@{LONGEST_HOST}/"]
+)
+def test_a_host_of_255_characters_is_taken(url: str) -> None:
+    assert urls.canonical(url) == url
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["a." * 3_800 + "org", f"b{LONGEST_HOST}", f"é{LONGEST_HOST}", "n@" + "a." * 127 + "org", "a." * 127 + "org:8080"],
+)
+def test_a_host_that_dns_cannot_hold_is_refused(host: str) -> None:
+    """Every label of a host is a domain to be looked up in scopes and weights: thousands of them held up everybody."""
+    with pytest.raises(UrlError, match=r"host: expected at most 255 characters, got \d+"):
+        urls.canonical(f"http://{host}/")
+    with pytest.raises(UrlError, match="host"):
+        urls.resolved(f"http://{host}/", "http://b.example/", "b.example")
+
+
 def test_a_url_that_grows_over_the_limit_by_encoding_is_refused() -> None:
     with pytest.raises(UrlError, match="at most 8192 characters, got 15020"):
         urls.canonical("https://example.org/" + "ä" * 2_500)

@@ -124,3 +124,31 @@ def test_while_an_ask_brings_very_many_seeds(served: Served, client: httpx.Clien
         client.post("/v1/next", json=ask(crawl, 10, context=context)).raise_for_status()
     assert client.get("/v1/stats", params={"crawl_id": crawl}).json()["crawls"][crawl]["discovered"] == 10_000
     assert wait.longest_s < MOST_S, wait
+
+
+@pytest.mark.parametrize("line", [b"\n", b"\r", b"ab\n", b"{}\r\n"], ids=["empty", "other ends", "no JSON", "no URL"])
+def test_while_millions_of_lines_are_imported(served: Served, client: httpx.Client, crawl: str, line: bytes) -> None:
+    body = line * (4_000_000 // len(line))
+    with others_wait(served) as wait:
+        answer = client.post(
+            f"/v1/crawls/{crawl}/import", content=body, headers={"content-type": "application/x-ndjson"}
+        )
+    assert answer.status_code in (200, 400), answer.text
+    assert wait.longest_s < MOST_S / 2, wait
+
+
+WORDLESS: dict[str, dict[str, Any]] = {
+    "hosts of thousands of labels": {"outlinks": [{"url": f"https://{'a.' * 3_800}x{n}.org/"} for n in range(400)]},
+    "words for robots": {"robots_meta": ["," * 3_900_000]},
+    "texts for robots": {"robots_meta": [""] * 1_000_000},
+}
+
+
+@pytest.mark.parametrize("more", WORDLESS.values(), ids=WORDLESS)
+def test_while_a_page_is_told_of_which_nobody_can_use_most(
+    served: Served, client: httpx.Client, crawl: str, more: dict[str, Any]
+) -> None:
+    fetch = {"url": "https://h.example/", "status": 200} | more
+    with others_wait(served) as wait:
+        assert client.post("/v1/report", json=tell(crawl, [fetch])).json()["discovered"] == 0
+    assert wait.longest_s < MOST_S / 2, wait

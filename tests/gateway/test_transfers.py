@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 import typer
+from hypothesis import given
+from hypothesis import strategies as st
 from queuelib.queue import LifoDiskQueue
 from tests.gateway.conftest import ENDS_WITHIN_S, SCRIPT, Served, _port
 from tests.support import asked, fetched, tell
@@ -33,6 +35,7 @@ from crawlguide.gateway import backup, transfers
 from crawlguide.gateway.client import calls
 from crawlguide.gateway.opening import greet, open_guide
 from crawlguide.gateway.places import Folder, Remote
+from crawlguide.guide.crawl import transfer
 from crawlguide.store.embedded import format as formats
 from crawlguide.store.embedded import keyspaces
 from crawlguide.store.embedded.disk import Disk
@@ -364,6 +367,14 @@ def test_lines_are_cut_where_they_end(tmp_path: Path, ends: str, last: str) -> N
     (tmp_path / "lines").write_text("\ufeff" + ends.join(lines) + last, newline="")
     found = [one for batch in transfers.line_batches(tmp_path / "lines", MIB) for one in batch]
     assert [one.strip() for one in found if isinstance(one, bytes)] == [line.encode() for line in lines]
+
+
+@given(st.lists(st.sampled_from([b"a", b"bc", b" ", b"\n", b"\r", b"\r\n", b"\x0b", b"\x1c", b"\xc2\x85"])))
+def test_lines_of_a_body_end_where_splitlines_ends_them(pieces: list[bytes]) -> None:
+    body = b"".join(pieces)
+    found = list(transfer.lines_of(body))
+    assert found[: len(body.splitlines())] == body.splitlines()
+    assert not any(found[len(body.splitlines()) :])
 
 
 def test_what_stands_before_a_damage_is_imported(server: Served, tmp_path: Path) -> None:

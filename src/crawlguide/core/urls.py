@@ -17,6 +17,7 @@ from publicsuffixlist import PublicSuffixList
 from crawlguide.core.errors import UrlError
 
 MAX_LENGTH = 8_192
+MAX_HOST_LENGTH = 255  # of a name in DNS, however one counts; thousands of labels would only make work
 
 # WHATWG strips blanks at the ends, and removes tabs and line ends anywhere. Any other control character, or half of a
 # surrogate pair, could only be there to confuse a log or another parser.
@@ -57,6 +58,8 @@ def canonical(url: str, base: str | None = None) -> str:
         raise UrlError(f"scheme: expected http or https, got {_shown(href.partition(':')[0])}")
     if len(href) > MAX_LENGTH:
         raise UrlError(f"length: expected at most {MAX_LENGTH} characters, got {len(href)}")
+    if href.find("/", 8) > MAX_HOST_LENGTH:
+        _check_host(href)
     return href
 
 
@@ -69,7 +72,7 @@ def resolved(url: str, base: str, base_queue: str) -> tuple[str, str]:
     if _PLAIN_PATH.fullmatch(url) and len(url) < MAX_LENGTH // 2:
         return base[: base.index("/", 8)] + url, base_queue
     plain = _PLAIN.fullmatch(url)
-    if plain and len(url) < MAX_LENGTH:
+    if plain and len(url) < MAX_LENGTH and len(plain[1]) <= MAX_HOST_LENGTH:
         return url, plain[1]
     found = canonical(url, base)
     return found, queue(found)
@@ -153,6 +156,13 @@ def _check(url: str) -> None:
         raise UrlError(f"length: expected at most {MAX_LENGTH} characters, got {len(url)}")
     if _SUSPECT.search(url):
         _check_controls(url)
+
+
+def _check_host(href: str) -> None:
+    """Of a canonical URL; a name and a password may stand before the host."""
+    host = parts(href).host.rstrip(".")
+    if len(host) > MAX_HOST_LENGTH:
+        raise UrlError(f"host: expected at most {MAX_HOST_LENGTH} characters, got {len(host)}")
 
 
 def _check_controls(url: str) -> None:

@@ -28,6 +28,7 @@ from crawlguide.gateway.dashboard.pages import Dashboard
 from crawlguide.gateway.responses import JSON, LINES, STATUS, fault_of_ours, problem_response, success_response
 from crawlguide.gateway.routes import ROUTES, Lines, Route
 from crawlguide.gateway.service import Service, Wanted
+from crawlguide.guide.crawl.transfer import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -112,7 +113,7 @@ class Door:
         body = await self._body(request)
         if body and yaml.sent(request.headers.get("content-type", "")):
             body = await yaml.read(body)
-        read = body.splitlines if route.takes is Lines else partial(_message, body, route.takes)
+        read = partial(lines_of, body) if route.takes is Lines else partial(_message, body, route.takes)
         wanted = Wanted(route.path, route, request.path_params, request.query_params, read, len(body))
         result = await service.serve(wanted, credential)
         if route.gives is Lines:

@@ -20,6 +20,7 @@ from crawlguide.gateway.grpc.health import HEALTH, Health
 from crawlguide.gateway.grpc.methods import METHODS, SERVICE, WHOLE, Method
 from crawlguide.gateway.grpc.streams import STREAMS, Conversation
 from crawlguide.gateway.service import Wanted
+from crawlguide.guide.crawl.transfer import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -189,7 +190,7 @@ class Served:
         if body == WHOLE:
             return message_of(self._route.takes, self._request, self._method.of_crawl)
         if body == "lines":
-            return self._request.lines.splitlines()
+            return lines_of(self._request.lines)
         return wire.decode(getattr(self._request, body).text.encode() or b"{}", self._route.takes) if body else None
 
 

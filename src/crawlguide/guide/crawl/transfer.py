@@ -23,7 +23,7 @@ from crawlguide.core.types import KnownPage, KnownUrl
 from crawlguide.guide.crawl.composition import WARM_START, cold
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 
     from crawlguide.core.types import Crawl
     from crawlguide.guide.local import LocalGuide
@@ -36,6 +36,7 @@ MOST_LEVELS = 29  # of metadata: three more stand around it in an answer, and no
 SHOWN_AT_ONCE, TAKEN_AT_ONCE, LINKS_AT_ONCE = 200, 50, 1_000  # others are served in between
 MOST_SKIPPED, NAMED, LONGEST_REASON = 10_000, 100, 500  # lines of no use in one import; of which so much is said
 ADVICE = "nothing was imported; correct that line, or define the crawl first"
+_LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _DEFINITION = re.compile(rb'\s*\{\s*"(crawl|definition)"')
 
 
@@ -100,10 +101,15 @@ def _lines(items: Sequence[object]) -> bytes:
     return msgspec.json.Encoder().encode_lines(items)
 
 
+def lines_of(body: bytes) -> Iterator[bytes]:
+    """The lines of a body one by one, wherever `splitlines` would end them: a list of a million would take long."""
+    return (found[1] for found in _LINE.finditer(body))
+
+
 async def imported(
     guide: LocalGuide,
     crawl: Crawl,
-    lines: Sequence[bytes],
+    lines: Iterable[bytes],
     first: int = 1,
     permit: Permit | None = None,
 ) -> Imported:

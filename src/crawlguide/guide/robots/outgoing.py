@@ -2,17 +2,19 @@
 
 Only http and https, only to allowed ports; a name is resolved once, every address it has is checked, and the connection
 goes to an address that was checked, so a second answer of its name server changes nothing. Each redirect is a new
-request. What comes back is bounded in bytes, in how far it unpacks, and in time. No proxy, no cookies, no credentials.
+request. What comes back is bounded in bytes, in how far it unpacks, in what stands around it, and in time, and is read
+in pieces so small that none keeps others waiting. No proxy, no cookies, no credentials.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import zlib
 from dataclasses import dataclass, field, replace
 from functools import cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpcore
 
@@ -32,9 +34,12 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 5
 MAX_RATIO, SMALL_BYTES = 100, 65_536  # so far may a body unpack, once it is no longer small
+PIECE_BYTES = 8_192  # may hold a thousand chunks, each of which takes a while
+MOST_AROUND_BYTES = 65_536  # of heads, of chunks and of what is packed to nothing; the longer the body, the more
 REDIRECTS = (301, 302, 303, 307, 308)
 USUAL_PORTS = {"http": 80, "https": 443}
 PRIVATE_NAMES = (".local", ".internal", ".localhost", ".localdomain", ".home.arpa", ".lan", ".intranet")
+_NOT_IN_HEADERS = re.compile(r"[^ -~]")
 
 
 class Refused(Exception):
@@ -108,7 +113,11 @@ class Outgoing:
         self._check(host.strip("[]"), number)
         path = url[url.index("/", 8) :]
         place = httpcore.URL(scheme=scheme, host=host.strip("[]"), port=number, target=path)
-        headers = {"Host": host + (f":{port}" if port else ""), "User-Agent": agent, "Accept-Encoding": "gzip"}
+        headers = {
+            "Host": host + (f":{port}" if port else ""),
+            "User-Agent": _in_a_header(agent),
+            "Accept-Encoding": "gzip",
+        }
         wait = dict.fromkeys(("connect", "read", "write", "pool"), self.options.timeout_s)
         backend = Checked(self.resolve, self.allowed)
         async with (
@@ -118,7 +127,7 @@ class Outgoing:
             target = _header(response, b"location") if response.status in REDIRECTS else ""
             if target:
                 return Answer(response.status, address=backend.address), target
-            body, cut = await _body(response, most_bytes)
+            body, cut = await _body(response, backend.heard, most_bytes)
             return Answer(response.status, body, cut=cut, address=backend.address), None
 
     def _check(self, host: str, port: int) -> None:
@@ -129,6 +138,50 @@ class Outgoing:
 
 
 @dataclass
+class Heard:
+    """How many bytes came, and how many of them were of a body."""
+
+    all_bytes: int = 0
+    body_bytes: int = 0
+
+    def check(self) -> None:
+        """Of what was heard all is understood by now. Raises `Refused` if most of it says nothing."""
+        if self.all_bytes - self.body_bytes > MOST_AROUND_BYTES + self.body_bytes // 4:
+            raise Refused("an answer that is mostly heads and chunks")
+
+
+@dataclass
+class Pieces(httpcore.AsyncNetworkStream):
+    """A connection that is read in small pieces, between which others are served."""
+
+    inner: httpcore.AsyncNetworkStream
+    heard: Heard
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - as httpcore calls it
+        self.heard.check()
+        piece = await self.inner.read(min(max_bytes, PIECE_BYTES), timeout)
+        self.heard.all_bytes += len(piece)
+        return piece
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - the same
+        await self.inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - the same
+    ) -> httpcore.AsyncNetworkStream:
+        return Pieces(await self.inner.start_tls(ssl_context, server_hostname, timeout), self.heard)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self.inner.get_extra_info(info)
+
+
+@dataclass
 class Checked(httpcore.AsyncNetworkBackend):
     """Connects to addresses that were checked, and to nothing else."""
 
@@ -136,6 +189,7 @@ class Checked(httpcore.AsyncNetworkBackend):
     allowed: Iterable[Network]
     inner: httpcore.AsyncNetworkBackend = field(default_factory=httpcore.AnyIOBackend)
     address: str = ""  # of those that were checked the first in order
+    heard: Heard = field(default_factory=Heard)
 
     async def connect_tcp(
         self,
@@ -153,7 +207,8 @@ class Checked(httpcore.AsyncNetworkBackend):
         problem: Exception = Refused(f"{host[:100]} has no address")
         for address in addresses:
             try:
-                return await self.inner.connect_tcp(address, port, timeout, local_address, socket_options)
+                stream = await self.inner.connect_tcp(address, port, timeout, local_address, socket_options)
+                return Pieces(stream, self.heard)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as wrong:
                 problem = wrong
         raise problem
@@ -165,24 +220,31 @@ class Checked(httpcore.AsyncNetworkBackend):
         await self.inner.sleep(seconds)
 
 
-async def _body(response: httpcore.Response, most_bytes: int) -> tuple[bytes, bool]:
-    """The body as it was meant; and whether it was cut off after as many bytes as were wanted."""
+async def _body(response: httpcore.Response, heard: Heard, most_bytes: int) -> tuple[bytes, bool]:
+    """The body as it was meant; and whether it was cut off after as many bytes as were wanted, packed or not."""
     coding = _header(response, b"content-encoding").strip().lower()
     if coding not in ("", "identity", "gzip", "x-gzip"):
         raise Refused(f"content-encoding {coding[:40]!r}, which was not asked for")
-    unpacked, taken, body = zlib.decompressobj(wbits=47) if coding.endswith("gzip") else None, 0, bytearray()
+    unpacked, body = zlib.decompressobj(wbits=47) if coding.endswith("gzip") else None, bytearray()
     async for piece in response.aiter_stream():
-        taken += len(piece)
-        most = max(SMALL_BYTES, MAX_RATIO * taken)
+        heard.body_bytes += len(piece)
+        most = max(SMALL_BYTES, MAX_RATIO * heard.body_bytes)
         try:
             body += unpacked.decompress(piece, min(most, most_bytes) - len(body) + 1) if unpacked else piece
         except zlib.error as wrong:
             raise Refused(f"a body that is not gzip: {wrong}") from None
         if unpacked and len(body) > most:
             raise Refused(f"a body that unpacks to more than {MAX_RATIO} times its size")
-        if len(body) > most_bytes:
+        if len(body) > most_bytes or heard.body_bytes > most_bytes + MOST_AROUND_BYTES:
             return bytes(body[:most_bytes]), True
+        if unpacked and unpacked.eof:  # what follows is none of it
+            break
     return bytes(body), False
+
+
+def _in_a_header(agent: str) -> str:
+    """A name as a header can hold it: a crawl that chose another must not keep all from having a host's files."""
+    return _NOT_IN_HEADERS.sub("?", agent).strip()
 
 
 def _header(response: httpcore.Response, name: bytes) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from crawlguide.policy import Services
 
 NEVER_PASSED = -1.0
+MOST_META, LONGEST_META = 100, 1_000  # texts that a page has for robots, and the characters of each; no page has more
 SOON_S = 1.0  # a file that is on its way is looked for again after so long
 
 
@@ -241,7 +242,8 @@ def build(definition: Definition) -> Robots:
 
 def _meta(fetch: Fetch) -> set[str]:
     """What a page says to robots: "noindex, nofollow" in its head, or in the headers of its answer."""
-    return {word.strip().lower() for text in fetch.robots_meta or () for word in text.split(",")}
+    texts = (fetch.robots_meta or ())[:MOST_META]
+    return {word.strip().lower() for text in texts for word in text[:LONGEST_META].split(",")}
 
 
 __all__ = ["Robots", "RobotsCache", "RobotsRules", "allowed", "build"]
