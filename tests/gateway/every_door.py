@@ -490,7 +490,7 @@ def _nats_server(stack: AsyncExitStack, jetstream: bool) -> NatsServer:
     return server
 
 
-async def _joined(service: Service, stack: AsyncExitStack, prefix: str, **buses: str) -> tuple[str, str]:
+async def _joined(service: Service, stack: AsyncExitStack, prefix: str, **buses: Any) -> tuple[str, str]:
     """The address of the bus and the prefix, once the guide is there."""
     bus = BusOptions(prefix=prefix, redeliver_s=6.0, **buses)
     service.config = msgspec.structs.replace(service.config, bus=bus)
