@@ -456,8 +456,8 @@ class Kafka(Kept):
     async def arrived(self) -> tuple[str, bytes]:
         while (found := await asyncio.to_thread(self._reader.poll, POLL_S)) is None or found.error():
             pass
-        headers = {name: value.decode() for name, value in found.headers()}
-        body = _dead(headers) if found.topic().endswith(".dead") else bytes(found.value())
+        headers = {name: str(value, "utf-8") for name, value in dict(found.headers() or {}).items()}  # type: ignore[arg-type]
+        body = _dead(headers) if str(found.topic()).endswith(".dead") else found.value() or b""
         return headers["correlation-id"], body
 
 
