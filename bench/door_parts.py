@@ -1,6 +1,9 @@
 """Where does the CPU of a door go? A server whose parts are timed, and what each of them takes for an ask.
 
-    .venv/bin/python -m bench.door_parts [--urls 100000] [--asks 512] [--rounds 3]
+    .venv/bin/python -m bench.door_parts [--urls 100000] [--asks 512] [--rounds 5]
+
+Of an ask for 30 URLs on one connection, in one run: the bare transport, which answers any message with as many constant
+bytes; the guide; and what is left, which is our own. Then the same with our own divided further.
 
 Each part is timed in the server itself, by the CPU clock of its thread, one step of a coroutine after the other: what
 others do while it waits is not its own, and what one part calls of another is that other's. The guide is a part like
@@ -23,12 +26,27 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import uvloop
+from bench import doors
+from bench.sockets import fill
+from tests.gateway.bus.common import NatsServer
+
+from crawlguide.core.config import Config
+from crawlguide.gateway.opening import open_guide
+from crawlguide.lab.speed.frontier import CRAWL
+from crawlguide.lab.speed.over_http import Connection
+from crawlguide.lab.speed.server import serving
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
+
+    from bench.doors import Door, Line
+
+    from crawlguide.lab.speed.server import Server
 
 GUIDE, REST = "guide", "transport and the rest"
 PARTS = (GUIDE, "entrance", "turns", "decode", "encode", "count and log", "service", "endpoint", "layers of HTTP")
-PLACES = "CRAWLGUIDE_BENCH_PARTS"  # names the file in which a server keeps its times
+PLACES = "BENCH_DOOR_PARTS"  # names the file in which a server keeps its times
 CLOCK = time.thread_time_ns
 
 
@@ -113,7 +131,8 @@ def time_guide(times: Times) -> None:
 
 def time_all(times: Times) -> None:
     """Every part by itself."""
-    from crawlguide.gateway import bodies, wire
+    from crawlguide.gateway import wire
+    from crawlguide.gateway.access.check import AccessCheck
     from crawlguide.gateway.access.entrance import Entrance
     from crawlguide.gateway.bus import answering
     from crawlguide.gateway.grpc import server, streams, transport
@@ -134,8 +153,8 @@ def time_all(times: Times) -> None:
     stepped: list[tuple[Any, str, str]] = [
         (Turns, "come", "turns"), (Service, "answer", "service"), (Service, "serve", "service"),
         (Door, "_answer", "endpoint"), (Session, "_served", "endpoint"), (server.GrpcDoor, "unary", "endpoint"),
-        (streams.Conversation, "_answered", "endpoint"), (answering.Answering, "_now", "endpoint"),
-        (bodies.BodyLimits, "__call__", "layers of HTTP"),
+        (streams.Conversation, "_answered", "endpoint"), (answering.Answering, "_request", "endpoint"),
+        (AccessCheck, "__call__", "layers of HTTP"),
     ]  # fmt: skip
     for place, name, part in plain:
         setattr(place, name, times.plain(part, getattr(place, name)))
@@ -143,42 +162,87 @@ def time_all(times: Times) -> None:
         setattr(place, name, times.stepped(part, getattr(place, name)))
 
 
+class Bench:
+    """A server of which some parts are timed, filled like any other."""
+
+    def __init__(self, server: Server, times: Times, options: argparse.Namespace) -> None:
+        self._process, self._ready = server.process.pid, server.ready
+        self._times, self._options = times, options
+
+    async def three(self, door: Door) -> None:
+        """Bare transport, guide and our own, in turns."""
+        line = await door.connect(self._ready)
+        size = len(await line.call("next", doors.questions_of(1)[0]))
+        with doors.doing_nothing(door, size) as (process, ready):
+            other = await door.connect(ready)
+            rounds = [await self._compared(line, process, other) for _ in range(self._options.rounds + 1)][1:]
+            other.close()
+        line.close()
+        whole, bare, guide = (statistics.median(column) for column in zip(*rounds, strict=True))
+        own = whole - bare - guide
+        shown = [f"{value:.0f}" for value in (whole, bare, own, guide)]
+        ratios = [f"{value:.2f}" for value in ((bare + own) / bare, (bare + own) / guide, whole / guide)]
+        print(f"| {door.name} | {' | '.join(shown + ratios)} |", flush=True)
+
+    async def _compared(self, line: Line, process: int, other: Line) -> tuple[float, float, float]:
+        whole, parts = await self._timed(line)
+        bare = (await doors.spent(process, [other], "next", doors.questions_of(self._options.asks))).cpu
+        return whole, bare, parts[PARTS.index(GUIDE)]
+
+    async def parts(self, door: Door) -> None:
+        line = await door.connect(self._ready)
+        rounds = [await self._divided(line) for _ in range(self._options.rounds + 1)][1:]
+        line.close()
+        middle = [statistics.median(column) for column in zip(*rounds, strict=True)]
+        print(f"| {door.name} | {' | '.join(f'{value:.0f}' for value in middle)} |", flush=True)
+
+    async def _divided(self, line: Line) -> list[float]:
+        whole, parts = await self._timed(line)
+        return [whole, *parts, whole - sum(parts)]
+
+    async def _timed(self, line: Line) -> tuple[float, list[float]]:
+        """µs of an ask, and of each part of it."""
+        before = self._times.read()
+        whole = (await doors.spent(self._process, [line], "next", doors.questions_of(self._options.asks))).cpu
+        after = self._times.read()
+        await self._give_back()
+        asks = self._options.asks
+        return whole, [(now - then) / asks / 1e3 for now, then in zip(after[::2], before[::2], strict=True)]
+
+    async def _give_back(self) -> None:
+        line = await Connection.to(self._ready["port"])
+        await line.post(f"/v1/crawls/{CRAWL.name}/release", {"crawler_id": doors.CRAWLER})
+        line.close()
+
+
 async def measure(options: argparse.Namespace, scratch: Path) -> None:
-    from bench import doors
-    from bench.sockets import fill
-
-    from crawlguide.core.config import Config
-    from crawlguide.gateway.opening import open_guide
-
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # the server inherits it
-    times = Times.created(scratch / "parts")
-    os.environ[PLACES] = str(scratch / "parts")
-    guide = open_guide(":memory:", Config())
-    command = (sys.executable, "-m", "bench.door_parts", "--serve", "all")
-    with doors.serving(Path(":memory:"), scratch, "--grpc-port", "0", command=command) as server:
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-        await fill(guide, server, options.urls)
-        print(f"| door | all | {' | '.join(PARTS)} | {REST} |\n{'|---' * (len(PARTS) + 3)}|", flush=True)
-        for door in doors.DOORS.values():
-            line = await door.connect(server.ready)
-            rounds = [await _one(server.process.pid, times, line, options.asks) for _ in range(options.rounds + 1)][1:]
-            middle = [statistics.median(column) for column in zip(*rounds, strict=True)]
-            print(f"| {door.name} | {' | '.join(f'{value:.0f}' for value in middle)} |", flush=True)
-            line.close()
-        await asyncio.gather(*doors.CLOSING)
-    await guide.close()
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # the servers inherit it
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # no client pushes a server aside to read answers
+    table("door", "all", "bare transport", "our own", GUIDE, "door / bare", "door / guide", "all / guide")
+    await with_server(options, scratch, GUIDE, Bench.three)
+    table("door", "all", *PARTS, REST)
+    await with_server(options, scratch, "all", Bench.parts)
+    await asyncio.gather(*doors.CLOSING)
     print(f"\nA look at the clock takes {_look_ns():.0f} ns; a part takes two.")
 
 
-async def _one(process: int, times: Times, line: Any, asks: int) -> list[float]:
-    """µs of an ask: all of them, each part, the rest."""
-    from bench import doors
+def table(*heads: str) -> None:
+    print(f"\n| {' | '.join(heads)} |\n{'|---' * len(heads)}|", flush=True)
 
-    asked = doors.questions_of(asks)
-    before = times.read()
-    spent = (await doors.spent(process, [line], "next", asked)).cpu
-    parts = [(now - then) / asks / 1e3 for now, then in zip(times.read()[::2], before[::2], strict=True)]
-    return [spent, *parts, spent - sum(parts)]
+
+async def with_server(
+    options: argparse.Namespace, scratch: Path, timed: str, work: Callable[[Bench, Door], Awaitable[None]]
+) -> None:
+    times = Times.created(scratch / "parts")
+    os.environ[PLACES] = str(scratch / "parts")
+    command = (sys.executable, "-m", "bench.door_parts", "--serve", timed)
+    guide = open_guide(":memory:", Config())  # `fill` wants one, and it costs nothing here
+    with serving(Path(":memory:"), scratch, "--grpc-port", "0", command=command) as server:
+        await fill(guide, server, options.urls)
+        bench = Bench(server, times, options)
+        for name in options.doors:
+            await work(bench, doors.DOORS[name])
+    await guide.close()
 
 
 def _look_ns() -> float:
@@ -204,16 +268,13 @@ if __name__ == "__main__":
         sys.exit()
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--urls", type=int, default=100_000)
-    words.add_argument("--rounds", type=int, default=3)
+    words.add_argument("--rounds", type=int, default=5)
     words.add_argument("--asks", type=int, default=512)
+    words.add_argument("--doors", nargs="+", choices=doors.DOORS, default=list(doors.DOORS))
     given = words.parse_args()
-    import uvloop
-    from bench import doors as lines
-    from tests.gateway.bus.common import NatsServer
-
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         bus = NatsServer(Path(folder) / "nats", jetstream=False)
-        os.environ[lines.NATS] = bus.url
+        os.environ[doors.NATS] = bus.url
         try:
             runner.run(measure(given, Path(folder)))
         finally:
