@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 READY_WITHIN_S, IDLE_WITHIN_S = 300.0, 60
 IDLE_CPU = 0.05  # of a core
@@ -47,13 +47,15 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, scratch: Path, *options: str) -> Iterator[Server]:
+def serving(
+    folder: Path, scratch: Path, *options: str, command: Sequence[str] = (sys.executable, "-m", "crawlguide")
+) -> Iterator[Server]:
     """`crawlguide serve`, once it answers. It is killed at the end, also if whoever measures it is interrupted."""
     ready = scratch / "ready.json"
     ready.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "crawlguide", "serve", "--data", str(folder), "--port", "0", *options]
+    arguments = ["serve", "--data", str(folder), "--port", "0", *options, "--ready-file", str(ready)]
     began = time.monotonic()
-    process = subprocess.Popen([*command, "--ready-file", str(ready)], stderr=subprocess.DEVNULL)  # noqa: S603
+    process = subprocess.Popen([*command, *arguments], stderr=subprocess.DEVNULL)  # noqa: S603
     try:
         while not ready.exists():
             if process.poll() is not None or time.monotonic() - began > READY_WITHIN_S:
