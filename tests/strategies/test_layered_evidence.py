@@ -322,7 +322,7 @@ def test_hubs_are_learned_by_place() -> None:
 
 def leading(hits: int, *without: str) -> float:
     """How much more a folder is wished for than a page, where folders lead on and pages do not."""
-    found, started = learner("", "draws", "bonus", "hopes", *without), "https://start.org/"
+    found, started = learner("", "bonus", "hopes", *without), "https://start.org/"
     folders, pages = [[f"https://{kind}{n}.org/{kind}{end}" for n in range(9)] for kind, end in (("f", "/"), ("p", ""))]
     good = [f"{started}{number}" for number in range(hits)]
     found.learn(told(fetched(started, *folders, *pages, *good, relevance=0.0)))
@@ -350,7 +350,7 @@ def test_a_link_nobody_heard_of_has_the_chance_of_any_page() -> None:
 
 def test_a_part_that_is_none_is_refused_by_name() -> None:
     with pytest.raises(MalformedRequest, match=r"strategy\.without: expected some of parents, .*'luck'") as refused:
-        tuning.tuned(["yield", "luck"])
+        tuning.tuned(["draws", "yield", "luck"])
     assert refused.value.field == "strategy.without"
 
 
