@@ -30,7 +30,7 @@ DEFAULTS = {
     "near_host_bonus": 0.65,
     "decline_bonus": 3.0,
     "hub_bonus": 0.01,
-    "seed_value": 0.9,
+    "seed_value": 0.5,
     "decay": 0.97,
     "crawl_decay": 0.99,
     "few_parents": 1.0,
