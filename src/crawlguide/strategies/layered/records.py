@@ -108,13 +108,15 @@ EXAMPLE = np.dtype(
 
 WEIGHT = np.dtype([("weight", np.float32), ("square", np.float32)], align=True)
 
+COVARIANCE = np.dtype([("of", np.float32, COLUMNS)])  # of the weight of one column with those of all
+
 PROFILE = np.dtype([("count", np.float32), ("sum", np.float32, MEANING)], align=True)  # of hits, and of other pages
 VECTOR = np.dtype([("key", np.uint64), ("kind", np.int64), ("vector", np.float32, MEANING)])  # of a page that was read
 
 TUNING = np.dtype(
     [
         ("use", np.float32, COLUMNS),  # 0 where a column shall not count
-        ("dense_step", np.float64),  # how fast weights of columns are learned
+        ("doubt", np.float64),  # variance of the weight of a column before anything was learned
         ("word_step", np.float64),
         ("place_step", np.float64),
         ("meaning_step", np.float64),
@@ -184,6 +186,7 @@ class Tables(NamedTuple):
     tuning: Records  # one record
     examples: Records
     weights: Records  # of the columns, and behind them of the dimensions of the meaning
+    covariance: Records  # of the weights of columns
     word_weights: Records
     hub_weights: Records
     hub_word_weights: Records
@@ -192,5 +195,6 @@ class Tables(NamedTuple):
 
 
 TABLES = named_tuple(
-    Tables, LINKS, PAGES, PLACES, CRAWLS, TUNINGS, EXAMPLES, WEIGHTS, WEIGHTS, WEIGHTS, WEIGHTS, f32s, one_i64,
+    Tables, LINKS, PAGES, PLACES, CRAWLS, TUNINGS, EXAMPLES, WEIGHTS, records(COVARIANCE), WEIGHTS,
+    WEIGHTS, WEIGHTS, f32s, one_i64,
 )  # fmt: skip

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crawlguide.strategies.layered.records import Records
 
 DEFAULTS = {
-    "dense_step": 0.03,
+    "doubt": 0.03,
     "word_step": 0.3,
     "place_step": 0.1,
     "meaning_step": 0.05,
@@ -57,7 +57,7 @@ NUMBERS: dict[str, dict[str, float]] = {  # that each part sets when it is left 
     "seeds": {"seed_value": 0.0},
     "hubs": {"hub_step": 0.0},
     "forgetting": {"decay": 1.0, "crawl_decay": 1.0},
-    "learning": {"dense_step": 0.0, "word_step": 0.0, "place_step": 0.0, "meaning_step": 0.0},
+    "learning": {"doubt": 0.0, "word_step": 0.0, "place_step": 0.0, "meaning_step": 0.0},
     "prior": {},  # weights begin at zero
 }
 GONE = ("draws",)  # parts of earlier versions: stored definitions may name them
