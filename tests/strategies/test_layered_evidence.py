@@ -16,7 +16,7 @@ from crawlguide.strategies.layered import tuning
 from crawlguide.strategies.layered.columns import NAMES, PRIOR
 from crawlguide.strategies.layered.evidence import FAR
 from crawlguide.strategies.layered.model import FIRST_SQUARE
-from crawlguide.strategies.layered.records import DONE, VISITED, WAITING
+from crawlguide.strategies.layered.records import COLUMNS, DONE, VISITED, WAITING
 from tests.strategies.alone import A, column, learner, link, linked, page, parents, place
 from tests.strategies.lessons import ids, seeds, told
 from tests.support import CRAWL, NOW, batch, fetched, question
@@ -322,7 +322,7 @@ def test_hubs_are_learned_by_place() -> None:
 
 def leading(hits: int, *without: str) -> float:
     """How much more a folder is wished for than a page, where folders lead on and pages do not."""
-    found, started = learner("", "draws", "bonus", "hopes", *without), "https://start.org/"
+    found, started = learner("", "bonus", "hopes", *without), "https://start.org/"
     folders, pages = [[f"https://{kind}{n}.org/{kind}{end}" for n in range(9)] for kind, end in (("f", "/"), ("p", ""))]
     good = [f"{started}{number}" for number in range(hits)]
     found.learn(told(fetched(started, *folders, *pages, *good, relevance=0.0)))
@@ -350,7 +350,7 @@ def test_a_link_nobody_heard_of_has_the_chance_of_any_page() -> None:
 
 def test_a_part_that_is_none_is_refused_by_name() -> None:
     with pytest.raises(MalformedRequest, match=r"strategy\.without: expected some of parents, .*'luck'") as refused:
-        tuning.tuned(["yield", "luck"])
+        tuning.tuned(["draws", "yield", "luck"])
     assert refused.value.field == "strategy.without"
 
 
@@ -370,3 +370,21 @@ def test_a_part_that_is_left_out_says_nothing(part: str) -> None:
 def test_without_a_prior_weights_begin_at_nothing() -> None:
     assert not learner("", "prior").memory.weights.rows["weight"].any()
     assert learner().memory.weights.rows["weight"][: len(NAMES)].tolist() == PRIOR[: len(NAMES)].tolist()
+
+
+def test_weights_that_learned_much_are_less_in_doubt_and_others_are_not() -> None:
+    found = learner()
+    before = np.diag(found.memory.covariance.rows["of"][:COLUMNS]).copy()
+    found.learn(told(*(fetched(f"{A}{number}", relevance=number % 2) for number in range(40))))
+    known = found.memory.covariance.rows["of"][:COLUMNS]
+    after = np.diag(known)
+    assert 0.0 < after[NAMES.index("always")] < 0.9 * before[NAMES.index("always")]
+    assert after[NAMES.index("query")] == before[NAMES.index("query")]  # no URL had one
+    assert np.array_equal(known, known.T)
+
+
+def test_without_learning_nothing_of_it_changes() -> None:
+    found = learner("", "learning")
+    before = found.memory.weights.rows["weight"].copy()
+    found.learn(told(*(fetched(f"{A}{number}", relevance=number % 2) for number in range(40))))
+    assert np.array_equal(found.memory.weights.rows["weight"], before)

@@ -72,7 +72,7 @@ def fetches(guide: Any, count: int) -> list[str]:
 
 def crawled_on(without: list[str]) -> list[str]:
     """What is fetched after a host that paid runs dry, beside one whose first pages had no reward."""
-    with opened({"kind": "layered", "without": [*without, "draws"]}, goal={"topic": "pottery"}) as guide:
+    with opened({"kind": "layered", "without": without}, goal={"topic": "pottery"}) as guide:
         tell(guide, fetched(DIGGING, *(f"{DIGGING}{n}" for n in range(400)), relevance=1.0))
         tell(guide, fetched(OTHER, *(f"{OTHER}{n}" for n in range(40)), relevance=0.0))
         tell(guide, *(fetched(f"{OTHER}{n}", relevance=0.0) for n in range(8)))
@@ -87,7 +87,7 @@ def test_a_host_that_began_badly_is_tried_again_when_the_best_one_is_dry() -> No
 
 def bonuses(urls: list[str], dry: int, *without: str) -> list[float]:
     """The exploration bonus of links in a crawl that paid, and then did not for a while."""
-    found = learner("", "draws", "bonus", "leads", *without)
+    found = learner("", "bonus", "leads", *without)
     good, bad = [f"{DIGGING}a/{n}" for n in range(60)], [f"{DIGGING}b/{n}" for n in range(dry)]
     found.learn(told(fetched(DIGGING, *good, *bad, *urls, relevance=1.0)))
     found.learn(told(*(fetched(url, relevance=1.0) for url in good)))
@@ -108,7 +108,7 @@ def test_the_peak_is_forgotten_in_a_long_decline() -> None:
 
 
 def test_the_bonus_has_a_bound() -> None:
-    found, new = learner("pottery", "draws", "bonus", "leads"), f"{OTHER}pottery"
+    found, new = learner("pottery", "bonus", "leads"), f"{OTHER}pottery"
     found.learn(told({**fetched(DIGGING), "relevance": 1.0, "outlinks": [{"url": new, "anchor": "pottery"}]}))
     crawl = found.memory.crawl.rows
     crawl["best"], crawl["good"], crawl["tried"], crawl["hits"], crawl["fetched"] = 1.0, 0.0, 100.0, 500.0, 1_000
@@ -131,7 +131,7 @@ def test_what_is_found_stands_only_if_the_best_are_worth_what_waits_behind() -> 
 
 def test_one_ask_looks_past_all_that_has_sunk() -> None:
     """Six hundred links wait by what they were worth while their host paid; one of another host is worth more."""
-    with opened({"kind": "layered", "without": ["draws", "hopes"]}, goal={"topic": "pottery"}) as guide:
+    with opened({"kind": "layered", "without": ["hopes"]}, goal={"topic": "pottery"}) as guide:
         tell(guide, fetched(DIGGING, *(f"{DIGGING}a/{n}" for n in range(700)), relevance=1.0))
         tell(guide, *(fetched(f"{DIGGING}a/{n}", relevance=1.0) for n in range(40)))
         tell(guide, fetched(OTHER, f"{OTHER}pottery/clay", relevance=1.0))

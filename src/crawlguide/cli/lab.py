@@ -41,7 +41,7 @@ TasksOption = Annotated[str, typer.Option(help="all, or names with commas betwee
 PoliciesOption = Annotated[
     str,
     typer.Option(
-        help=r"all, or names with commas between them: strategies of the product, such as layered\[without=draws],"
+        help=r"all, or names with commas between them: strategies of the product, such as layered\[without=bonus],"
         " policies of the lab, such as keyword, oracle, or a module of your own."
     ),
 ]

@@ -2,13 +2,13 @@
 
 keyword, feedstock, …       a policy that only the lab has, one file in `lab/policies`
 layered, random, …          a strategy of the product
-layered[without=draws]      the same with options of the strategy
+layered[without=bonus]      the same with options of the strategy
 my.module                   a policy of your own: any module with `Options` and `build`
 oracle                      the references: oracle-one-hop, oracle-full and the ceiling
 all                         the lab's own policies, the product's classics, layered and the references
 
 An option's value is read as JSON where it is JSON, else as text. Where an option holds a list, its items have + between
-them: `layered[without=draws+bonus,most_urls=50000]`.
+them: `layered[without=bonus+leads,most_urls=50000]`.
 """
 
 from __future__ import annotations

@@ -202,8 +202,7 @@ def reward_crawl(link, label, answered, tables):  # type: ignore[no-untyped-def]
         crawl.first_good += label
         crawl.first_tried += 1.0
         crawl.first_failed += 0.0 if answered else 1.0
-    if link.chosen == 0:
-        crawl.luck += HIT_RATE_STEP * (label - crawl.luck)
+    crawl.luck += HIT_RATE_STEP * (label - crawl.luck)
     count_reward(crawl, label, tuning.crawl_decay)
     crawl.best = max(PEAK_DECAY * crawl.best, recent_rate(crawl))
     crawl.hits += label

@@ -1,17 +1,16 @@
-"""What is added to a link's probability because little is known of where it leads, and what is drawn at random.
+"""What is added to a link's probability because little is known of where it leads.
 
-A bonus for new hosts, a bonus for pages with many new links (hubs), and Thompson draws that give some places of an
-answer to hosts and pages. What a new place, a little-known link and a seed get on top is in `scores.py`, `score_link`.
+A bonus for new hosts, and one for pages with many new links (hubs). What a new place, a little-known link and a seed
+get on top is in `scores.py`, `score_link`.
 """
 
 import numpy as np
 
-from crawlguide.core.kernels import f64s, i64s, kernel, nothing, one_f64, one_i64, part
-from crawlguide.strategies.layered.columns import AT, failure_rate
-from crawlguide.strategies.layered.evidence import HIT_RATE_STEP, recent_rate
+from crawlguide.core.kernels import f64s, i64s, kernel, nothing, one_i64, part
+from crawlguide.strategies.layered.columns import AT
+from crawlguide.strategies.layered.evidence import recent_rate
 from crawlguide.strategies.layered.model import adagrad_step
-from crawlguide.strategies.layered.records import CRAWLS, TABLES, WAITING
-from crawlguide.strategies.shared.draws import beta, uniform
+from crawlguide.strategies.layered.records import TABLES
 
 # The host bonus, for links to hosts with few fetches. It is added to the probability, not to its log-odds: a few
 # failures count at once as bad parents, bad words and a bad place, and in log-odds nothing would bring a host back.
@@ -166,87 +165,3 @@ def learn_hubs(opened, tables):  # type: ignore[no-untyped-def]
         for level in range(link.levels):
             count_newness(tables.places[link.places[level]], new, tuning.decay)
         count_newness(crawl, new, tuning.crawl_decay)
-
-
-# Thompson draws: a host or page is drawn by a sample of its reward rate, so one that paid well is drawn often, one that
-# was hardly tried now and then, and one that is dry seldom. However many there are, a bounded number is sampled.
-
-SAMPLED = 256
-GOOD, BAD = 0.3, 2.0  # rewards and failures that an arm has before it was tried
-RECENT = 1.0 / HIT_RATE_STEP  # fetches that the recent hit rate is about
-
-
-@part
-def sampled_rate(seed, crawl, good, tried):  # type: ignore[no-untyped-def]
-    return beta(seed, crawl, GOOD + max(good, 0.0), BAD + max(tried - good, 0.0))
-
-
-@part
-def sampled_without_draw(seed, crawl):  # type: ignore[no-untyped-def]
-    """What is assigned without a draw is an arm too, or dry hosts would be drawn for want of better ones."""
-    tried = min(float(crawl.fetched), RECENT)
-    return sampled_rate(seed, crawl, crawl.luck * tried, tried)
-
-
-@part
-def random_below(seed, crawl, count):  # type: ignore[no-untyped-def]
-    crawl.draws += 1
-    return np.int64(uniform(seed, crawl.draws - 1) * count)
-
-
-@kernel(one_i64(one_i64, CRAWLS, one_f64, one_i64))
-def count_draws(seed, crawls, chance, wanted):  # type: ignore[no-untyped-def]
-    """How many places of an answer go to draws."""
-    crawl, count = crawls[0], 0
-    for _ in range(wanted):
-        count += uniform(seed, crawl.draws) < chance
-        crawl.draws += 1
-    return count
-
-
-@kernel(one_i64(one_i64, TABLES))
-def draw_page(seed, tables):  # type: ignore[no-untyped-def]
-    """A page whose links shall be tried; -1: none is better than no draw."""
-    crawl, found = tables.crawl[0], -1
-    best = sampled_without_draw(seed, crawl)
-    for _ in range(min(tables.pages_used, SAMPLED)):
-        number = random_below(seed, crawl, tables.pages_used)
-        page = tables.pages[number]
-        if page.waiting > 0:
-            sample = sampled_rate(seed, crawl, page.good, page.tried)
-            if sample > best:
-                best, found = sample, number
-    return found
-
-
-@kernel(one_i64(one_i64, TABLES, i64s))
-def waiting_links(number, tables, rows):  # type: ignore[no-untyped-def]
-    """The first links found on a page that wait, as many as there is room for in `rows`; returns how many."""
-    page, links, count = tables.pages[number], tables.links, 0
-    for row in range(page.first, min(page.first + page.found, tables.links_used)):
-        if count < len(rows) and links[row].state == WAITING and links[row].finder == number:
-            rows[count] = row
-            count += 1
-    return count
-
-
-@kernel(one_i64(one_i64, TABLES))
-def draw_host(seed, tables):  # type: ignore[no-untyped-def]
-    """A host; all that were never tried are one arm, of which one is drawn. -1: none is better than no draw."""
-    crawl, used, found, untried = tables.crawl[0], tables.hosts_used, -1, False
-    best = sampled_without_draw(seed, crawl)
-    start = random_below(seed, crawl, used)
-    for step in range(min(used, SAMPLED)):
-        number = (start + step) % used
-        place = tables.places[tables.hosts[number].place]
-        if place.waiting <= 0 or (place.fetched == 0 and untried):
-            continue
-        if place.fetched == 0:
-            untried = True
-            sample = sampled_rate(seed, crawl, crawl.first_good, crawl.first_tried)
-        else:
-            sample = sampled_rate(seed, crawl, place.good, place.tried)
-        sample *= 1.0 - failure_rate(place, crawl)
-        if sample > best:
-            best, found = sample, number
-    return found

@@ -16,15 +16,12 @@ from crawlguide.strategies.layered.meaning import NEITHER, add_to_profile, embed
 from crawlguide.strategies.layered.records import ANCHOR_WORDS, LEVELS, LINKS, MEANING, PLACES, WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from crawlguide.core.tables import F32, I64, U64
     from crawlguide.core.types import Links
     from crawlguide.strategies.layered.meaning import Aim
     from crawlguide.strategies.layered.memory import LayeredMemory
 
 READ_OF_A_PAGE = 600  # characters of its text
-LONGEST_NAME = 100  # of a host that can be drawn
 
 # Reading URLs and anchors as bytes. A word is a run of letters, or of digits (all numbers count as one word), of either
 # case; it also ends where a capital follows a small letter.
@@ -233,19 +230,6 @@ def assign_places(memory: LayeredMemory, rows: I64, keys: U64) -> None:
     set_places(rows, at, found, other_hosts, memory.links.rows, memory.places.rows)
 
 
-def name_hosts(memory: LayeredMemory, rows: I64, names: Sequence[str]) -> None:
-    """New hosts get a record with their name, by which a store knows them."""
-    places, hosts = memory.links.rows["places"][rows, 0], memory.hosts
-    for number in np.flatnonzero(memory.places.rows["named"][places] == 0).tolist():
-        place, name = int(places[number]), names[number].encode()
-        if not memory.places.rows["named"][place]:
-            memory.places.rows["named"][place] = 1
-            if len(name) <= LONGEST_NAME:
-                hosts.fit(hosts.used + 1)
-                hosts.rows[hosts.used - 1] = place, name
-                hosts.changed(np.array([hosts.used - 1]))
-
-
 # Links and pages as they are told.
 
 
@@ -261,7 +245,6 @@ def read_links(memory: LayeredMemory, aim: Aim, links: Links, new: I64, rows: I6
         np.zeros(len(goal_ends), np.uint8), rows, memory.links.rows, keys,
     )  # fmt: skip
     assign_places(memory, rows, keys)
-    name_hosts(memory, rows, hosts)
     embedding = Embedding.load()
     host, first = numbered(keys[::LEVELS])
     if not anchor_bytes.ascii:

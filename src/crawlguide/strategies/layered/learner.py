@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawlguide.core.columns import among
 from crawlguide.core.notebook import Notebook
 from crawlguide.core.outcomes import LATE, failures, refusals, releases
 from crawlguide.core.types import Draw
@@ -15,7 +13,7 @@ from crawlguide.strategies.layered import evidence, exploration, ingest, model, 
 from crawlguide.strategies.layered.ask_signals import AskSignals
 from crawlguide.strategies.layered.explain import sentences
 from crawlguide.strategies.layered.meaning import HITS, NEITHER, OTHERS, Aim
-from crawlguide.strategies.layered.memory import FIRST, TRANSFERABLE, LayeredMemory, waiting_beside
+from crawlguide.strategies.layered.memory import TRANSFERABLE, LayeredMemory, waiting_beside
 from crawlguide.strategies.layered.records import COLUMNS, DONE, LEVELS, NO_PAGE, SEED, VISITED
 from crawlguide.strategies.layered.scores import CACHED, SCORE, LinkScores, ScoredBatch
 
@@ -27,26 +25,11 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Batch, Lesson, Links
 
 BESIDE = 24  # links of the same page that are scored again after a fetch, on either side
-MOST_COMPARED = 100  # links of a page that was drawn
 MOST_SPREAD = 500  # rows of an ask that are chosen one by one; those beyond it stand as they stand
-DRAWN_FIRST = 2.0  # more than any explore value
-NOTHING: U64 = np.zeros(0, np.uint64)
-
-
-@dataclass
-class ThompsonDraw:
-    """What was drawn for one ask."""
-
-    wanted: int
-    hosts: list[int] = field(default_factory=list)  # rows of their places
-    host_names: list[str] = field(default_factory=list)
-    pages: list[int] = field(default_factory=list)
-    links: list[int] = field(default_factory=list)  # the best of each page
-    chosen: U64 = field(default_factory=lambda: NOTHING)  # URLs that go before all others
 
 
 class Layered:
-    version = "layered-4"
+    version = "layered-5"
     transferable = TRANSFERABLE
 
     def __init__(self, goal: Goal, seed: int, without: Sequence[str] = (), most: int = 1_000_000) -> None:
@@ -111,67 +94,23 @@ class Layered:
     # an ask
 
     def draw(self, ask: Ask, wanted: int) -> Draw:
-        """Hosts and links drawn for some places of the answer, and URLs of which the ask says something new."""
+        """URLs of which the ask says something new; none is drawn at random."""
         signalled, self._last = self.ask_signals.record(ask), None
-        crawl, tuned = self.memory.crawl.rows, self.tuning[0]
-        chance = tuned["least_draws"] + tuned["most_draws"] * (1.0 - crawl["luck"][0]) ** 2
-        drawn = ThompsonDraw(wanted)
-        if self.memory.hosts.used and chance and crawl["fetched"][0]:  # before that there is nothing to draw by
-            for _ in range(exploration.count_draws(self.seed, crawl, chance, wanted)):
-                self._draw(drawn)
-            self.memory.crawl.changed(FIRST)
-        ids = np.concatenate([self.memory.links.rows["id"][drawn.links], signalled]) if drawn.links else signalled
-        return Draw(ids, frozenset(drawn.host_names), drawn)
-
-    def _draw(self, drawn: ThompsonDraw) -> None:
-        """A host or a page, each about half of the time; a host where no page has links that wait."""
-        rows = self.memory
-        if int(rows.crawl.rows["draws"][0]) % 2 == 0:
-            page = exploration.draw_page(self.seed, rows.tables())
-            best = self._best_of(page) if page >= 0 else -1
-            if best >= 0:
-                drawn.pages.append(page)
-                drawn.links.append(best)
-                return
-        host = exploration.draw_host(self.seed, rows.tables())
-        if host >= 0:
-            drawn.hosts.append(int(rows.hosts.rows["place"][host]))
-            drawn.host_names.append(rows.hosts.rows["name"][host].decode())
-
-    def _best_of(self, page: int) -> int:
-        """The best waiting link that was found on a page, among some of them; -1: none waits."""
-        rows = np.empty(MOST_COMPARED, np.int64)
-        rows = rows[: exploration.waiting_links(page, self.memory.tables(), rows)]
-        return int(rows[self._scores(rows).explore_value.argmax()]) if len(rows) else -1
+        return Draw(signalled, frozenset(), wanted)
 
     def draw_bonus(self, batch: Batch, ask: Ask) -> F64:
-        """The best row of each drawn host or page goes first; less for rows of a host that has others in the answer."""
-        first, change = np.zeros((2, len(batch)))
-        if ask.draw is None:
-            return first
-        drawn: ThompsonDraw = ask.draw.state
-        scored, tables = self._scored(batch), self.memory.tables()
-        rows, (_, explore_value, host_bonus) = scored.rows, scored.scores
-        exploration.spread_over_hosts(rows, explore_value, host_bonus, tables, min(drawn.wanted, MOST_SPREAD), change)
-        if not (drawn.hosts or drawn.pages):
-            return change
-        known = np.flatnonzero(rows >= 0)
-        known = known[rows[known].argsort()]  # of equals the first that was found, in whatever order a store has them
-        host, finder = tables.links["places"][rows, 0], tables.links["finder"][rows]
-        for column, arms in ((host, drawn.hosts), (finder, drawn.pages)):
-            for arm in arms:
-                mine = known[(column[known] == arm) & (first[known] == 0)]
-                if len(mine):
-                    first[mine[explore_value[mine].argmax()]] = DRAWN_FIRST
-        drawn.chosen = batch.id[first > 0]
-        return first + change
+        """Less for rows of a host that has others in the answer."""
+        change = np.zeros(len(batch))
+        if ask.draw is not None:
+            rows, (_, explore_value, host_bonus) = (scored := self._scored(batch)).rows, scored.scores
+            wanted = min(ask.draw.state, MOST_SPREAD)
+            exploration.spread_over_hosts(rows, explore_value, host_bonus, self.memory.tables(), wanted, change)
+        return change
 
     def assigned(self, batch: Batch, ask: Ask) -> None:
         rows = self.memory.find(batch.id)
         self.memory.generation += 1
-        chosen = among(batch.id, NOTHING if ask.draw is None else ask.draw.state.chosen)
-        rows, chosen = rows[rows >= 0], chosen[rows >= 0]
-        self.memory.links.rows["chosen"][rows] = chosen
+        rows = rows[rows >= 0]
         evidence.assign(rows, self.memory.tables())
         self.memory.mark_changed(rows, rows[:0])
 

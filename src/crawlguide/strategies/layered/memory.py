@@ -19,9 +19,9 @@ from crawlguide.strategies.layered.model import FIRST_SQUARE
 from crawlguide.strategies.layered.records import (
     ASSIGNED,
     COLUMNS,
+    COVARIANCE,
     CRAWL,
     EXAMPLE,
-    HOST,
     LEVELS,
     LINK,
     LINKS,
@@ -52,8 +52,8 @@ MOST_VECTORS = 1 << 13  # pages that move in the profile when a late reward come
 MOST_PLACES, MOST_PAGES = 1 << 20, 1 << 20
 FORGOTTEN_AT_ONCE = 4_096
 OTHER_HOSTS = np.array([1], np.uint64)  # key of the place of all hosts that have none of their own
-TRANSFERABLE = ("dense", "words", "hub", "hubwords", "signals")  # sheets that mean the same in another crawl
-TIED = ("urls", "pages", "places", "hosts", "past", "taste", "vectors", "crawl")  # sheets that rely on each other
+TRANSFERABLE = ("dense", "doubts", "words", "hub", "hubwords", "signals")  # sheets that mean the same in another crawl
+TIED = ("urls", "pages", "places", "past", "taste", "vectors", "crawl")  # sheets that rely on each other
 FORMAT = np.dtype([("version", np.int64)])  # 1: `count`, `sum` and `best` of a link are of its older parents alone
 NOTHING = np.dtype([("nothing", np.int8)])
 FIRST = np.zeros(1, np.int64)
@@ -163,6 +163,8 @@ class LayeredMemory:
         self.find = self.index.find  # the record of each URL, -1 where there is none
         if not self.crawl.used:
             self._begin()
+        if not self.covariance.used:
+            fill(self.covariance, COLUMNS, of=tuning["doubt"][0] * np.eye(COLUMNS))
         weights = self.weights.rows[:COLUMNS]
         new = np.flatnonzero((weights["square"] == 1.0) & (weights["weight"] == 0.0))  # columns that never counted yet
         weights["weight"][new] = prior[new]
@@ -171,9 +173,10 @@ class LayeredMemory:
     def _open(self, notebook: Notebook) -> None:
         sheet = notebook.sheet
         self.links, self.pages = sheet("urls", LINK), sheet("pages", PAGE)
-        self.places, self.hosts = sheet("places", PLACE), sheet("hosts", HOST)
+        self.places = sheet("places", PLACE)
         self.examples, self.profile = sheet("past", EXAMPLE), sheet("taste", PROFILE)
         self.weights, self.word_weights = sheet("dense", WEIGHT), sheet("words", WEIGHT)
+        self.covariance = sheet("doubts", COVARIANCE)
         self.hub_weights, self.hub_word_weights = sheet("hub", WEIGHT), sheet("hubwords", WEIGHT)
         self.vectors = LossyTable(VECTOR, sheet("vectors", VECTOR), MOST_VECTORS)
         self.crawl = sheet("crawl", CRAWL)
@@ -182,7 +185,7 @@ class LayeredMemory:
         """Some sheets were written by a version with other records, and are blank: numbers of rows lead nowhere."""
         fetched = bool(self.crawl.used and self.crawl.rows["pages"][0])
         whole = self.crawl.used and self.links.used and self.places.used and (self.pages.used or not fetched)
-        return bool(fetched or self.hosts.used or self.links.used) and not whole
+        return bool(fetched or self.links.used) and not whole
 
     def _migrate(self, form: Sheet) -> None:
         if form.used:
@@ -209,9 +212,9 @@ class LayeredMemory:
     def tables(self) -> Tables:
         """The arrays as they are now, for one call of a kernel: while somebody holds them no sheet grows in place."""
         return Tables(
-            self.links.rows, self.pages.rows, self.places.rows, self.hosts.rows, self.crawl.rows, self.tuning,
-            self.examples.rows, self.weights.rows, self.word_weights.rows, self.hub_weights.rows,
-            self.hub_word_weights.rows, self.profile_direction, self.links.used, self.pages.used, self.hosts.used,
+            self.links.rows, self.pages.rows, self.places.rows, self.crawl.rows, self.tuning,
+            self.examples.rows, self.weights.rows, self.covariance.rows, self.word_weights.rows, self.hub_weights.rows,
+            self.hub_word_weights.rows, self.profile_direction, self.links.used,
         )  # fmt: skip
 
     # records
@@ -250,9 +253,8 @@ class LayeredMemory:
         return rows
 
     def other_hosts(self) -> int:
-        """The place that stands for a host where there is no room for a new one; it can never be drawn by name."""
+        """The place that stands for a host where there is no room for a new one."""
         (row,) = self.claim_places(OTHER_HOSTS)
-        self.places.rows["named"][row] = 1
         return int(row)
 
     def claim_pages(self, rows: I64) -> I64:
@@ -279,7 +281,7 @@ class LayeredMemory:
         words = words[: words_of(taught, self.links.rows, words)]
         self.word_weights.changed(words)
         self.hub_word_weights.changed(words)
-        for sheet in (self.weights, self.hub_weights, self.profile):
+        for sheet in (self.weights, self.covariance, self.hub_weights, self.profile):
             sheet.changed(np.arange(sheet.used))
         self.crawl.changed(FIRST)
 

@@ -1,5 +1,8 @@
 """From features to a probability: one logistic model, learned a step at a time from hand-set first weights.
 
+Of the weights of columns, which are few and related, it is known how sure each is (a normal distribution with all
+covariances, moved by each fetch); the many others, each of which few links have, take AdaGrad steps.
+
 log-odds = log-odds of the crawl's rate + weights · columns + weights of words, places and meaning
 p        = sigmoid(steepness · log-odds + offset), where steepness and offset are learned too (calibration)
 """
@@ -14,6 +17,7 @@ from crawlguide.strategies.shared.draws import uniform
 
 ERRORS_KEPT, FIRST_SQUARE = 0.99, 1.0  # decay of the sum of squared errors with each fetch; and the least it can be
 MEANING_WEIGHTS = COLUMNS  # weights of the meaning lie behind those of the columns
+LEAST_CURVE = 0.02  # a fetch that was thought certain teaches a little, too
 HIT_TRIES = 16  # random examples looked at to find a hit among them
 
 
@@ -57,13 +61,29 @@ def log_odds(link, columns, base, tables):  # type: ignore[no-untyped-def]
 
 
 @part
-def teach(link, columns, base, label, tables):  # type: ignore[no-untyped-def]
-    """One AdaGrad step of every weight that had a say."""
+def learn_columns(columns, chance, label, tables, gain):  # type: ignore[no-untyped-def]
+    """Move the weights of columns by Bayes' rule, with the curve of the likelihood taken at the chance foreseen.
+
+    Weights that are in doubt move most, and after that they are less so. `gain` is room for how much each moves.
+    """
+    weights, covariance, doubt = tables.weights, tables.covariance, 0.0
+    for one in range(COLUMNS):
+        gain[one] = 0.0
+        for other in range(COLUMNS):
+            gain[one] += covariance[one].of[other] * columns[other]
+        doubt += gain[one] * columns[one]
+    curve = max(chance * (1.0 - chance), LEAST_CURVE)
+    share = 1.0 / (1.0 + curve * doubt)
+    for one in range(COLUMNS):
+        weights[one].weight -= gain[one] * (chance - label) * share
+        for other in range(COLUMNS):
+            covariance[one].of[other] -= gain[one] * gain[other] * curve * share
+
+
+@part
+def learn_details(link, error, tables):  # type: ignore[no-untyped-def]
+    """One AdaGrad step of the weights of places, words and meaning."""
     tuning = tables.tuning[0]
-    error = sigmoid(log_odds(link, columns, base, tables)) - label
-    for number in range(COLUMNS):
-        if columns[number] != 0.0:
-            adagrad_step(tables.weights[number], error * columns[number], tuning.dense_step)
     for level in range(link.levels):
         adagrad_step(tables.places[link.places[level]], error, tuning.place_step)
     scale = word_scale(link)
@@ -73,6 +93,14 @@ def teach(link, columns, base, label, tables):  # type: ignore[no-untyped-def]
         if link.meaning[number] != 0:
             slope = error * link.meaning[number] / 127.0
             adagrad_step(tables.weights[MEANING_WEIGHTS + number], slope, tuning.meaning_step)
+
+
+@part
+def teach(link, columns, base, label, tables, gain):  # type: ignore[no-untyped-def]
+    """Learn from a fetch all that it says."""
+    chance = sigmoid(log_odds(link, columns, base, tables))
+    learn_columns(columns, chance, label, tables, gain)
+    learn_details(link, chance - label, tables)
 
 
 @part
@@ -107,7 +135,10 @@ def add_example(row, columns, label, tables):  # type: ignore[no-untyped-def]
 
 @part
 def replay(seed, hit, base, tables):  # type: ignore[no-untyped-def]
-    """Learn one earlier fetch again; a hit, if that is wanted and some try finds one. Returns its link, -1: none."""
+    """Learn the details of an earlier fetch again; of a hit, if that is wanted and some try finds one.
+
+    Returns its link, -1: none.
+    """
     crawl, examples = tables.crawl[0], tables.examples
     kept = min(crawl.examples, len(examples))
     if kept == 0:
@@ -117,7 +148,8 @@ def replay(seed, hit, base, tables):  # type: ignore[no-untyped-def]
         crawl.draws += 1
         if not hit or examples[number].label >= 0.5:
             example = examples[number]
-            teach(tables.links[example.link], example.columns, base, example.label, tables)
+            link = tables.links[example.link]
+            learn_details(link, sigmoid(log_odds(link, example.columns, base, tables)) - example.label, tables)
             return example.link
     return -1
 
@@ -130,7 +162,8 @@ def learn(seed, rows, label, relevant, answered, title, page, tables, replayed):
     chance to be relevant, whatever else a page is rewarded for. A page that is fetched again teaches nothing; one that
     failed does, when it answers at last.
     """
-    crawl, tuning, columns = tables.crawl[0], tables.tuning[0], np.zeros(COLUMNS, np.float32)
+    crawl, tuning = tables.crawl[0], tables.tuning[0]
+    columns, gain = np.zeros(COLUMNS, np.float32), np.zeros(COLUMNS)
     for number in range(len(rows)):
         row = rows[number]
         link = tables.links[row]
@@ -138,7 +171,7 @@ def learn(seed, rows, label, relevant, answered, title, page, tables, replayed):
             describe(row, tables, columns)
             base = odds(rate(crawl))
             calibrate(log_odds(link, columns, base, tables), relevant[number], crawl, tuning)
-            teach(link, columns, base, label[number], tables)
+            teach(link, columns, base, label[number], tables, gain)
             for turn in range(tuning.replays):
                 replayed[number * tuning.replays + turn] = replay(seed, turn % 2 == 0, base, tables)
             add_example(row, columns, label[number], tables)

@@ -1,4 +1,4 @@
-"""The records that are kept of a crawl: one for each URL, page, place, host and example, and one for the crawl itself.
+"""The records that are kept of a crawl: one for each URL, page, place and example, and one for the crawl itself.
 
 Names of fields and sheets are stored on disk with the data, so they stay as they are even where the code says it in
 another word: `luck` is the recent hit rate, the sheet `taste` holds the profile, the sheet `told` the ask signals.
@@ -58,7 +58,7 @@ LINK = np.dtype(
         ("distance", np.uint8),  # links from the nearest hit on the way here
         ("state", np.uint8),
         ("abroad", np.uint8),  # on another host than the page it was found on
-        ("chosen", np.uint8),  # assigned because of a Thompson draw
+        ("chosen", np.uint8),  # no longer used, like `named` of a place: with other fields stored records would be lost
     ],
     align=True,
 )
@@ -84,7 +84,7 @@ PLACE = np.dtype(
         ("key", np.uint64),
         ("fetched", np.int32),
         ("alive", np.int32),  # fetches that answered
-        ("named", np.int32),  # 1: a host whose name is in the sheet of hosts
+        ("named", np.int32),
         ("waiting", np.int32),
         ("pending", np.int32),  # assigned, and not told yet
         ("good", np.float32),  # rewards of fetches, newer ones count more
@@ -101,8 +101,6 @@ PLACE = np.dtype(
     align=True,
 )
 
-HOST = np.dtype([("place", np.int32), ("name", "S100")], align=True)
-
 EXAMPLE = np.dtype(
     [("link", np.int32), ("label", np.float32), ("columns", np.float32, COLUMNS)],
     align=True,
@@ -110,13 +108,15 @@ EXAMPLE = np.dtype(
 
 WEIGHT = np.dtype([("weight", np.float32), ("square", np.float32)], align=True)
 
+COVARIANCE = np.dtype([("of", np.float32, COLUMNS)])  # of the weight of one column with those of all
+
 PROFILE = np.dtype([("count", np.float32), ("sum", np.float32, MEANING)], align=True)  # of hits, and of other pages
 VECTOR = np.dtype([("key", np.uint64), ("kind", np.int64), ("vector", np.float32, MEANING)])  # of a page that was read
 
 TUNING = np.dtype(
     [
         ("use", np.float32, COLUMNS),  # 0 where a column shall not count
-        ("dense_step", np.float64),  # how fast weights of columns are learned
+        ("doubt", np.float64),  # variance of the weight of a column before anything was learned
         ("word_step", np.float64),
         ("place_step", np.float64),
         ("meaning_step", np.float64),
@@ -136,8 +136,6 @@ TUNING = np.dtype(
         ("few_children", np.float64),  # in children of a page
         ("few_fetches", np.float64),  # in fetches of a place
         ("pending", np.float64),  # an assigned URL counts as so much of a fetch without reward
-        ("least_draws", np.float64),  # share of an answer given to Thompson draws at a hit rate of 1
-        ("most_draws", np.float64),  # what is added at a hit rate of 0
     ],
     align=True,
 )
@@ -152,7 +150,7 @@ CRAWL = np.dtype(
         ("fetched", np.int64),
         ("pages", np.int64),  # records of pages that were made
         ("forgotten", np.int64),  # records of URLs that were used again for others
-        ("luck", np.float64),  # recent hit rate of what was assigned by value, not by a draw
+        ("luck", np.float64),  # recent hit rate
         ("fresh", np.float64),  # new links found on pages, newer pages count more
         ("opened", np.float64),
         ("best", np.float64),  # the highest recent reward rate so far, which decays
@@ -170,7 +168,7 @@ CRAWL = np.dtype(
     align=True,
 )
 
-LINKS, PAGES, PLACES, HOSTS = records(LINK), records(PAGE), records(PLACE), records(HOST)
+LINKS, PAGES, PLACES = records(LINK), records(PAGE), records(PLACE)
 CRAWLS, TUNINGS, EXAMPLES, WEIGHTS = records(CRAWL), records(TUNING), records(EXAMPLE), records(WEIGHT)
 Records = np.ndarray[Any, Any]
 
@@ -184,21 +182,19 @@ class Tables(NamedTuple):
     links: Records
     pages: Records
     places: Records
-    hosts: Records
     crawl: Records  # one record
     tuning: Records  # one record
     examples: Records
     weights: Records  # of the columns, and behind them of the dimensions of the meaning
+    covariance: Records  # of the weights of columns
     word_weights: Records
     hub_weights: Records
     hub_word_weights: Records
     profile: F32
     links_used: int
-    pages_used: int
-    hosts_used: int
 
 
 TABLES = named_tuple(
-    Tables, LINKS, PAGES, PLACES, HOSTS, CRAWLS, TUNINGS, EXAMPLES, WEIGHTS, WEIGHTS, WEIGHTS, WEIGHTS, f32s,
-    one_i64, one_i64, one_i64,
+    Tables, LINKS, PAGES, PLACES, CRAWLS, TUNINGS, EXAMPLES, WEIGHTS, records(COVARIANCE), WEIGHTS,
+    WEIGHTS, WEIGHTS, f32s, one_i64,
 )  # fmt: skip

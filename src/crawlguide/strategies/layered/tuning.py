@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crawlguide.strategies.layered.records import Records
 
 DEFAULTS = {
-    "dense_step": 0.03,
+    "doubt": 0.03,
     "word_step": 0.3,
     "place_step": 0.1,
     "meaning_step": 0.05,
@@ -30,20 +30,17 @@ DEFAULTS = {
     "near_host_bonus": 0.65,
     "decline_bonus": 3.0,
     "hub_bonus": 0.01,
-    "seed_value": 0.9,
+    "seed_value": 0.5,
     "decay": 0.97,
     "crawl_decay": 0.99,
     "few_parents": 1.0,
     "few_children": 2.0,
     "few_fetches": 3.0,
     "pending": 0.5,
-    "least_draws": 0.03,
-    "most_draws": 0.2,
 }
 NO_BONUS = {"new_place": 0.0, "little_known": 0.0}
 NO_HOST_BONUS = {"host_bonus": 0.0, "near_host_bonus": 0.0}
 NO_HUB_BONUS = {"hub_bonus": 0.0}
-NO_DRAWS = {"least_draws": 0.0, "most_draws": 0.0}
 NUMBERS: dict[str, dict[str, float]] = {  # that each part sets when it is left out, beside its columns
     "parents": {},
     "yield": {},
@@ -52,18 +49,18 @@ NUMBERS: dict[str, dict[str, float]] = {  # that each part sets when it is left 
     "meaning": {"meaning_step": 0.0},
     "places": {"place_step": 0.0},
     "told": {},
-    "exploration": {**NO_BONUS, **NO_HOST_BONUS, **NO_HUB_BONUS, **NO_DRAWS, "seed_value": 0.0},
+    "exploration": {**NO_BONUS, **NO_HOST_BONUS, **NO_HUB_BONUS, "seed_value": 0.0},
     "bonus": NO_BONUS,
     "hopes": NO_HOST_BONUS,
     "losses": {"decline_bonus": 0.0},
     "leads": NO_HUB_BONUS,
     "seeds": {"seed_value": 0.0},
-    "draws": NO_DRAWS,
     "hubs": {"hub_step": 0.0},
     "forgetting": {"decay": 1.0, "crawl_decay": 1.0},
-    "learning": {"dense_step": 0.0, "word_step": 0.0, "place_step": 0.0, "meaning_step": 0.0},
+    "learning": {"doubt": 0.0, "word_step": 0.0, "place_step": 0.0, "meaning_step": 0.0},
     "prior": {},  # weights begin at zero
 }
+GONE = ("draws",)  # parts of earlier versions: stored definitions may name them
 PARTS = {  # by the name that `strategy.without` has for it: the columns and the numbers that make up a part
     part: (tuple(column.name for column in TABLE if part in column.parts), numbers) for part, numbers in NUMBERS.items()
 }
@@ -78,7 +75,7 @@ def tuned(without: Sequence[str], *, aimless: bool = False) -> Records:
     found["use"] = 1.0
     for name, number in DEFAULTS.items():
         found[name] = number
-    for part in without:
+    for part in set(without).difference(GONE):
         if part not in PARTS:
             where = "strategy.without"
             raise MalformedRequest(f"{where}: expected some of {', '.join(PARTS)}, got {part!r}", field=where)
