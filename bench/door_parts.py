@@ -31,8 +31,19 @@ from bench import doors
 from bench.sockets import fill
 from tests.gateway.bus.common import NatsServer
 
+from crawlguide.cli import main
 from crawlguide.core.config import Config
+from crawlguide.gateway import http, wire
+from crawlguide.gateway.access.check import AccessCheck
+from crawlguide.gateway.access.entrance import Entrance
+from crawlguide.gateway.bus import answering
+from crawlguide.gateway.grpc import server, streams, transport
+from crawlguide.gateway.load import Turns
 from crawlguide.gateway.opening import open_guide
+from crawlguide.gateway.service import Service
+from crawlguide.gateway.websocket import codecs
+from crawlguide.gateway.websocket.session import Session
+from crawlguide.guide.local import LocalGuide
 from crawlguide.lab.speed.frontier import CRAWL
 from crawlguide.lab.speed.over_http import Connection
 from crawlguide.lab.speed.server import serving
@@ -123,25 +134,12 @@ class Stepped:
 
 def time_guide(times: Times) -> None:
     """The guide alone: what it does at once, and in the task that brings an ask to its end."""
-    from crawlguide.guide.local import LocalGuide
-
     for name in ("ask", "_ask"):
         setattr(LocalGuide, name, times.stepped(GUIDE, getattr(LocalGuide, name)))
 
 
 def time_all(times: Times) -> None:
     """Every part by itself."""
-    from crawlguide.gateway import wire
-    from crawlguide.gateway.access.check import AccessCheck
-    from crawlguide.gateway.access.entrance import Entrance
-    from crawlguide.gateway.bus import answering
-    from crawlguide.gateway.grpc import server, streams, transport
-    from crawlguide.gateway.http import Door
-    from crawlguide.gateway.load import Turns
-    from crawlguide.gateway.service import Service
-    from crawlguide.gateway.websocket import codecs
-    from crawlguide.gateway.websocket.session import Session
-
     time_guide(times)
     plain: list[tuple[Any, str, str]] = [
         (Entrance, "admit", "entrance"), (Turns, "wait", "turns"), (Turns, "_turn", "turns"),
@@ -152,7 +150,7 @@ def time_all(times: Times) -> None:
     ]  # fmt: skip
     stepped: list[tuple[Any, str, str]] = [
         (Turns, "come", "turns"), (Service, "answer", "service"), (Service, "serve", "service"),
-        (Door, "_answer", "endpoint"), (Session, "_served", "endpoint"), (server.GrpcDoor, "unary", "endpoint"),
+        (http.Door, "_answer", "endpoint"), (Session, "_served", "endpoint"), (server.GrpcDoor, "unary", "endpoint"),
         (streams.Conversation, "_answered", "endpoint"), (answering.Answering, "_request", "endpoint"),
         (AccessCheck, "__call__", "layers of HTTP"),
     ]  # fmt: skip
@@ -254,8 +252,6 @@ def _look_ns() -> float:
 
 def serve(what: str, arguments: list[str]) -> None:
     """`crawlguide serve`, timed."""
-    from crawlguide.cli import main
-
     times = Times(Path(os.environ[PLACES]))
     (time_all if what == "all" else time_guide)(times)
     sys.argv = ["crawlguide", *arguments]

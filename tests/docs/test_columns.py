@@ -5,7 +5,7 @@ from __future__ import annotations
 from scripts import columns, parts
 
 from crawlguide.strategies.layered.columns import NAMES
-from crawlguide.strategies.layered.records import EXAMPLE, HOST, LINK, PAGE, PLACE, WEIGHT
+from crawlguide.strategies.layered.records import COVARIANCE, EXAMPLE, LINK, PAGE, PLACE, WEIGHT
 from crawlguide.strategies.layered.tuning import PARTS
 
 ORDERING = columns.PAGE.with_name("ordering.md")
@@ -28,7 +28,7 @@ def test_every_part_that_can_be_left_out_is_explained() -> None:
 def test_the_bytes_of_what_is_kept_are_those_of_the_records() -> None:
     table = ORDERING.read_text().partition("| kept | bytes |")[2].partition("\n\n")[0]
     told = [int(line.split("|")[2]) for line in table.splitlines()[2:]]
-    assert told == [kind.itemsize for kind in (LINK, PLACE, PAGE, HOST, EXAMPLE, WEIGHT)]
+    assert told == [kind.itemsize for kind in (LINK, PLACE, PAGE, EXAMPLE, COVARIANCE, WEIGHT)]
 
 
 def test_the_drawing_shows_the_table() -> None:

@@ -12,7 +12,7 @@ from httpx import ASGITransport, AsyncClient
 
 from crawlguide.core import urls
 from crawlguide.core.config import Config, GuideOptions
-from crawlguide.core.definition import Crawler, Definition, Policy
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage, SeedsMessage
 from crawlguide.core.patterns import Patterns
 from crawlguide.core.types import Ask, Budget
@@ -22,7 +22,6 @@ from crawlguide.gateway.opening import open_guide
 from crawlguide.gateway.service import Service
 from crawlguide.guide.explain import explain
 from crawlguide.policy.traps import Traps
-from crawlguide.strategies.layered.learner import DRAWN_FIRST
 from crawlguide.testing import ManualClock
 from tests.support import CRAWL, NOW, batch, question
 
@@ -63,27 +62,6 @@ async def test_the_operators_rules_answer_each_of_two_asks_for_itself(tmp_path: 
     first, second = await asyncio.gather(ask(guide, "c-a"), ask(guide, "c-b"))
     assert {one.url for one in first.assigned_urls} == {f"{A}{number}" for number in range(3)}
     assert {one.url for one in second.assigned_urls} <= {f"{B}{number}" for number in range(3)}
-    await guide.close()
-
-
-async def test_what_is_learned_of_an_answer_is_what_was_drawn_for_it_and_for_no_other_ask(tmp_path: Path) -> None:
-    """The operator's rules take their time between the draw and the leases, and another ask draws meanwhile."""
-    guide, own = await ruled(tmp_path, PRIVATE), {f"c-{host}": Crawler(allow_domains=(f"{host}.org",)) for host in "ab"}
-    await guide.define(CRAWL, Definition(policy=Policy(**FREE, crawlers=own)))  # type: ignore[arg-type]
-    hubs = [f"{host}{hub}" for host in (A, B) for hub in range(4)]
-    found = [Fetch(hub, 200, relevance=0.0, outlinks=[Outlink(f"{hub}/{one}") for one in range(30)]) for hub in hubs]
-    tried = [Fetch(f"{hub}/{one}", 200, relevance=one % 2 * hub.endswith("3")) for hub in hubs for one in range(6)]
-    for fetches in (found, tried):
-        await guide.tell(ReportMessage(VERSION, "c-1", fetches))
-    await ask(guide)  # the process of the rules has started
-    layered, drawn = guide.crawls.known[CRAWL].strategy.guarded.parts[0].predictor, []
-    for _ in range(3):
-        for answer in await asyncio.gather(ask(guide, "c-a", 20), ask(guide, "c-b", 20)):
-            by_draw = [one.score > DRAWN_FIRST for one in answer.assigned_urls]
-            links = layered.memory.find(np.array([urls.identity(one.url) for one in answer.assigned_urls], np.uint64))  # type: ignore[attr-defined]
-            assert layered.memory.links.rows["chosen"][links].tolist() == by_draw  # type: ignore[attr-defined]
-            drawn.append(sum(by_draw))
-    assert drawn[::2] != drawn[1::2]  # so that one taken for the other would be seen
     await guide.close()
 
 
