@@ -64,6 +64,7 @@ test: $(READY) kernels  ## run all tests in parallel
 	@sh scripts/debian-packages.sh chromium "command -v chromium"
 	@sh scripts/debian-packages.sh curl "command -v curl"
 	@sh scripts/debian-packages.sh nodejs "command -v node"
+	@sh scripts/debian-packages.sh golang-go "command -v go"
 	@sh scripts/debian-packages.sh redis-server "command -v redis-server"
 	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist worksteal
 

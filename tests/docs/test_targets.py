@@ -58,6 +58,7 @@ ELSEWHERE = {  # target: who runs it
     "docs": "`make check` is these three",
 }
 SCRIPTS = {  # script: the options that make it short
+    "bench/door_parts.py": "--urls 2000 --rounds 1 --asks 8 --doors HTTP gRPC",
     "bench/embedding.py": "--webs {web} --pages 9 --links 9",
     "bench/filters.py": "",
     "bench/relational.py": "--web {web} --tasks 1 --budget 9",

@@ -249,11 +249,8 @@ class KafkaCrawler:
             consumer.close()
 
     def follow(self, place: str) -> Consumer:
-        """A reader of a topic from its beginning. To join takes seconds, so who reads often keeps it."""
-        settings = {"bootstrap.servers": self._address, "group.id": uuid4().hex, "auto.offset.reset": "earliest"}
-        consumer = Consumer({**settings, "allow.auto.create.topics": True, "topic.metadata.refresh.interval.ms": 1_000})
-        consumer.subscribe([f"{self.prefix}.{place}"])
-        return consumer
+        """A reader of a topic from its beginning."""
+        return self.reading(self.made(place))
 
     def made(self, *places: str) -> list[TopicPartition]:
         """Topics are there from now on: those that subscribe before they are find them only after seconds."""
