@@ -11,6 +11,7 @@ import typer
 
 from crawlguide.cli.common import CaOption, ConfigOption, TokenOption, app, run, settings
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.extras import installing
 
 if TYPE_CHECKING:
     from crawlguide.agents.serve import AgentsOptions
@@ -111,8 +112,7 @@ def _check_installed() -> None:
     try:
         import mcp.server
     except ModuleNotFoundError as missing:
-        how = "pip install 'crawlguide[agents]'"
-        raise ConfigError(f"agents need {missing.name}, which is not installed: {how}") from None
+        raise ConfigError(f"agents need {missing.name}, which is not installed: {installing('agents')}") from None
     del mcp
 
 
@@ -120,11 +120,12 @@ def _serve(options: Config, told: AgentsOptions, *, http: bool) -> None:
     from crawlguide.agents import serve
     from crawlguide.gateway import serve as door
     from crawlguide.gateway import tls
+    from crawlguide.gateway.listener import bound
 
     if not http:
         run(serve.over_stdio(options, told))
         return
     door.check_listening(options)
     tls.loaded(options.server)
-    door.bound(options.server.host, options.server.port).close()  # say that a port is taken before opening anything
+    bound(options.server.host, options.server.port).close()  # say that a port is taken before opening anything
     run(serve.over_http(options, told))

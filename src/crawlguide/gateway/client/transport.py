@@ -30,6 +30,9 @@ KEPT_S = 30.0  # an idle connection; a guide keeps it for a minute
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 10.0
 INSECURE = "crawlguide-insecure"
 AT_LEAST_S = 0.01  # for a try that begins just before the deadline
+NO_TLS = "WRONG_VERSION_NUMBER"  # in what OpenSSL says of somebody who does not speak it
+NO_HTTP = ("illegal request line", "illegal status line")  # in what h11 says of somebody who speaks otherwise
+OTHERS = "is it the port for https://, for gRPC (an address of grpc://), or for clients of URLFrontier?"
 PASSING = (UnavailableError, RateLimited)  # what another try may mend
 
 
@@ -152,12 +155,17 @@ def heard(server: str) -> Iterator[None]:
         if _is_untrusted(problem):
             how = "name the authority that signed its certificate with --ca or CRAWLGUIDE_CA"
             raise CrawlGuideError(f"{server} cannot be trusted ({how}): {problem}") from None
+        if NO_TLS in str(problem):
+            raise CrawlGuideError(f"{server} does not speak TLS: is its address one of http://?") from None
         raise UnavailableError(f"{server} cannot be reached ({problem}): is a server running there?") from None
     except (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.DecodingError) as problem:
         raise CrawlGuideError(f"{server} cannot be spoken to: {problem}") from None
     except httpx.HTTPError as problem:
+        words = str(problem) or type(problem).__name__
+        if any(sign in words for sign in NO_HTTP):
+            raise CrawlGuideError(f"{server} does not answer in HTTP ({words}): {OTHERS}") from None
         hint = "; does it speak https?" if server.startswith("http:") else ""
-        raise UnavailableError(f"{server} broke off: {str(problem) or type(problem).__name__}{hint}") from None
+        raise UnavailableError(f"{server} broke off: {words}{hint}") from None
 
 
 def _is_untrusted(problem: BaseException) -> bool:
