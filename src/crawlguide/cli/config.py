@@ -237,7 +237,8 @@ def _sources(file: Path | None, flags: Mapping[str, Any]) -> dict[str, str]:
 def _check_use(options: Config) -> None:
     """What a server refuses later than loading: addresses of other machines, filters that are not there."""
     from crawlguide.core.definition import Definition
-    from crawlguide.gateway.serve import bound, check_listening
+    from crawlguide.gateway.listener import bound
+    from crawlguide.gateway.serve import check_listening
     from crawlguide.guide.crawl import composition
 
     check_listening(options)

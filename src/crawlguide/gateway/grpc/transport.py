@@ -24,6 +24,7 @@ from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.access.entrance import Caller
 from crawlguide.gateway.grpc import DETAILS
 from crawlguide.gateway.grpc.counting import FEW_BYTES, check_parts
+from crawlguide.gateway.listener import bound
 from crawlguide.gateway.responses import STATUS
 from crawlguide.gateway.tls import loaded
 from crawlguide.gateway.watched_files import WatchedFiles
@@ -141,16 +142,13 @@ def listen(made: grpc.aio.Server, options: ServerOptions, port: int, setting: st
     """Bind a port, with TLS where there is a certificate; returns the port. Raises `ConfigError`."""
     host = f"[{options.host}]" if ":" in options.host else options.host
     loaded(options)  # what is wrong with the files is said as for the other doors
+    bound(options.host, port, setting).close()  # gRPC says on the standard error, in its own words, that it cannot
     try:
         if not options.tls_certificate:
-            bound = made.add_insecure_port(f"{host}:{port}")
-        else:
-            bound = made.add_secure_port(f"{host}:{port}", _credentials(options))
-    except RuntimeError:
-        bound = 0
-    if not bound:
-        raise ConfigError(f"{setting}: cannot listen on {host}:{port}; another server may run there: name another port")
-    return bound
+            return made.add_insecure_port(f"{host}:{port}")
+        return made.add_secure_port(f"{host}:{port}", _credentials(options))
+    except RuntimeError as problem:
+        raise ConfigError(f"{setting}: cannot listen on {host}:{port}: {problem}") from None
 
 
 def _credentials(options: ServerOptions) -> grpc.ServerCredentials:
