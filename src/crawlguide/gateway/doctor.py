@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden, Unauthenticated, UnavailableError
 from crawlguide.core.extras import ANEW
-from crawlguide.gateway.client.credentials import CA
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -160,6 +159,8 @@ def answers(url: str, name: str = "server") -> Finding:
 
 def frontier_answers(address: str, tls: bool) -> Finding:
     """Does somebody who knows the calls of URLFrontier answer there?"""
+    from crawlguide.gateway.client.credentials import CA  # noqa: PLC0415
+
     name = "URLFrontier"
     authority = (os.environ.get(CA) or ssl.get_default_verify_paths().cafile) if tls else None
     try:
