@@ -19,7 +19,7 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from crawlguide.core.errors import ConfigError, MalformedRequest, Unauthenticated, UnavailableError
+from crawlguide.core.errors import ConfigError, MalformedRequest, RateLimited, Unauthenticated, UnavailableError
 from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.access.entrance import Caller
 from crawlguide.gateway.grpc import DETAILS
@@ -132,8 +132,8 @@ def checked(service: Service, context: Context, unread: Unread) -> Any:
 def check_known(service: Service, who: Caller) -> Credential:
     """Nothing long is read for somebody who cannot come in."""
     try:
-        return service.entrance.identify(who)
-    except Unauthenticated as problem:
+        return service.entrance.unless_guessed(who)
+    except (Unauthenticated, RateLimited) as problem:
         service.log_refusal("grpc", STATUS[problem.code], problem, **who.logged)
         raise
 
