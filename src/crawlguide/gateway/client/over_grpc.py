@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from crawlguide.gateway.client.calls import Call
-    from crawlguide.gateway.client.transport import Shown, Tries
+    from crawlguide.gateway.client.patience import Tries
+    from crawlguide.gateway.client.transport import Shown
     from crawlguide.gateway.grpc.methods import Method
 
 Result = TypeVar("Result")
