@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+RUN    := $(BIN)/python -m scripts.quietly
 PROCESSES ?= $(shell expr `nproc` + 1)  # of tests: one more than there are cores, since some wait for disks and servers
 
 # How much is done: the usual amount, or with QUICK=1 so little that it takes a minute at most; `make test` runs each target so.
@@ -50,13 +51,13 @@ $(READY): requirements.lock pyproject.toml $(wildcard src/crawlguide/gateway/*/*
 	@touch $@
 
 demo: $(READY)  ## let the built-in crawler and a Scrapy spider share a guide over a small local web; compare with breadth first
-	$(BIN)/python -m demo.run $(FETCHES)
+	$(RUN) demo.run $(FETCHES)
 
 serve: $(READY)  ## serve a guide on http://127.0.0.1:8080 until Ctrl-C (PORT=, DATA=)
 	@$(BIN)/crawlguide serve --port $(PORT) $(if $(DATA),--data $(DATA))
 
 kernels: $(READY)  ## compile all numba kernels and keep the machine code (two minutes the first time)
-	$(BIN)/python scripts/kernels.py
+	$(RUN) scripts.kernels
 
 test: $(READY) kernels  ## run all tests in parallel
 	@sh scripts/debian-packages.sh strace "command -v strace"
@@ -90,9 +91,9 @@ bench: $(READY)  ## measure asks, tells and starts at 100 k, 1 M and 5 M URLs, b
 
 crash: $(READY)  ## kill -9 a server under load 50 times and at every fault point; check that nothing acknowledged is lost
 	@sh scripts/debian-packages.sh strace "command -v strace"
-	$(BIN)/python -m tests.crash.kill --kills $(KILLS)
-	$(BIN)/python -m tests.crash.kill --points $(POINTS)
-	$(BIN)/python -m tests.crash.ordering --one-by-one $(TELLS) --together $(TELLS)
+	$(RUN) tests.crash.kill --kills $(KILLS)
+	$(RUN) tests.crash.kill --points $(POINTS)
+	$(RUN) tests.crash.ordering --one-by-one $(TELLS) --together $(TELLS)
 
 faults: $(READY)  ## let every single call to the disk fail once (an hour)
 	EVERY_IO_CALL=1 $(BIN)/python -m pytest tests/store/test_disk_faults.py --timeout 3600 $(if $(FAULTS),-k $(FAULTS))
@@ -104,16 +105,16 @@ tenants: $(READY)  ## compare two tenants behind one server with each alone, ove
 	TENANT_EXAMPLES=$(TENANTS) $(BIN)/python -m pytest tests/gateway/access/test_tenants.py --timeout 3600
 
 politeness: $(READY)  ## measure the delays of 16 crawlers at 50 hosts: usual, killed, strict, strict and killed (SECONDS=)
-	$(BIN)/python -m tests.politeness.trial --seconds $(SECONDS) --tries $(TRIES) $(TRIALS)
+	$(RUN) tests.politeness.trial --seconds $(SECONDS) --tries $(TRIES) $(TRIALS)
 
 overload: $(READY)  ## send five times what the server can answer, and open 10,000 idle connections (SECONDS=, IDLE=)
-	$(BIN)/python -m bench.overload --seconds $(SECONDS) --idle $(IDLE)
+	$(RUN) bench.overload --seconds $(SECONDS) --idle $(IDLE)
 
 holds: $(READY)  ## measure how long the largest request of each kind keeps others waiting (minutes)
-	$(BIN)/python -m bench.holds $(if $(QUICK),--urls 2000 --only leases)
+	$(RUN) bench.holds $(if $(QUICK),--urls 2000 --only leases)
 
 fuzz: $(READY)  ## send random requests and messages, right and wrong, and fail if the server is at fault (SECONDS=, SEED=)
-	$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) --seed $(SEED)
+	$(RUN) tests.fuzz.run --seconds $(SECONDS) --seed $(SEED)
 
 lab: $(READY)  ## run every policy on the recorded webs in ../shared, with reports (hours; WEBS=, POLICIES=)
 	for web in $(WEBS); do \
@@ -123,32 +124,32 @@ lab: $(READY)  ## run every policy on the recorded webs in ../shared, with repor
 	done
 
 hard: $(READY)  ## run layered, breadth first and keyword on webs where guidance could fail, and say who wins (minutes)
-	$(BIN)/python -m bench.hard $(if $(QUICK),--kinds delayed news --tasks 1 --budget 60)
+	$(RUN) bench.hard $(if $(QUICK),--kinds delayed news --tasks 1 --budget 60)
 
 stopping: $(READY)  ## which share of the relevant pages crawls have found that stop at an estimated 80, 90, 95 % (hours; WEBS=)
-	$(BIN)/python -m bench.stopping --webs $(WEBS) $(if $(QUICK),--tasks 1 --budget 300 --batch 10)
+	$(RUN) bench.stopping --webs $(WEBS) $(if $(QUICK),--tasks 1 --budget 300 --batch 10)
 
 crawling: $(READY)  ## measure pages in a CPU second of the built-in crawler beside Scrapy, on a served web (minutes)
-	$(BIN)/python -m bench.crawling $(if $(QUICK),--pages 60 --rounds 1 --without-scrapy)
+	$(RUN) bench.crawling $(if $(QUICK),--pages 60 --rounds 1 --without-scrapy)
 
 harvest: $(READY)  ## what Scrapy, scripts, Crawlee and Crawl4AI find with and without a guide (hours; WEBS=, CRAWLERS=, TASKS=, BUDGET=)
-	for web in $(WEBS); do $(BIN)/python -m bench.scrapy_harvest --web $$web --tasks $(TASKS) --budget $(BUDGET) || exit 1; done
-	$(BIN)/python -m bench.integrations_harvest --webs $(WEBS) --crawlers $(CRAWLERS) --tasks $(TASKS) --budget $(BUDGET)
+	for web in $(WEBS); do $(RUN) bench.scrapy_harvest --web $$web --tasks $(TASKS) --budget $(BUDGET) || exit 1; done
+	$(RUN) bench.integrations_harvest --webs $(WEBS) --crawlers $(CRAWLERS) --tasks $(TASKS) --budget $(BUDGET)
 
 walls: $(READY)  ## prove what docs/adr claims: the store protocol on a real Redis, and the order of an exact loop
 	@sh scripts/debian-packages.sh redis-server "command -v redis-server"
 	$(BIN)/python -m pytest bench/walls
-	$(BIN)/python -m bench.walls.measure_redis $(if $(QUICK),--urls 6000)
-	$(BIN)/python bench/relational.py --web $(WALL_WEB) $(if $(QUICK),--budget 50)
+	$(RUN) bench.walls.measure_redis $(if $(QUICK),--urls 6000)
+	$(RUN) bench.relational --web $(WALL_WEB) $(if $(QUICK),--budget 50)
 
 frontier: $(READY)  ## measure URLs in a second through the door for clients of URLFrontier, in and out
-	$(BIN)/python -m bench.urlfrontier $(if $(QUICK),--urls 2000 --hosts 200 --rounds 1)
+	$(RUN) bench.urlfrontier $(if $(QUICK),--urls 2000 --hosts 200 --rounds 1)
 
 doors: $(READY)  ## measure what each door adds to an ask, beside its bare transport, at 1, 16 and 128 connections (minutes)
-	$(BIN)/python -m bench.doors $(if $(QUICK),--urls 5000 --rounds 1 --asks 8 --connections 1 2)
+	$(RUN) bench.doors $(if $(QUICK),--urls 5000 --rounds 1 --asks 8 --connections 1 2)
 
 bus: $(READY)  ## kill NATS for 30 s under load and check that nothing is lost or doubled
-	$(BIN)/python -m tests.gateway.bus.trial $(if $(QUICK),--seconds 5 --away 2)
+	$(RUN) tests.gateway.bus.trial $(if $(QUICK),--seconds 5 --away 2)
 
 clean:  ## remove what the other targets made, but no data folder
 	rm -rf bench.json lab-*.json lab-*.html site $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -21,6 +21,7 @@ from crawlguide.cli import app
 from crawlguide.core.errors import ConfigError
 from tests.agents.common import SLOW_S, WITHIN_S, answer, cancelled_in_the_middle, search, until
 from tests.cli.conftest import refused
+from tests.cli.test_crawling import free_port
 from tests.gateway.conftest import NO_ROBOTS, SCRIPT
 
 if TYPE_CHECKING:
@@ -125,11 +126,19 @@ def test_it_ends_in_the_middle_of_a_search_and_holds_nothing(tmp_path: Path, pla
     assert found["leased"] == 0
 
 
+@pytest.mark.parametrize("how", [[], ["--http", "--port", "0"]])
+def test_a_guide_that_is_away_is_said_and_ends_it(how: list[str]) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    command = [str(SCRIPT), "agents", "--guide", url, *how]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+    refused(ended, 1, f"no server answers at {url} (Connection refused)")
+
+
 def test_without_the_package_it_says_what_to_install() -> None:
     hidden = "import sys; sys.modules['mcp'] = None; sys.argv = ['crawlguide', 'agents']"
     program = f"{hidden}; from crawlguide.cli import main; main()"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    refused(ended, 2, "agents need mcp", "pip install 'crawlguide[agents]'")
+    refused(ended, 2, "agents need mcp", "pip install 'crawlguide[agents]', in a clone pip install '.[agents]'")
 
 
 @pytest.mark.parametrize(
@@ -140,6 +149,8 @@ def test_without_the_package_it_says_what_to_install() -> None:
         (("--guide", "nonsense"), "expected one such as http://127.0.0.1:8080, got 'nonsense'"),
         (("--http", "--host", "0.0.0.0", "--port", "0"), "no credential is configured"),
         (("--allow-network", "nonsense"), "nonsense"),
+        (("--port", "8082"), "--port: only with --http"),
+        (("--host", "::1", "--insecure"), "--host, --insecure: only with --http"),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_said_at_once(words: tuple[str, ...], named: str) -> None:

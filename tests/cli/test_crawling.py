@@ -102,6 +102,31 @@ def test_nothing_to_fetch_says_why(here: Callable[..., Ended], served: Served, c
     assert done(here("next", *about)) == f"crawl '{crawl}': the crawl is paused\n"
 
 
+def test_whoever_mistypes_the_name_of_a_crawl_is_told_that_it_is_new(
+    here: Callable[..., Ended], where: list[str], crawl: str
+) -> None:
+    made, asked = f"crawlguide: crawl '{crawl}' was not there and is made now", ["next", "--crawler", "me", *where]
+    assert here(*asked, "--crawl", crawl, "--seed", PAGE).stderr.startswith(made)
+    assert here(*asked, "--crawl", crawl).stderr == ""
+    told = here("report", PAGE, "--status", 200, "--crawl", f"{crawl}z", *where)
+    assert done(told) == f"ok  {PAGE}\n1 accepted, 0 new URLs\n"
+    assert told.stderr == made.replace(crawl, f"{crawl}z") + f"; did you mean '{crawl}'?\n"
+    assert here(*asked, "--seed", PAGE).stderr == ""  # nobody has typed its name
+
+
+def test_a_field_that_no_report_has_is_named(here: Callable[..., Ended], served: Served, crawl: str) -> None:
+    link = {"url": "/a", "text": "x"}
+    fetches = [{"url": PAGE, "status": 200, "relevence": 0.9, "outlinks": [link]}]
+    report = json.dumps({"fetches": fetches, "crawl": crawl})
+    ended = here("report", "-", "--url", served.url, "--crawl", crawl, stdin=report)
+    assert done(ended).endswith("1 accepted, 1 new URLs\n")
+    assert ended.stderr.splitlines()[:3] == [
+        "crawlguide: report -: 'crawl' is no field of a report and says nothing; did you mean 'crawl_id'?",
+        "crawlguide: report -: 'relevence' is no field of a fetch and says nothing; did you mean 'relevance'?",
+        "crawlguide: report -: 'text' is no field of a link and says nothing",
+    ]
+
+
 def test_a_crawl_begins_with_what_another_has_learned(here: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / "trusted.toml").write_text(f'[crawls]\nplugins = ["{tally.PLUG}"]\n')
     asked, where = ["next", "--crawler", "me", "--seed", PAGE], ["--data", "folder", "--config", "trusted.toml"]

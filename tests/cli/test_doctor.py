@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -16,14 +17,17 @@ import pytest
 
 from crawlguide import Guide, __version__
 from crawlguide.cli import doctor as command
-from crawlguide.core.config import ServerOptions
+from crawlguide.core.config import BusOptions, Config, ServerOptions
 from crawlguide.gateway import doctor
+from crawlguide.gateway.access import api_keys
+from crawlguide.gateway.access.credential import grants_of
 from crawlguide.gateway.doctor import Finding
 from crawlguide.store.embedded import format as formats
 from crawlguide.store.embedded.disk import Disk
 from crawlguide.store.embedded.keyspaces import DiskKeyspace
 from tests.cli.conftest import Ended, done, refused
 from tests.cli.test_crawling import free_port, stranger
+from tests.gateway.conftest import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,6 +52,11 @@ def judged(finding: Finding, state: str, named: str) -> None:
     assert finding.state == state, finding
     assert named in finding.found
     assert bool(finding.mend) == (state != "ok")
+
+
+def the_server(options: ServerOptions) -> Finding:
+    (found,) = doctor.ports(options)
+    return found
 
 
 @pytest.fixture
@@ -163,24 +172,73 @@ def test_a_disk_is_judged_by_how_long_reports_wait() -> None:
 
 def test_a_free_port_is_well() -> None:
     port = free_port()
-    judged(doctor.server(ServerOptions(port=port)), "ok", f"127.0.0.1:{port} is free")
-    judged(doctor.server(ServerOptions(port=0)), "ok", "a free port is picked")
+    judged(the_server(ServerOptions(port=port)), "ok", f"127.0.0.1:{port} is free")
+    judged(the_server(ServerOptions(port=0)), "ok", "a free port is picked")
 
 
 def test_a_guide_that_answers_is_well(served: Served) -> None:
-    judged(doctor.server(ServerOptions(port=served.port)), "ok", f"crawlguide {__version__} answers at {served.url}")
+    judged(the_server(ServerOptions(port=served.port)), "ok", f"crawlguide {__version__} answers at {served.url}")
     judged(doctor.answers(served.url), "ok", "crawls ")
 
 
 def test_a_port_that_somebody_else_holds_is_wrong() -> None:
     with stranger() as url:
         port = int(url.rpartition(":")[2])
-        judged(doctor.server(ServerOptions(port=port)), "wrong", "Address already in use")
+        judged(the_server(ServerOptions(port=port)), "wrong", "Address already in use")
         judged(doctor.answers(url), "wrong", "no crawlguide server")
 
 
 def test_a_server_that_should_answer_and_does_not_is_wrong() -> None:
     judged(doctor.answers(f"http://127.0.0.1:{free_port()}"), "wrong", "cannot be reached")
+
+
+def test_every_door_that_is_configured_is_looked_at(tmp_path: Path) -> None:
+    """Free, then with a server, then with those of a guide taken for each other."""
+    one, other = free_port(), free_port()
+    options = ServerOptions(port=0, grpc=True, urlfrontier=True, grpc_port=one, urlfrontier_port=other)
+    assert [(one.name, one.state) for one in doctor.ports(options)] == [
+        ("server", "ok"),
+        ("gRPC", "ok"),
+        ("URLFrontier", "ok"),
+    ]
+    with serving(tmp_path, options=["--grpc-port", str(one), "--urlfrontier-port", str(other)]):
+        _, grpc, urlfrontier = doctor.ports(options)
+        judged(grpc, "ok", f"crawlguide {__version__} answers at grpc://127.0.0.1:{one}")
+        judged(urlfrontier, "ok", f"clients of URLFrontier are answered at 127.0.0.1:{other}")
+        crossed = ServerOptions(port=0, grpc=True, urlfrontier=True, grpc_port=other, urlfrontier_port=one)
+        _, grpc, urlfrontier = doctor.ports(crossed)
+        judged(grpc, "wrong", "does not know this call")
+        judged(urlfrontier, "wrong", "does not know this call")
+        assert "--urlfrontier-port" in urlfrontier.mend
+
+
+def test_a_guide_that_wants_a_credential_is_not_taken_for_somebody_else(tmp_path: Path) -> None:
+    api_keys.create(tmp_path / "data" / "access" / api_keys.FILE, grants_of(["read"]), "default")
+    with serving(tmp_path, tmp_path / "data") as server:
+        judged(the_server(ServerOptions(port=server.port)), "warn", "a guide answers at")
+
+
+def test_a_bus_is_reached_or_not(here: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as bus:
+        port = bus.getsockname()[1]
+        there = BusOptions(nats=f"nats://me:secret@127.0.0.1:{port}", kafka=f"127.0.0.1:{port},127.0.0.1:{nobody}")
+        nats, kafka = doctor.buses(there)
+    judged(nats, "ok", f"127.0.0.1:{port} can be reached")
+    judged(kafka, "warn", f"127.0.0.1:{nobody} cannot be reached (Connection refused)")
+    monkeypatch.setenv("CRAWLGUIDE_SERVER_PORT", "0")
+    monkeypatch.setenv("CRAWLGUIDE_BUS_NATS", f"nats://127.0.0.1:{nobody}")
+    printed = done(here("doctor"), 1)
+    assert f"wrong  NATS            127.0.0.1:{nobody} cannot be reached" in printed
+    judged(doctor.buses(BusOptions(kafka="nonsense"))[0], "wrong", "bus.kafka: expected HOST:PORT")
+
+
+def test_a_door_whose_parts_are_missing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: ['no-such-package>=1; extra == "grpc"'])
+    assert command.needed(Config()) == []
+    (found,) = command.needed(Config(server=ServerOptions(grpc=True)))
+    judged(found, "wrong", "no-such-package")
+    assert "pip install '.[grpc]'" in found.mend
 
 
 def test_versions_are_of_what_crawlguide_needs() -> None:

@@ -21,7 +21,7 @@ import pytest
 from crawlguide import Client
 from crawlguide.core.definition import Policy
 from crawlguide.gateway.client.calls import KINDS
-from crawlguide.gateway.client.transport import DEADLINE_S, RETRIES, TIMEOUT_S
+from crawlguide.gateway.client.patience import DEADLINE_S, RETRIES, TIMEOUT_S
 from tests.gateway.conftest import Served, serving
 
 if TYPE_CHECKING:

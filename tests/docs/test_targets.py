@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -20,6 +21,9 @@ from tests.docs.blocks import PAGES, ROOT
 from tests.lab.test_build import SITE
 from tests.making import environment, make, make_command
 from tests.training.test_risk import write_labelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 PYTHON = r"(?:\.venv/bin/)?python3? (?:-m )?((?:bench|scripts|demo|examples|tests)[/.][\w./]+)"
@@ -89,6 +93,7 @@ BY_A_TARGET = {  # script: the target that runs it
     "demo/run.py": "demo",
     "scripts/debian-packages.sh": "test",
     "scripts/kernels.py": "kernels",
+    "scripts/quietly.py": "hard",
     "tests/crash/kill.py": "crash",
     "tests/crash/ordering.py": "crash",
     "tests/fuzz/run.py": "fuzz",
@@ -175,6 +180,37 @@ def test_make_serve_answers_until_ctrl_c(tmp_path: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         process.wait(30)
     assert not _ready(port)
+
+
+@pytest.mark.parametrize("when", ["it imports", "it works"])
+def test_ctrl_c_ends_a_program_of_make_quietly(when: str) -> None:
+    """While it works, other processes take part."""
+    command = make_command("--silent", "hard", "QUICK=1")
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment(), start_new_session=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        _until(lambda: _children(process.pid))
+        (program,) = _children(process.pid)
+        if when == "it imports":
+            _until(lambda: "numpy" in Path(f"/proc/{program}/maps").read_text())
+        else:
+            _until(lambda: _children(program))
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said
+    assert "Error 130" in said or process.returncode == -signal.SIGINT
+
+
+def _until(holds: Callable[[], object]) -> None:
+    ends = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+def _children(process: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def _ready(port: int) -> bool:

@@ -45,6 +45,7 @@ from crawlguide.gateway.bus.messages import VERBS
 from crawlguide.gateway.grpc import conversion, guide_pb2
 from crawlguide.gateway.grpc.guide_pb2_grpc import GuideStub
 from crawlguide.gateway.grpc.server import GrpcDoor
+from crawlguide.gateway.listener import bound
 from crawlguide.gateway.websocket.sockets import Sockets
 
 if TYPE_CHECKING:
@@ -473,7 +474,7 @@ OTHERWISE = {
 @asynccontextmanager
 async def answering(service: Service, app: ASGIApp) -> AsyncIterator[int]:
     """An application on a port of its own."""
-    ready, listener = asyncio.Event(), serve.bound("127.0.0.1", 0)
+    ready, listener = asyncio.Event(), bound("127.0.0.1", 0)
     server = serve.serving(app, service.config, ready.set, service.load)
     running = asyncio.create_task(server.serve([listener]))
     await ready.wait()

@@ -10,7 +10,7 @@ import pytest
 from crawlguide.core import config
 from crawlguide.core.errors import ConfigError, UrlError
 from crawlguide.core.urls import canonical
-from crawlguide.gateway.serve import bound
+from crawlguide.gateway.listener import bound
 
 if TYPE_CHECKING:
     import httpx

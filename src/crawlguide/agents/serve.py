@@ -16,6 +16,7 @@ from crawlguide.core.telemetry import happened
 from crawlguide.gateway import serve as door
 from crawlguide.gateway.access.entrance import Entrance
 from crawlguide.gateway.library import AsyncGuide
+from crawlguide.gateway.listener import bound
 from crawlguide.gateway.load import Load
 from crawlguide.gateway.opening import open_guide
 from crawlguide.gateway.service import Service, log_refusal
@@ -98,7 +99,7 @@ async def over_http(config: Config, options: AgentsOptions) -> None:
 @asynccontextmanager
 async def answering(config: Config, options: AgentsOptions) -> AsyncIterator[tuple[asyncio.Task[None], int]]:
     """Answer over HTTP as long as the block runs: the work and its port. Then searches end with what they have."""
-    searches, listener = Searches(options.searching), door.bound(config.server.host, config.server.port)
+    searches, listener = Searches(options.searching), bound(config.server.host, config.server.port)
     where = listener.getsockname()[:2]
     async with AsyncExitStack() as stack:
         guides, guard = await stack.enter_async_context(_guarded(config, options))

@@ -11,6 +11,7 @@ import typer
 
 from crawlguide.cli.common import CaOption, ConfigOption, TokenOption, app, run, settings
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.extras import installing
 
 if TYPE_CHECKING:
     from crawlguide.agents.serve import AgentsOptions
@@ -34,7 +35,10 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
         bool, typer.Option("--http", help="Answer over streamable HTTP, at /mcp.", rich_help_panel=OVER_HTTP)
     ] = False,
     host: Annotated[str | None, typer.Option(help="Address to listen on.", rich_help_panel=OVER_HTTP)] = None,
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", rich_help_panel=OVER_HTTP)] = PORT,
+    port: Annotated[
+        int | None,
+        typer.Option(help="Port to listen on; 0 picks a free one.", show_default=str(PORT), rich_help_panel=OVER_HTTP),
+    ] = None,
     tls_certificate: Annotated[
         Path | None, typer.Option(help="Certificate in PEM: speak TLS.", rich_help_panel=OVER_HTTP)
     ] = None,
@@ -76,10 +80,15 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
         raise ConfigError("--data and --guide: expected one of them, got both")
     if http and token:
         raise ConfigError("--token: over HTTP every caller shows a credential of its own; leave it out")
+    if not http:
+        _check_only_http(
+            host=host, port=port, tls_certificate=tls_certificate, tls_key=tls_key, insecure=insecure or None,
+            ready_file=ready_file,
+        )  # fmt: skip
     os.environ.update({name: text for name, text in (("CRAWLGUIDE_TOKEN", token), ("CRAWLGUIDE_CA", ca)) if text})
     flags = {
         "server.host": host,
-        "server.port": port,
+        "server.port": PORT if port is None else port,
         "server.tls_certificate": tls_certificate and str(tls_certificate),
         "server.tls_key": tls_key and str(tls_key),
         "server.insecure": insecure or None,
@@ -89,6 +98,7 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
     _check_installed()
     from crawlguide.agents.finding import CONCURRENCY, SearchOptions
     from crawlguide.agents.serve import AgentsOptions
+    from crawlguide.cli.connection import check_answers
     from crawlguide.crawler.fetch import FetchOptions
     from crawlguide.crawler.options import token as robots_name
     from crawlguide.policy.addresses import networks
@@ -103,16 +113,24 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
         allow_networks=tuple(allow_network or ()),
     )
     told = AgentsOptions(SearchOptions(fetching, delay), where, ready_file)
+    if where is not None:
+        check_answers(where)
     with logs.kept(options.server, sys.stderr):
         _serve(options, told, http=http)
+
+
+def _check_only_http(**options: object) -> None:
+    """Over stdio nobody listens: whoever says where has forgotten `--http`."""
+    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
+    if given:
+        raise ConfigError(f"{', '.join(given)}: only with --http; over stdio there is nothing to listen on")
 
 
 def _check_installed() -> None:
     try:
         import mcp.server
     except ModuleNotFoundError as missing:
-        how = "pip install 'crawlguide[agents]'"
-        raise ConfigError(f"agents need {missing.name}, which is not installed: {how}") from None
+        raise ConfigError(f"agents need {missing.name}, which is not installed: {installing('agents')}") from None
     del mcp
 
 
@@ -120,11 +138,12 @@ def _serve(options: Config, told: AgentsOptions, *, http: bool) -> None:
     from crawlguide.agents import serve
     from crawlguide.gateway import serve as door
     from crawlguide.gateway import tls
+    from crawlguide.gateway.listener import bound
 
     if not http:
         run(serve.over_stdio(options, told))
         return
     door.check_listening(options)
     tls.loaded(options.server)
-    door.bound(options.server.host, options.server.port).close()  # say that a port is taken before opening anything
+    bound(options.server.host, options.server.port).close()  # say that a port is taken before opening anything
     run(serve.over_http(options, told))

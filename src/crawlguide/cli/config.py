@@ -102,7 +102,7 @@ MEANINGS = {
     "access.requests_per_s": "requests a second of one credential, bursts of two seconds; 0 means no limit",
     "access.address_requests_per_s": "the same of one address, before its credential is looked at",
     "access.address_failures_per_s": "wrong credentials a second of one address; beyond, new ones are not looked at",
-    "access.max_sockets": "WebSockets and gRPC streams of one credential at once; 0 means no limit",
+    "access.max_sockets": "WebSockets, gRPC and URLFrontier streams of one credential at once; 0 means no limit",
     "select.pages_per_round": "URLs that one answer holds at most; `tres`: pages of a round (forager: 50)",
     "select.slow_domain_ms": "`policy.slow_domain_ms` where a crawl leaves it open (forager: auto, 3000)",
     "select.unreliable_threshold": "the same for `policy.unreliable_threshold` (forager: auto, 0.3)",
@@ -237,7 +237,8 @@ def _sources(file: Path | None, flags: Mapping[str, Any]) -> dict[str, str]:
 def _check_use(options: Config) -> None:
     """What a server refuses later than loading: addresses of other machines, filters that are not there."""
     from crawlguide.core.definition import Definition
-    from crawlguide.gateway.serve import bound, check_listening
+    from crawlguide.gateway.listener import bound
+    from crawlguide.gateway.serve import check_listening
     from crawlguide.guide.crawl import composition
 
     check_listening(options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from crawlguide.cli.common import check_place, say, settings
-from crawlguide.core.errors import ConfigError, UnavailableError
+from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crawlguide.gateway.client.verbs import Verbs
 
 CONNECT_S = 5.0
+USUAL_CRAWL = "default"
 RETRIES = 2  # a person waits: what does not pass by then is said
 
 
@@ -39,6 +40,28 @@ def answering(url: str | None, data: str | None, config: Path | None, *, new: bo
         yield guide
         if isinstance(guide, Client) and guide.notice.text:
             say(f"crawlguide: {guide.notice.text}")
+
+
+@contextmanager
+def said_if_new(guide: Verbs, crawl: str) -> Iterator[None]:
+    """A crawl that is not there begins with what is asked or told of it: who has mistyped its name is to see that."""
+    hint = _hint_if_missing(guide, crawl)
+    yield
+    if hint is not None:
+        say(f"crawlguide: crawl {crawl!r} was not there and is made now" + (f"; {hint}" if hint else ""))
+
+
+def _hint_if_missing(guide: Verbs, crawl: str) -> str | None:
+    """Which one may be meant. None: it is there, or is the one that nobody names, or it is not for us to know."""
+    if crawl == USUAL_CRAWL:
+        return None
+    try:
+        guide.stats(crawl)
+    except NotFound as missing:
+        return missing.message.partition("; ")[2]
+    except CrawlGuideError:  # a credential may ask without being allowed to look
+        return None
+    return None
 
 
 def configured(options: Config) -> str:

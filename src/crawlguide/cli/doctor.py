@@ -1,4 +1,4 @@
-"""crawlguide doctor: the configuration, what is installed, the clock, the data folder, the server, compiled loops."""
+"""crawlguide doctor: the configuration, what is installed, the clock, the data folder, ports, buses, compiled loops."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import typer
 import crawlguide
 from crawlguide.cli.common import FAILED, ConfigOption, JsonOption, app, config_file, say_json, settings
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.extras import ANEW, installing
 from crawlguide.gateway import doctor as checks
 from crawlguide.gateway.doctor import Finding
 from crawlguide.version import __version__
@@ -67,7 +68,9 @@ def _findings(data: str | None, url: str | None, config: Path | None) -> list[Fi
         configuration,
         *_kept(options.store.data),
         clock(path),
-        checks.server(options.server) if named is None else checks.answers(named),
+        *(checks.ports(options.server) if named is None else [checks.answers(named)]),
+        *needed(options),
+        *checks.buses(options.bus),
         compiled(),
     ]
 
@@ -109,9 +112,7 @@ def versions() -> Finding:
     missing = [name for name in {*SHOWN, *_required().get("", ())} if _version(name) is None]
     if missing:
         names = ", ".join(sorted(missing))
-        return Finding(
-            "versions", "wrong", f"not installed: {names}", "install crawlguide anew: pip install crawlguide"
-        )
+        return Finding("versions", "wrong", f"not installed: {names}", ANEW)
     found = ", ".join(f"{name} {_version(name)}" for name in SHOWN)
     return Finding("versions", "ok", f"crawlguide {__version__}, python {platform.python_version()}, {found}")
 
@@ -121,8 +122,21 @@ def optional() -> Finding:
     extras = {name: parts for name, parts in sorted(_required().items()) if name not in {"", "all"}}
     here = [name for name, parts in extras.items() if all(map(_version, parts))]
     absent = ", ".join(name for name in extras if name not in here)
-    how = f"; not installed: {absent} (pip install 'crawlguide[NAME]')" if absent else ""
+    how = f"; not installed: {absent} ({installing('NAME')})" if absent else ""
     return Finding("optional parts", "ok", f"installed: {', '.join(here) or 'none'}{how}")
+
+
+def needed(options: Config) -> list[Finding]:
+    """What is not installed, and a door that is configured wants."""
+    from crawlguide.gateway.doors import DOORS
+
+    found = []
+    for kind in DOORS:
+        missing = [name for name in _required().get(kind.extra, ()) if _version(name) is None]
+        if missing and kind.is_wanted(options):
+            words = f"this door needs what is not installed: {', '.join(missing)}"
+            found.append(Finding(kind.setting, "wrong", words, installing(kind.extra)))
+    return found
 
 
 def _version(name: str) -> str | None:

@@ -54,7 +54,7 @@ def next_(  # noqa: PLR0913, PLR0917 - the options of a command
 
     Example: crawlguide next --crawler me --urls 3 --crawl books --json
     """
-    from crawlguide.cli.connection import answering
+    from crawlguide.cli.connection import answering, said_if_new
     from crawlguide.cli.printing import show
     from crawlguide.core.messages import VERSION
     from crawlguide.gateway.arguments import crawl_name
@@ -65,7 +65,8 @@ def next_(  # noqa: PLR0913, PLR0917 - the options of a command
     with answering(url, data, config, new=bool(seeds)) as guide:
         if warm_start is not None:
             _begin(guide, crawl, warm_start)
-        advice = guide.ask(message | wanted)
+        with said_if_new(guide, crawl):
+            advice = guide.ask(message | wanted)
     if json:
         say_json(advice)
     else:

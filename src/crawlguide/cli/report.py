@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -57,7 +58,7 @@ def report(  # noqa: PLR0913, PLR0917 - the options of a command
 
     Example: crawlguide report - --json < report.json
     """
-    from crawlguide.cli.connection import answering
+    from crawlguide.cli.connection import answering, said_if_new
 
     fetch: dict[str, Any] = {
         "status": status, "error": error, "relevance": relevance, "title": title, "elapsed_ms": elapsed_ms,
@@ -66,7 +67,7 @@ def report(  # noqa: PLR0913, PLR0917 - the options of a command
     fetch = {name: value for name, value in fetch.items() if value is not None}
     told = _read(fetch) if address == STANDARD_INPUT else {"fetches": [_checked({"url": address, **fetch})]}
     message = _whole(told, crawler, crawl)
-    with answering(url, data, config) as guide:
+    with answering(url, data, config) as guide, said_if_new(guide, str(message["crawl_id"])):
         ack = guide.tell(message)
     (say_json if json else _show)(ack)
     if ack["results"] and not ack["accepted"]:
@@ -96,7 +97,30 @@ def _read(fetch: Mapping[str, Any]) -> dict[str, Any]:
         raise ConfigError(f"report -: expected JSON on the standard input: {wrong}") from None
     if not isinstance(told, dict):
         raise ConfigError(f'report -: expected {{"fetches": [...]}}, got {str(told)[:80]!r}')
+    for words in _passed_over(told):
+        say(f"crawlguide: {words}")
     return told
+
+
+def _passed_over(told: Mapping[str, Any]) -> list[str]:
+    """Fields that no report has: a guide passes them over, since a crawler may be newer; a person has mistyped."""
+    from crawlguide.core.messages import Fetch, Outlink, ReportMessage
+
+    fetches = [one for one in _listed(told.get("fetches")) if isinstance(one, dict)]
+    links = [link for one in fetches for link in _listed(one.get("outlinks")) if isinstance(link, dict)]
+    known = (("a report", [told], ReportMessage), ("a fetch", fetches, Fetch), ("a link", links, Outlink))
+    found = []
+    for what, messages, kind in known:
+        fields = kind.__struct_fields__
+        for name in sorted({str(name) for message in messages for name in message} - {*fields}):
+            near = get_close_matches(name, fields, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            found.append(f"report -: {name[:80]!r} is no field of {what} and says nothing{hint}")
+    return found
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _whole(told: dict[str, Any], crawler: str | None, crawl: str | None) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def _serve(options: Config, ready_file: Path | None, seed: int) -> None:
 
     door.check_listening(options)
     tls.loaded(options.server)  # what is wrong with the files is said before anything opens
-    door.bound(options.server.host, options.server.port).close()  # say that a port is taken before opening anything
+    door.check_free(options.server)
     began = time.monotonic()
     guide = open_guide(options.store.data, options, seed=seed)
     took_s = time.monotonic() - began

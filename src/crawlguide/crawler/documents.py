@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlguide.core import urls
 from crawlguide.core.errors import UrlError
+from crawlguide.core.extras import installing
 from crawlguide.crawler.page import MAX_LINKS, MAX_TEXT, Link, Page, one_line
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def read_pdf(body: bytes, url: str) -> Page:
     try:
         pypdf = import_module("pypdf")
     except ImportError:
-        return Page(problem="reading PDF needs pypdf: pip install 'crawlguide[documents]'")
+        return Page(problem=f"reading PDF needs pypdf: {installing('documents')}")
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it has much to say about other people's files
     end = time.monotonic() + ENOUGH_S
     file = pypdf.PdfReader(io.BytesIO(body), strict=False)

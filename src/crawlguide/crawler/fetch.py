@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Self
 from crawlguide.core import urls
 from crawlguide.core.clock import SystemClock
 from crawlguide.core.errors import ConfigError, UrlError
+from crawlguide.core.extras import installing
 from crawlguide.core.urls import parts
 from crawlguide.crawler.fetched import Fetched, Redirect, Validators
 from crawlguide.crawler.headers import one_line, retry_after_s, shown
@@ -33,9 +34,7 @@ try:
     from crawlguide.crawler.codings import ACCEPTED, Body, TooLarge, Unreadable
     from crawlguide.crawler.connecting import CheckedResolver, Reach
 except ImportError as missing:
-    raise ConfigError(
-        f"crawling needs {missing.name}, which is not installed: pip install 'crawlguide[crawl]'"
-    ) from None
+    raise ConfigError(f"crawling needs {missing.name}, which is not installed: {installing('crawl')}") from None
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.extras import installing
 from crawlguide.crawler.lines import PageLine
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Tables:
             self._arrow: Any = import_module("pyarrow")
             self._parquet: Any = import_module("pyarrow.parquet")
         except ImportError:
-            raise ConfigError("crawl needs pyarrow: pip install 'crawlguide[crawl]', or say --no-parquet") from None
+            raise ConfigError(f"crawl needs pyarrow: {installing('crawl')}; or say --no-parquet") from None
 
     def write_part(self, number: int, reports: Sequence[Fetch]) -> None:
         """The links of some pages. A part that is there already is of the same pages, and is written anew."""

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.extras import installing
 from crawlguide.crawler.journal import append
 from crawlguide.crawler.lines import redirect_of
 from crawlguide.version import __version__
@@ -31,7 +32,7 @@ class Warc:
             self._writer: Any = import_module("warcio.warcwriter").WARCWriter
             self._headers: Any = import_module("warcio.statusandheaders").StatusAndHeaders
         except ImportError:
-            raise ConfigError("crawl needs warcio: pip install 'crawlguide[crawl]', or say --no-warc") from None
+            raise ConfigError(f"crawl needs warcio: {installing('crawl')}; or say --no-warc") from None
         self._file = path.open("ab", buffering=0)
         self.length = path.stat().st_size
         if not self.length:

@@ -1,4 +1,4 @@
-"""Is a guide well here? The data folder, its disk and the address of the server, each with how to mend it.
+"""Is a guide well here? The data folder, its disk, the ports of the server and its buses, each with how to mend it.
 
 Nothing is changed by looking, and nothing is left behind.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import socket
+import ssl
 import struct
 import tempfile
 import time
@@ -15,20 +17,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
-from crawlguide.core.errors import ConfigError, CrawlGuideError, UnavailableError
+from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden, Unauthenticated, UnavailableError
+from crawlguide.core.extras import ANEW
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.config import ServerOptions
+    from crawlguide.core.config import BusOptions, ServerOptions
 
 MIB, GIB = 1 << 20, 1 << 30
 TOO_LITTLE_ROOM, LITTLE_ROOM = 64 * MIB, GIB
 FSYNCS = 20
 SLOW_FSYNC_MS, NO_FSYNC_MS = 20.0, 0.01
 ANSWER_S = 5.0
+NAME_OF = {"server.port": "server", "server.grpc_port": "gRPC", "server.urlfrontier_port": "URLFrontier"}
+KNOWS_NOBODY = (Unauthenticated, Forbidden)
+SHOW_A_KEY = "to look further, show a key with the scope read in CRAWLGUIDE_TOKEN"
 ELSEWHERE = "name another folder with --data or store.data"
 FORMAT_KEY = b"\0\0\0\0Fformat"
 _LOCK = "hhqqi4x"  # struct flock on 64-bit Linux: type, whence, start, length, pid
@@ -60,11 +67,11 @@ def content(path: Path) -> Finding:
 
         version = formats.reader(_written(path), path).version
     except ConfigError as newer:
-        return Finding("data folder", "wrong", newer.message, "pip install --upgrade crawlguide")
+        return Finding("data folder", "wrong", newer.message, f"take that version; {ANEW}")
     except CrawlGuideError as damaged:
         return Finding("data folder", "wrong", damaged.message, restore)
     except ImportError as missing:
-        return Finding("data folder", "wrong", f"the store cannot be loaded: {missing}", "pip install crawlguide")
+        return Finding("data folder", "wrong", f"the store cannot be loaded: {missing}", ANEW)
     return Finding("data folder", "ok", f"{path} is of format {version}, which this version reads")
 
 
@@ -95,37 +102,107 @@ def waits(took_ms: Sequence[float]) -> Finding:
     return Finding("disk", "ok", found)
 
 
-def server(options: ServerOptions) -> Finding:
-    """Is the configured address free, or does a guide answer there?"""
-    from crawlguide.gateway.serve import bound  # noqa: PLC0415
+def ports(options: ServerOptions) -> list[Finding]:
+    """Of each door that listens: is its port free, or does a guide answer there?"""
+    from crawlguide.gateway import serve  # noqa: PLC0415
 
-    host, port = options.host, options.port
+    return [_port(options, setting, port) for setting, port in serve.ports(options)]
+
+
+def _port(options: ServerOptions, setting: str, port: int) -> Finding:
+    from crawlguide.gateway.listener import bound  # noqa: PLC0415
+
+    host = options.host
     try:
-        bound(host, port).close()
+        bound(host, port, setting).close()
     except ConfigError as taken:
-        url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        there = answers(url)
-        mend = "take another one with --port or server.port, or stop what is there"
-        return there if there.state == "ok" else Finding("server", "wrong", f"{taken.message}; {there.found}", mend)
-    return Finding("server", "ok", f"{host}:{port} is free" if port else "a free port is picked at the start")
+        return _taken(options, setting, port, taken.message)
+    found = f"{host}:{port} is free" if port else "a free port is picked at the start"
+    return Finding(NAME_OF[setting], "ok", found)
 
 
-def answers(url: str) -> Finding:
+def _taken(options: ServerOptions, setting: str, port: int, problem: str) -> Finding:
+    """By a guide, which is well, or by somebody else."""
+    address = f"[{options.host}]:{port}" if ":" in options.host else f"{options.host}:{port}"
+    name, tls = NAME_OF[setting], bool(options.tls_certificate)
+    if name == "URLFrontier":
+        there = frontier_answers(address, tls)
+    else:
+        scheme = "http" if name == "server" else "grpc"
+        there = answers(f"{scheme}{'s' * tls}://{address}", name)
+    if there.state != "wrong":
+        return there
+    option = "--" + setting.removeprefix("server.").replace("_", "-")
+    mend = f"take another one with {option} or {setting}, or stop what is there"
+    return Finding(name, "wrong", f"{problem}; {there.found}", mend)
+
+
+def answers(url: str, name: str = "server") -> Finding:
     """Who answers there?"""
     from crawlguide.gateway.client import Client  # noqa: PLC0415
 
     try:
         with Client(url, timeout_s=ANSWER_S, retries=0) as client:
             numbers = client.stats()
+    except KNOWS_NOBODY as problem:
+        return Finding(name, "warn", f"a guide answers at {url}, and knows nobody: {problem.message}", SHOW_A_KEY)
     except UnavailableError as problem:
-        return Finding("server", "wrong", problem.message, "start one with `crawlguide serve`, or correct --url")
+        return Finding(name, "wrong", problem.message, "start one with `crawlguide serve`, or correct --url")
     except CrawlGuideError as problem:
-        return Finding("server", "wrong", problem.message, "correct --url")
+        return Finding(name, "wrong", problem.message, "correct --url")
     version, crawls = numbers.get("version"), len(numbers.get("crawls", ()))
     found = f"crawlguide {version} answers at {url}, up {numbers.get('uptime_s', 0):.0f} s, crawls {crawls}"
     if version != __version__:
-        return Finding("server", "warn", found, f"this is crawlguide {__version__}: use the same version on both sides")
-    return Finding("server", "ok", found)
+        return Finding(name, "warn", found, f"this is crawlguide {__version__}: use the same version on both sides")
+    return Finding(name, "ok", found)
+
+
+def frontier_answers(address: str, tls: bool) -> Finding:
+    """Does somebody who knows the calls of URLFrontier answer there?"""
+    from crawlguide.gateway.client.credentials import CA  # noqa: PLC0415
+
+    name = "URLFrontier"
+    authority = (os.environ.get(CA) or ssl.get_default_verify_paths().cafile) if tls else None
+    try:
+        from crawlguide.gateway.client.urlfrontier import UrlFrontierClient  # noqa: PLC0415
+
+        with UrlFrontierClient(address, ca=authority, timeout_s=ANSWER_S) as client:
+            given = "URLs are given out" if client.active else "nothing is given out: it is set inactive"
+    except KNOWS_NOBODY as problem:
+        return Finding(name, "warn", f"a guide answers at {address}, and knows nobody: {problem.message}", SHOW_A_KEY)
+    except CrawlGuideError as problem:
+        return Finding(name, "wrong", problem.message, "start a server with `crawlguide serve --urlfrontier-port`")
+    return Finding(name, "ok", f"clients of URLFrontier are answered at {address}; {given}")
+
+
+def buses(options: BusOptions) -> list[Finding]:
+    """Can the servers of each bus be reached? Nothing is said to them."""
+    from crawlguide.gateway.bus import messages  # noqa: PLC0415
+
+    try:
+        messages.check(options)
+    except ConfigError as wrong:
+        return [Finding("bus", "wrong", wrong.message, "correct it")]
+    kinds = (("NATS", "bus.nats", options.nats, 4222), ("Kafka", "bus.kafka", options.kafka, 9092))
+    return [_bus(name, setting, text, port) for name, setting, text, port in kinds if text]
+
+
+def _bus(name: str, setting: str, text: str, usual_port: int) -> Finding:
+    """One of several servers is enough: it names the others."""
+    reached, problems = [], []
+    for one in filter(None, map(str.strip, text.split(","))):
+        parts = urlsplit(one if "://" in one else f"//{one}")
+        host, port = parts.hostname or "", parts.port or usual_port
+        try:
+            socket.create_connection((host, port), ANSWER_S).close()
+            reached.append(f"{host}:{port}")
+        except OSError as problem:
+            problems.append(f"{host}:{port} cannot be reached ({problem.strerror or problem})")
+    if not reached:
+        mend = f"start it, or correct {setting}; the guide starts without it, and tries again and again"
+        return Finding(name, "wrong", "; ".join(problems), mend)
+    found = f"{', '.join(reached)} can be reached; users and passwords were not tried"
+    return Finding(name, "warn" if problems else "ok", "; ".join([found, *problems]), "start it" if problems else "")
 
 
 def in_use_by(path: Path) -> str | None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.extras import installing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -110,6 +111,6 @@ def _made(kind: DoorKind, service: Service) -> Door:
     try:
         door: Door = getattr(import_module(kind.module), kind.name)(service)
     except ModuleNotFoundError as missing:
-        how = f"pip install 'crawlguide[{kind.extra}]'"
+        how = installing(kind.extra)
         raise ConfigError(f"{kind.setting}: this door needs {missing.name}, which is not installed: {how}") from None
     return door

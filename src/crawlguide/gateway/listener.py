@@ -7,14 +7,15 @@ until none is left for the store.
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from crawlguide.core.errors import UnavailableError
+from crawlguide.core.errors import ConfigError, UnavailableError
 from crawlguide.gateway.http_connection import HttpConnection, LastWords, response
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Coroutine
 
     from crawlguide.gateway.load import Load
@@ -23,9 +24,32 @@ if TYPE_CHECKING:
     Connect = Callable[[Callable[[], None]], HttpConnection]  # makes one that calls back when it is gone
 
 ACCEPTED_AT_ONCE = 64
+KEEP_ALIVE = {socket.TCP_KEEPIDLE: 60, socket.TCP_KEEPINTVL: 15, socket.TCP_KEEPCNT: 4}
 REST_S = 0.1  # after an error, such as no descriptors: they come back by themselves
 HANDSHAKE_S, GOODBYE_S = 10.0, 2.0
 MOST_LAST_WORDS = 64  # who is refused while so many are listened to is told, but not listened to
+
+
+def bound(host: str, port: int, setting: str = "server.port") -> socket.socket:
+    """A listening socket, so that port 0 is known before anything starts. Raises `ConfigError`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # connections inherit it: dead ones are noticed
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for number, value in KEEP_ALIVE.items():
+        listener.setsockopt(socket.IPPROTO_TCP, number, value)
+    try:
+        listener.bind((host, port))
+    except OSError as problem:
+        listener.close()
+        option = setting.removeprefix("server.").replace("_", "-")
+        hint = f"; another server may run there: name another with --{option}, 0 picks a free one"
+        words = f"{setting}: cannot listen on {host}:{port}: {problem.strerror}"
+        raise ConfigError(words + (hint if problem.errno == errno.EADDRINUSE else "")) from None
+    listener.listen(2_048)
+    listener.setblocking(False)
+    return listener
 
 
 class Listener:

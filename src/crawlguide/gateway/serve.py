@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import gc
 import json
 import resource
@@ -25,7 +24,7 @@ from crawlguide.gateway.bodies import BodyLimits
 from crawlguide.gateway.browsers import BrowserCheck
 from crawlguide.gateway.http import Door
 from crawlguide.gateway.http_connection import HttpConnection
-from crawlguide.gateway.listener import Listener
+from crawlguide.gateway.listener import Listener, bound
 from crawlguide.gateway.load import Load
 from crawlguide.gateway.service import Service
 from crawlguide.gateway.sitemaps import Sitemaps
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 
 USUAL = ServerOptions()
 SWITCHED_S = 0.001  # how long a thread beside the loop may keep it from the interpreter; 5 ms add up for a request
-KEEP_ALIVE = {socket.TCP_KEEPIDLE: 60, socket.TCP_KEEPINTVL: 15, socket.TCP_KEEPCNT: 4}
 
 
 async def serve(guide: LocalGuide, config: Config, ready_file: Path | None) -> None:
@@ -113,13 +111,23 @@ def on_signals(stop: Callable[[], None]) -> None:
 def check_listening(config: Config) -> None:
     """Refuse, before anything is opened, to listen for others without a credential, or twice on one port."""
     Entrance(config).check_host(config.server.host)
-    options, taken = config.server, dict[int, str]()
+    taken: dict[int, str] = {}
+    for setting, port in ports(config.server):
+        if port and port in taken:
+            raise ConfigError(f"{setting}: expected another port than {taken[port]}, got {port}")
+        taken[port] = setting
+
+
+def check_free(options: ServerOptions) -> None:
+    """Say that a port is taken before anything is opened."""
+    for setting, port in ports(options):
+        bound(options.host, port, setting).close()
+
+
+def ports(options: ServerOptions) -> list[tuple[str, int]]:
+    """The setting and the port of every door that listens; 0: it picks one."""
     wanted = (("port", True), ("grpc_port", options.grpc), ("urlfrontier_port", options.urlfrontier))
-    for name, is_wanted in wanted:
-        port = getattr(options, name)
-        if is_wanted and port and port in taken:
-            raise ConfigError(f"server.{name}: expected another port than server.{taken[port]}, got {port}")
-        taken[port] = name
+    return [(f"server.{name}", getattr(options, name)) for name, is_wanted in wanted if is_wanted]
 
 
 def checked(service: Service, sockets: Sockets) -> ASGIApp:
@@ -181,27 +189,6 @@ def write_ready(ready_file: Path, where: dict[str, Any]) -> None:
         half.replace(ready_file)
     except OSError as problem:
         raise ConfigError(f"ready-file: cannot write {ready_file}: {problem.strerror}") from None
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """A listening socket, so that port 0 is known before anything starts."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # connections inherit it: dead ones are noticed
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for option, value in KEEP_ALIVE.items():
-        listener.setsockopt(socket.IPPROTO_TCP, option, value)
-    try:
-        listener.bind((host, port))
-    except OSError as problem:
-        listener.close()
-        hint = "; another server may run there: name another with --port, 0 picks a free one"
-        words = f"server.port: cannot listen on {host}:{port}: {problem.strerror}"
-        raise ConfigError(words + (hint if problem.errno == errno.EADDRINUSE else "")) from None
-    listener.listen(2_048)
-    listener.setblocking(False)
-    return listener
 
 
 class Server(uvicorn.Server):

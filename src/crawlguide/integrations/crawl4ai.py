@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import httpx
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.extras import installing
 from crawlguide.core.outcomes import is_success
 from crawlguide.gateway.client.calls import seconds
 from crawlguide.integrations._answers import fetching
@@ -25,7 +26,7 @@ from crawlguide.integrations._pages import READ, read, robots_text
 try:
     from crawl4ai.deep_crawling import DeepCrawlStrategy
 except ImportError as missing:
-    raise ImportError(f"Crawl4AI is not installed ({missing}): pip install 'crawlguide[crawl4ai]'") from missing
+    raise ImportError(f"Crawl4AI is not installed ({missing}): {installing('crawl4ai')}") from missing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable

@@ -19,6 +19,7 @@ from urllib.parse import urljoin
 import msgspec
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.extras import installing
 from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.outcomes import is_success
 from crawlguide.gateway.client.calls import seconds
@@ -32,7 +33,7 @@ try:
     from crawlee.http_clients import ImpitHttpClient
     from crawlee.request_loaders import RequestManager
 except ImportError as missing:
-    raise ImportError(f"Crawlee is not installed ({missing}): pip install 'crawlguide[crawlee]'") from missing
+    raise ImportError(f"Crawlee is not installed ({missing}): {installing('crawlee')}") from missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,6 +22,7 @@ import numpy as np
 import xxhash
 
 from crawlguide.core.errors import ConfigError, UrlError
+from crawlguide.core.extras import installing
 from crawlguide.core.urls import canonical
 from crawlguide.lab.pages import Link, Page, Task
 
@@ -275,4 +276,4 @@ def arrow(part: str = "pyarrow") -> Any:
     try:
         return import_module(part)
     except ImportError:
-        raise ConfigError("recorded webs need pyarrow, which is not installed: pip install 'crawlguide[lab]'") from None
+        raise ConfigError(f"recorded webs need pyarrow, which is not installed: {installing('lab')}") from None

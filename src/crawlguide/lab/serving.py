@@ -17,7 +17,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from crawlguide.core.clock import SystemClock
 from crawlguide.gateway.access.entrance import LOOPBACK
-from crawlguide.gateway.serve import Server, bound
+from crawlguide.gateway.listener import bound
+from crawlguide.gateway.serve import Server
 from crawlguide.lab.synthetic import SyntheticWeb
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.extras import installing
 
 
 def needed(module: str) -> Any:
@@ -13,4 +14,4 @@ def needed(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as missing:
-        raise ConfigError(f"training needs the extra train: pip install 'crawlguide[train]' ({missing})") from None
+        raise ConfigError(f"training needs the extra train: {installing('train')} ({missing})") from None

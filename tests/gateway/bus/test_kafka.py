@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -157,7 +156,7 @@ async def test_a_cluster_that_hangs_under_load_loses_and_doubles_nothing(prefix:
             for number in range(30):
                 message = report(f"https://d.example/{number}", report_id=f"d-{number}")
                 await here.guide.tell(wire.convert(message, ReportMessage))
-            await asyncio.sleep(3.0)
+            await until(lambda: here.service.bus_figures()["bus_spool_bytes"])
             mock.go_on()
             answers = await crawler.read("answers.default", lambda found: len(names(found)) == 30, 60.0)
             assert {headers(one)["request-id"] for one in answers} == {f"q-{number}" for number in range(30)}

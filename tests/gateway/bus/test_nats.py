@@ -25,6 +25,7 @@ from tests.gateway.bus.common import (
     seeds,
     until,
 )
+from tests.gateway.bus.failing import failing
 
 from crawlguide.core.config import AccessOptions, BusOptions, ServerOptions
 from crawlguide.core.errors import ConfigError
@@ -176,7 +177,7 @@ NatsConnection.done = kill
 async def main():
     bus = BusOptions(nats=sys.argv[1], prefix=sys.argv[2], redeliver_s=1.0)
     async with opened(config(bus, sys.argv[3])):
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
 asyncio.run(main())
 """
@@ -348,20 +349,19 @@ async def test_a_message_that_the_guide_fails_on_five_times_is_a_dead_letter_whe
     nats_server: NatsServer, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("crawlguide.gateway.bus.answering.FAULT_REST_S", 0.01)
-    async with opened(config(options(nats_server, prefix))) as here, nats_crawler(nats_server.url, prefix) as crawler:
-        tried = 0
+    tried = 0
 
-        async def broken(*_: Any, **__: Any) -> None:
-            nonlocal tried
-            tried += 1
-            if tried == 3:
-                bus = here.door.buses[0]
-                assert bus._answering is not None
-                await bus._answering._connection.close()
-            raise ZeroDivisionError
+    async def cut_at_the_third() -> None:
+        nonlocal tried
+        tried += 1
+        if tried == 3:
+            bus = here.door.buses[0]
+            assert bus._answering is not None
+            await bus._answering._connection.close()
 
-        here.guide.ask = broken
-        await crawler.put("next", ask())
+    settings = failing(options(nats_server, prefix), cut_at_the_third)
+    async with opened(settings) as here, nats_crawler(nats_server.url, prefix) as crawler:
+        await crawler.put("next", ask(**seeds(*PAGES)))
         await crawler.put("report", report(PAGES[0]))
         assert (await until(lambda: found_all(crawler, 1, "dead")))[0].headers["code"] == "internal"
         assert tried == 5
@@ -371,17 +371,12 @@ async def test_a_message_that_the_guide_fails_on_five_times_is_a_dead_letter_whe
 async def test_requests_are_bounded_and_those_beyond_are_refused_at_no_cost_to_the_queue(
     nats_server: NatsServer, prefix: str
 ) -> None:
-    async with opened(config(options(nats_server, prefix, in_flight=4))) as here:
-        ended = asyncio.Event()
-
-        async def slow(*_: Any, **__: Any) -> None:
-            await ended.wait()
-            raise ZeroDivisionError
-
-        here.guide.ask, answering = slow, here.door.buses[0]._answering
+    ended = asyncio.Event()
+    async with opened(failing(options(nats_server, prefix, in_flight=4), ended.wait)) as here:
+        answering = here.door.buses[0]._answering
         assert answering is not None
         async with nats_crawler(nats_server.url, prefix) as crawler:
-            waiting = [asyncio.create_task(crawler.request("next", ask())) for _ in range(4)]
+            waiting = [asyncio.create_task(crawler.request("next", ask(**seeds(*PAGES)))) for _ in range(4)]
             await until(lambda: len(answering._requests) == 4)
             refused = await crawler.request("report", report(PAGES[0]))
             assert refused["error"]["code"] == "unavailable"

@@ -29,7 +29,7 @@ from tests.gateway.clients.common import (
 import crawlguide
 from crawlguide.core import errors
 from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, UnavailableError
-from crawlguide.gateway.client.transport import heard
+from crawlguide.gateway.client.over_http import heard
 from crawlguide.gateway.responses import STATUS
 
 

@@ -12,7 +12,8 @@ from crawlguide import AsyncClient, Client
 from crawlguide.core import errors
 from crawlguide.core.errors import CrawlGuideError, RateLimited, UnavailableError
 from crawlguide.gateway.client import calls
-from crawlguide.gateway.client.transport import Patience, Tries
+from crawlguide.gateway.client.over_http import timeout
+from crawlguide.gateway.client.patience import Patience, Tries
 
 
 class Clock:
@@ -62,9 +63,9 @@ def test_no_wait_ends_after_the_deadline() -> None:
 def test_no_try_may_last_beyond_the_deadline() -> None:
     clock = Clock()
     tries = Tries(Patience(timeout_s=30, deadline_s=60, clock=clock))
-    assert (tries.timeout.read, tries.timeout.connect) == (30, 5)
+    assert (timeout(tries).read, timeout(tries).connect) == (30, 5)
     clock.at = 57.0
-    assert (tries.timeout.read, tries.timeout.connect) == (3, 3)
+    assert (timeout(tries).read, timeout(tries).connect) == (3, 3)
 
 
 @pytest.mark.parametrize(

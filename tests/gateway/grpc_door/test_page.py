@@ -45,6 +45,9 @@ def test_a_client_made_by_stock_tools_works(served: Served, crawl: str, tmp_path
         "INVALID_ARGUMENT budget.max_urls: expected an integer from 1 to 10000, got -3",
         "['0', '1', '2']",
     ]
+    (tmp_path / "errors.py").write_text(prepared(served, of_page(PAGE, "python")[1].text, crawl))
+    printed = run(sys.executable, "errors.py", cwd=tmp_path)
+    assert printed == "{'code': 'malformed_request', 'field': 'budget.max_urls', 'retry_after_s': None}\n"
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")

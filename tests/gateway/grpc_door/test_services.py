@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import TYPE_CHECKING
 
 import grpc
 import grpc.aio
+import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 from tests.gateway.grpc_door.common import Opened, Raw, door_over, refused
 
 from crawlguide import AsyncGuide
+from crawlguide.core.config import Config, ServerOptions
+from crawlguide.core.errors import ConfigError
+from crawlguide.gateway.grpc.server import GrpcDoor
+from crawlguide.gateway.opening import MEMORY, open_guide
+from crawlguide.gateway.service import Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,3 +60,13 @@ def test_reflection_lists_the_services_and_describes_their_messages(door: Opened
     file = found.FindFileContainingSymbol("crawlguide.v1.Guide")
     assert {one.name for one in file.service[0].method} >= {"Next", "Report", "NextStream", "ReportStream"}
     assert any(message.name == "AskMessage" for message in file.message_type)
+
+
+async def test_of_a_port_that_is_taken_nobody_speaks_but_us(capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings = Config(server=ServerOptions(grpc=True, grpc_port=taken.getsockname()[1]))
+        service = Service(open_guide(MEMORY, settings), settings)
+        with pytest.raises(ConfigError, match=r"^server\.grpc_port: cannot listen on .*: Address already in use"):
+            await GrpcDoor(service).open()
+        await service.guide.close()
+    assert capfd.readouterr().err == ""

@@ -21,9 +21,10 @@ from crawlguide.core.errors import CrawlGuideError
 from crawlguide.gateway import bodies, http_connection, load
 from crawlguide.gateway.bodies import BodyLimits
 from crawlguide.gateway.http_connection import MOST_DISCARDED_BYTES, MOST_HEAD_BYTES, HttpConnection
+from crawlguide.gateway.listener import bound
 from crawlguide.gateway.load import Load
 from crawlguide.gateway.responses import problem_response
-from crawlguide.gateway.serve import Server, bound
+from crawlguide.gateway.serve import Server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine

@@ -57,12 +57,15 @@ def test_ctrl_c_ends_the_server_cleanly(own_server: Served) -> None:
     assert "Traceback" not in own_server.said()
 
 
-def test_a_taken_port_is_named(command: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+@pytest.mark.parametrize("option", ["port", "grpc-port", "urlfrontier-port"])
+def test_a_taken_port_is_named(command: Callable[..., subprocess.CompletedProcess[str]], option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        ended = command("serve", "--port", port)
+        ended = command("serve", "--data", ":memory:", "--port", "0", f"--{option}", port)
     assert ended.returncode == 2
-    assert port in ended.stderr
+    words = f"crawlguide: server.{option.replace('-', '_')}: cannot listen on 127.0.0.1:{port}: Address already in use"
+    hint = f"; another server may run there: name another with --{option}, 0 picks a free one\n"
+    assert ended.stderr == words + hint
 
 
 @pytest.mark.parametrize(

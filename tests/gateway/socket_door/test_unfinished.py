@@ -14,6 +14,7 @@ from websockets.asyncio.client import connect
 
 from crawlguide.core.config import Config
 from crawlguide.gateway import serve
+from crawlguide.gateway.listener import bound
 from crawlguide.gateway.opening import open_guide
 from crawlguide.gateway.service import Service
 from crawlguide.gateway.websocket import connection
@@ -30,7 +31,7 @@ PING = bytes((0x89, 0x80 | 2)) + bytes(4) + b"hi"
 @asynccontextmanager
 async def opened(config: Config) -> AsyncIterator[tuple[Service, Line]]:
     ready, service = asyncio.Event(), Service(open_guide(":memory:", config), config)
-    listener = serve.bound("127.0.0.1", 0)
+    listener = bound("127.0.0.1", 0)
     server = serve.Server(
         serve._uvicorn(serve.checked(service, Sockets(service)), config), ready.set, load=service.load
     )

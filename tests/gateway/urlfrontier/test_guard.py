@@ -34,7 +34,7 @@ from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
 from crawlguide.gateway.urlfrontier.calls import SERVED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 REQUESTS: dict[str, Any] = {
@@ -327,6 +327,37 @@ def test_who_is_too_fast_is_made_to_wait_and_told_to_come_again(tmp_path: Path) 
         assert dict(problem.value.trailing_metadata())["retry-after-ms"]
         with pytest.raises(Unauthenticated):
             UrlFrontierClient(f"127.0.0.1:{frontier.port}", token="wrong").stats()
+
+
+def test_one_credential_does_not_take_all_streams(tmp_path: Path) -> None:
+    with guarded_frontier(tmp_path, CRAWLGUIDE_ACCESS_MAX_SOCKETS="1") as frontier:
+        raw, sending = frontier.raw(tenant="mine"), Sending(found("https://a.example/"))
+        acks = raw.call("PutURLs", iter(sending))
+        next(acks)
+        others: list[Callable[[], Any]] = [lambda: raw.put(known("https://a.example/")), raw.batch, raw.get, raw.listed]
+        for other in others:
+            with refused(grpc.StatusCode.RESOURCE_EXHAUSTED) as problem:
+                other()
+            assert problem.value.details() == "your credential: expected at most 1 sockets and streams at once"
+        assert frontier.raw(tenant="mine").get() == ["https://a.example/"]
+        sending.ended.set()
+        assert list(acks) == []
+        for other in others:
+            other()
+
+
+@pytest.mark.parametrize("name", ["PutURLs", "GetURLs"])
+def test_whoever_guesses_by_opening_streams_waits(tmp_path: Path, name: str) -> None:
+    with guarded_frontier(tmp_path, CRAWLGUIDE_ACCESS_ADDRESS_FAILURES_PER_S="0.001") as frontier:
+        frontier.raw()  # there is a key
+        codes = []
+        for number in range(4):
+            nobody = Raw(frontier.port, f"cg_000000000000_{number:043}")
+            with pytest.raises(grpc.RpcError) as problem:
+                nobody.put(found("https://a.example/")) if name == "PutURLs" else nobody.get()
+            codes.append(problem.value.code())
+        assert codes[0] == grpc.StatusCode.UNAUTHENTICATED
+        assert codes[-1] == grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 def test_nothing_is_read_of_a_stream_of_somebody_unknown(frontier: Frontier) -> None:

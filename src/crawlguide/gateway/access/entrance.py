@@ -96,13 +96,15 @@ class Entrance:
         """The same for somebody who has knocked."""
         if not self.required:
             return ANYONE
-        credential = self._unless_guessed(caller)
+        credential = self.unless_guessed(caller)
         self._credential_limit.take((credential.tenant, credential.name))
         self._tenant_limit.take(credential.tenant, self._quota(credential.tenant).requests_per_s)
         return credential
 
-    def _unless_guessed(self, caller: Caller) -> Credential:
-        """Where too much was wrong lately, nothing new is looked at: a guess must not come true sooner than others.
+    def unless_guessed(self, caller: Caller) -> Credential:
+        """Who this is, for somebody of whom no request is counted yet.
+
+        Where too much was wrong lately, nothing new is looked at: a guess must not come true sooner than others.
 
         What was right there before still is: many share the address of a proxy, and one of them may guess.
         """

@@ -15,16 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from crawlguide.core.errors import ConfigError, UnavailableError
 from crawlguide.gateway.client.calls import keyed
 from crawlguide.gateway.client.over_http import AsyncHttpTransport, HttpTransport
-from crawlguide.gateway.client.transport import (
-    DEADLINE_S,
-    PASSING,
-    RETRIES,
-    TIMEOUT_S,
-    Patience,
-    Shown,
-    Tries,
-    check_open,
-)
+from crawlguide.gateway.client.patience import DEADLINE_S, PASSING, RETRIES, TIMEOUT_S, Patience, Tries
+from crawlguide.gateway.client.transport import Shown, check_open
 from crawlguide.gateway.client.verbs import AsyncVerbs, Verbs
 
 if TYPE_CHECKING:

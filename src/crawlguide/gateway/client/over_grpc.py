@@ -34,7 +34,7 @@ from crawlguide.core.messages import AskMessage, ReleaseMessage, ReportMessage, 
 from crawlguide.gateway.arguments import SCHEMES, address
 from crawlguide.gateway.client import credentials
 from crawlguide.gateway.client.calls import KINDS, body
-from crawlguide.gateway.client.transport import Notice
+from crawlguide.gateway.client.transport import NO_TLS, Notice
 from crawlguide.gateway.grpc import DETAILS
 from crawlguide.gateway.grpc.conversion import read_answer, written
 from crawlguide.gateway.grpc.methods import METHODS, SERVICE, WHOLE
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from crawlguide.gateway.client.calls import Call
-    from crawlguide.gateway.client.transport import Shown, Tries
+    from crawlguide.gateway.client.patience import Tries
+    from crawlguide.gateway.client.transport import Shown
     from crawlguide.gateway.grpc.methods import Method
 
 Result = TypeVar("Result")
@@ -66,6 +67,8 @@ TAKES: dict[str, Any] = {
     "Next": AskMessage, "Report": ReportMessage, "AddSeeds": SeedsMessage, "Release": ReleaseMessage,
 }  # fmt: skip
 Code = grpc.StatusCode
+OVER_HTTP = ("http1.x server", "ALPN")  # in what gRPC says of somebody who speaks HTTP/1.1, without and with TLS
+PORTS = "a guide answers gRPC on a port of its own, 8081 unless it is told another, and URLFrontier on 7071"
 
 
 class Target:
@@ -277,14 +280,13 @@ def _sides(method: Method) -> tuple[str, Any, Any]:
 
 def _problem(server: str, problem: Any, cancelled: str) -> CrawlGuideError:
     """The error that a guide tells in its details, or what gRPC itself has to say."""
-    said = _said(dict(problem.trailing_metadata() or ()), problem.details() or "")
-    return said or _of_grpc(server, problem.code(), problem.details() or "", cancelled)
+    return told(problem) or of_grpc(server, problem.code(), problem.details() or "", cancelled)
 
 
-def _of_grpc(server: str, code: grpc.StatusCode, words: str, cancelled: str) -> CrawlGuideError:
-    if "CERTIFICATE_VERIFY_FAILED" in words or "Peer name" in words:
-        how = "name the authority that signed its certificate with --ca or CRAWLGUIDE_CA"
-        return CrawlGuideError(f"{server} cannot be trusted ({how}): {words}")
+def of_grpc(server: str, code: grpc.StatusCode, words: str, cancelled: str = "") -> CrawlGuideError:
+    """What gRPC itself has to say, in our words."""
+    if problem := _lasting(server, code, words):
+        return problem
     if code == Code.DEADLINE_EXCEEDED or (code == Code.CANCELLED and cancelled):
         return UnavailableError(cancelled or f"{server} does not answer in time")
     if code == Code.UNAVAILABLE:
@@ -296,8 +298,23 @@ def _of_grpc(server: str, code: grpc.StatusCode, words: str, cancelled: str) -> 
     return CrawlGuideError(f"{server} is no crawlguide server: it answers {code.name} in its own words")
 
 
-def _said(trailing: Mapping[str, Any], words: str) -> CrawlGuideError | None:
-    details = trailing.get(DETAILS)
+def _lasting(server: str, code: grpc.StatusCode, words: str) -> CrawlGuideError | None:
+    """What does not change by waiting: somebody there speaks otherwise, or cannot be trusted."""
+    if "CERTIFICATE_VERIFY_FAILED" in words or "Peer name" in words:
+        how = "name the authority that signed its certificate with --ca or CRAWLGUIDE_CA"
+        return CrawlGuideError(f"{server} cannot be trusted ({how}): {words}")
+    if NO_TLS in words:
+        return CrawlGuideError(f"{server} does not speak TLS: is its address one of grpc://?")
+    if any(sign in words for sign in OVER_HTTP):
+        return CrawlGuideError(f"{server} speaks HTTP and not gRPC: {PORTS}")
+    if code == Code.UNIMPLEMENTED:
+        return CrawlGuideError(f"{server} speaks gRPC and does not know this call ({words}): {PORTS}")
+    return None
+
+
+def told(problem: Any) -> CrawlGuideError | None:
+    """The error that a guide tells in the details of a status; None: it has none."""
+    details, words = dict(problem.trailing_metadata() or ()).get(DETAILS), problem.details() or ""
     if details is None:
         return None
     reason, field, wait_s = "", None, None

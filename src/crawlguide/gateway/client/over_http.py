@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing, closing
-from typing import TYPE_CHECKING, TypeVar
+import ssl
+from contextlib import aclosing, closing, contextmanager
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import httpx
 
-from crawlguide.gateway.client import transport as http
+from crawlguide.core.errors import ConfigError, CrawlGuideError, UnavailableError
+from crawlguide.gateway.arguments import address
+from crawlguide.gateway.client.calls import LINES, Reply, body
+from crawlguide.gateway.client.calls import address as path_of
+from crawlguide.gateway.client.credentials import found_token, trust
+from crawlguide.gateway.client.transport import NO_TLS, Notice
+from crawlguide.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator, Mapping
+    from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 
     from crawlguide.gateway.client.calls import Call
-    from crawlguide.gateway.client.transport import Shown, Tries
+    from crawlguide.gateway.client.patience import Tries
+    from crawlguide.gateway.client.transport import Shown
 
 Result = TypeVar("Result")
+CONNECT_S = 5.0
+KEPT_S = 30.0  # an idle connection; a guide keeps it for a minute
+INSECURE = "crawlguide-insecure"
+NO_HTTP = ("illegal request line", "illegal status line")  # in what h11 says of somebody who speaks otherwise
+OTHERS = "is it the port for https://, for gRPC (an address of grpc://), or for clients of URLFrontier?"
 
 
 class HttpTransport:
     """One server, for scripts. What goes wrong is raised as `CrawlGuideError`."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None, shown: Shown) -> None:
-        self.notice = http.Notice()
-        self._http = httpx.Client(**http.options(url, headers, shown), event_hooks={"response": [self.notice.note]})
-        self._server = http.without_password(self._http.base_url)
+        self.notice = Notice()
+        self._http = httpx.Client(**_options(url, headers, shown), event_hooks={"response": [self._note]})
+        self._server = _without_password(self._http.base_url)
+
+    def _note(self, answer: httpx.Response) -> None:
+        self.notice.text = answer.headers.get(INSECURE, "")
 
     @property
     def is_closed(self) -> bool:
@@ -34,22 +50,22 @@ class HttpTransport:
         self._http.close()
 
     def answered(self, call: Call[Result], tries: Tries) -> Result:
-        with http.heard(self._server):
-            with self._http.stream(**http.sent(call, tries)) as answer:
-                body = _read(answer, tries)
-            return call.read(http.reply(self._server, answer, body, tries))
+        with heard(self._server):
+            with self._http.stream(**_sent(call, tries)) as answer:
+                content = _read(answer, tries)
+            return call.read(_reply(self._server, answer, content, tries))
 
     def opened(self, call: Call[None], tries: Tries) -> Generator[bytes, None, None]:
         """An answer whose lines are still to come."""
-        with http.heard(self._server):
-            answer = self._http.send(self._http.build_request(**http.sent(call, tries)), stream=True)
-            if not http.are_lines(answer):
+        with heard(self._server):
+            answer = self._http.send(self._http.build_request(**_sent(call, tries)), stream=True)
+            if not _are_lines(answer):
                 with closing(answer):
-                    call.read(http.reply(self._server, answer, _read(answer, tries), tries))
+                    call.read(_reply(self._server, answer, _read(answer, tries), tries))
         return self._pieces(answer)
 
     def _pieces(self, answer: httpx.Response) -> Generator[bytes, None, None]:
-        with closing(answer), http.heard(self._server):
+        with closing(answer), heard(self._server):
             yield from answer.iter_bytes()
 
 
@@ -57,8 +73,8 @@ class AsyncHttpTransport:
     """The same for asyncio programs."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None, shown: Shown) -> None:
-        self._http = httpx.AsyncClient(**http.options(url, headers, shown))
-        self.server = http.without_password(self._http.base_url)
+        self._http = httpx.AsyncClient(**_options(url, headers, shown))
+        self.server = _without_password(self._http.base_url)
 
     @property
     def is_closed(self) -> bool:
@@ -68,21 +84,21 @@ class AsyncHttpTransport:
         await self._http.aclose()
 
     async def answered(self, call: Call[Result], tries: Tries) -> Result:
-        with http.heard(self.server):
-            answer = await self._http.request(**http.sent(call, tries))
-            return call.read(http.reply(self.server, answer, answer.content, tries))
+        with heard(self.server):
+            answer = await self._http.request(**_sent(call, tries))
+            return call.read(_reply(self.server, answer, answer.content, tries))
 
     async def opened(self, call: Call[None], tries: Tries) -> AsyncGenerator[bytes, None]:
-        with http.heard(self.server):
-            answer = await self._http.send(self._http.build_request(**http.sent(call, tries)), stream=True)
-            if not http.are_lines(answer):
+        with heard(self.server):
+            answer = await self._http.send(self._http.build_request(**_sent(call, tries)), stream=True)
+            if not _are_lines(answer):
                 async with aclosing(answer):
-                    call.read(http.reply(self.server, answer, await answer.aread(), tries))
+                    call.read(_reply(self.server, answer, await answer.aread(), tries))
         return self._pieces(answer)
 
     async def _pieces(self, answer: httpx.Response) -> AsyncGenerator[bytes, None]:
         async with aclosing(answer):
-            with http.heard(self.server):
+            with heard(self.server):
                 async for piece in answer.aiter_bytes():
                     yield piece
 
@@ -93,3 +109,96 @@ def _read(answer: httpx.Response, tries: Tries) -> bytes:
         tries.check()
         pieces.append(piece)
     return b"".join(pieces)
+
+
+class Options(TypedDict):
+    """How both kinds of httpx client are made."""
+
+    base_url: str
+    headers: dict[str, str]
+    limits: httpx.Limits
+    trust_env: bool
+    verify: ssl.SSLContext | bool
+
+
+class Sent(TypedDict):
+    """One request, in the words of httpx."""
+
+    method: str
+    url: str
+    params: Mapping[str, str]
+    content: bytes
+    timeout: httpx.Timeout
+
+
+def _options(url: str, headers: Mapping[str, str] | None, shown: Shown) -> Options:
+    """As many connections as there are callers at once, each used again."""
+    try:
+        base_url = address(url)
+    except ConfigError as wrong:
+        raise ConfigError(wrong.message.removeprefix("--")) from None
+    words = {"content-type": "application/json", "user-agent": f"crawlguide/{__version__}", **(headers or {})}
+    token = found_token(shown.get("token"))
+    if token is not None and "@" not in base_url.partition("://")[2].partition("/")[0]:
+        words = {"authorization": f"Bearer {token}", **words}
+    own = shown.get("ca"), shown.get("certificate"), shown.get("certificate_key")
+    verify = trust(*own) if base_url.startswith("https") else True
+    limits = httpx.Limits(keepalive_expiry=KEPT_S)
+    return Options(base_url=base_url, headers=words, limits=limits, trust_env=False, verify=verify)
+
+
+def _without_password(url: httpx.URL) -> str:
+    """The address as it may stand in a message: without a password."""
+    return str(url.copy_with(userinfo=b"")).rstrip("/")
+
+
+def _sent(call: Call[Any], tries: Tries) -> Sent:
+    return Sent(method=call.method, url=path_of(call), params=call.query, content=body(call), timeout=timeout(tries))
+
+
+def timeout(tries: Tries) -> httpx.Timeout:
+    """For the try that begins now."""
+    most = tries.timeout_s
+    return httpx.Timeout(most, connect=min(most, CONNECT_S))
+
+
+def _reply(server: str, answer: httpx.Response, content: bytes, tries: Tries) -> Reply:
+    return Reply(server, answer.status_code, content, answer.headers.get("retry-after"), retried=tries.failed > 0)
+
+
+def _are_lines(answer: httpx.Response) -> bool:
+    return answer.is_success and answer.headers.get("content-type", "").startswith(LINES)
+
+
+@contextmanager
+def heard(server: str) -> Iterator[None]:
+    """Every way in which HTTP can fail, said in one line. Only what is unavailable may be tried again."""
+    try:
+        yield
+    except (httpx.TimeoutException, TimeoutError):
+        raise UnavailableError(f"{server} does not answer in time") from None
+    except httpx.ConnectError as problem:
+        if _is_untrusted(problem):
+            how = "name the authority that signed its certificate with --ca or CRAWLGUIDE_CA"
+            raise CrawlGuideError(f"{server} cannot be trusted ({how}): {problem}") from None
+        if NO_TLS in str(problem):
+            raise CrawlGuideError(f"{server} does not speak TLS: is its address one of http://?") from None
+        raise UnavailableError(f"{server} cannot be reached ({problem}): is a server running there?") from None
+    except (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.DecodingError) as problem:
+        raise CrawlGuideError(f"{server} cannot be spoken to: {problem}") from None
+    except httpx.HTTPError as problem:
+        words = str(problem) or type(problem).__name__
+        if any(sign in words for sign in NO_HTTP):
+            raise CrawlGuideError(f"{server} does not answer in HTTP ({words}): {OTHERS}") from None
+        hint = "; does it speak https?" if server.startswith("http:") else ""
+        raise UnavailableError(f"{server} broke off: {words}{hint}") from None
+
+
+def _is_untrusted(problem: BaseException) -> bool:
+    """Is it the certificate? That does not change by waiting."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False

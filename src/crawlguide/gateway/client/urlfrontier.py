@@ -15,14 +15,21 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-import grpc
-from grpc.experimental import ChannelOptions
-
 from crawlguide.core import errors
 from crawlguide.core.errors import ConfigError, CrawlGuideError
+from crawlguide.core.extras import installing
 from crawlguide.gateway.client.credentials import found_token
-from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
-from crawlguide.gateway.urlfrontier.urlfrontier_pb2_grpc import URLFrontierStub
+
+try:
+    import grpc
+    from grpc.experimental import ChannelOptions
+
+    from crawlguide.gateway.client.over_grpc import of_grpc, told
+    from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
+    from crawlguide.gateway.urlfrontier.urlfrontier_pb2_grpc import URLFrontierStub
+except ModuleNotFoundError as missing:
+    words = f"UrlFrontierClient needs {missing.name}, which is not installed: {installing('grpc')}"
+    raise ConfigError(words) from None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -39,9 +46,8 @@ ERRORS: dict[grpc.StatusCode, type[CrawlGuideError]] = {
     grpc.StatusCode.UNKNOWN: errors.NotFound,  # a limit for a queue that is not there
     grpc.StatusCode.ALREADY_EXISTS: errors.Conflict,
     grpc.StatusCode.RESOURCE_EXHAUSTED: errors.RateLimited,
-    grpc.StatusCode.UNAVAILABLE: errors.UnavailableError,
-    grpc.StatusCode.DEADLINE_EXCEEDED: errors.UnavailableError,
 }
+BY_ITSELF = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
 
 class Status(IntEnum):
@@ -113,7 +119,7 @@ class UrlFrontierClient:
     _channel: grpc.Channel = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        address = self.address if ":" in self.address else f"{self.address}:{PORT}"
+        address = _address(self.address)
         options = [("grpc.max_receive_message_length", -1), (ChannelOptions.SingleThreadedUnaryStream, 1)]
         if self.ca is None:
             self._channel = grpc.insecure_channel(address, options)
@@ -286,21 +292,33 @@ class UrlFrontierClient:
         try:
             return method(request, timeout=self.timeout_s, metadata=self._shown)
         except grpc.RpcError as problem:
-            raise _error(problem) from None
+            raise _error(self.address, problem) from None
 
     def _streamed(self, method: Callable[..., Any], request: Any) -> Iterator[Any]:
         sent = iter(request) if isinstance(request, (list, tuple)) else request
         try:
             yield from method(sent, timeout=self.timeout_s, metadata=self._shown)
         except grpc.RpcError as problem:
-            raise _error(problem) from None
+            raise _error(self.address, problem) from None
 
 
-def _error(problem: grpc.RpcError) -> CrawlGuideError:
+def _address(text: str) -> str:
+    """HOST:PORT, as gRPC takes it."""
+    if text.startswith(("http:", "https:", "grpc:", "grpcs:")):
+        raise ConfigError(f"address: expected HOST:PORT such as 127.0.0.1:{PORT}, got {text[:200]!r}")
+    return text if ":" in text else f"{text}:{PORT}"
+
+
+def _error(server: str, problem: grpc.RpcError) -> CrawlGuideError:
+    """What a guide tells in its details, or what another server says by its code alone."""
     code, words = problem.code(), problem.details() or ""
+    if said := told(problem):
+        return said
     if code == grpc.StatusCode.UNIMPLEMENTED:
-        return errors.MethodNotAllowed(words)
-    return ERRORS.get(code, CrawlGuideError)(f"{code.name.lower()}: {words}")
+        return errors.MethodNotAllowed(of_grpc(server, code, words).message)
+    if code in BY_ITSELF:
+        return of_grpc(server, code, words)
+    return ERRORS.get(code, CrawlGuideError)(words or code.name)
 
 
 def _trust(ca: str, certificate: tuple[str, str] | None) -> grpc.ChannelCredentials:

@@ -19,11 +19,12 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from crawlguide.core.errors import ConfigError, MalformedRequest, Unauthenticated, UnavailableError
+from crawlguide.core.errors import ConfigError, MalformedRequest, RateLimited, Unauthenticated, UnavailableError
 from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.access.entrance import Caller
 from crawlguide.gateway.grpc import DETAILS
 from crawlguide.gateway.grpc.counting import FEW_BYTES, check_parts
+from crawlguide.gateway.listener import bound
 from crawlguide.gateway.responses import STATUS
 from crawlguide.gateway.tls import loaded
 from crawlguide.gateway.watched_files import WatchedFiles
@@ -131,8 +132,8 @@ def checked(service: Service, context: Context, unread: Unread) -> Any:
 def check_known(service: Service, who: Caller) -> Credential:
     """Nothing long is read for somebody who cannot come in."""
     try:
-        return service.entrance.identify(who)
-    except Unauthenticated as problem:
+        return service.entrance.unless_guessed(who)
+    except (Unauthenticated, RateLimited) as problem:
         service.log_refusal("grpc", STATUS[problem.code], problem, **who.logged)
         raise
 
@@ -141,16 +142,13 @@ def listen(made: grpc.aio.Server, options: ServerOptions, port: int, setting: st
     """Bind a port, with TLS where there is a certificate; returns the port. Raises `ConfigError`."""
     host = f"[{options.host}]" if ":" in options.host else options.host
     loaded(options)  # what is wrong with the files is said as for the other doors
+    bound(options.host, port, setting).close()  # gRPC says on the standard error, in its own words, that it cannot
     try:
         if not options.tls_certificate:
-            bound = made.add_insecure_port(f"{host}:{port}")
-        else:
-            bound = made.add_secure_port(f"{host}:{port}", _credentials(options))
-    except RuntimeError:
-        bound = 0
-    if not bound:
-        raise ConfigError(f"{setting}: cannot listen on {host}:{port}; another server may run there: name another port")
-    return bound
+            return made.add_insecure_port(f"{host}:{port}")
+        return made.add_secure_port(f"{host}:{port}", _credentials(options))
+    except RuntimeError as problem:
+        raise ConfigError(f"{setting}: cannot listen on {host}:{port}: {problem}") from None
 
 
 def _credentials(options: ServerOptions) -> grpc.ServerCredentials:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from crawlguide.guide.queues import NamedQueues
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
+    from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.access.entrance import Caller
     from crawlguide.gateway.grpc.transport import Behaviour, Context
     from crawlguide.gateway.service import Service
@@ -107,10 +109,11 @@ class Answers:
     # one request, a stream of answers
 
     async def _list_urls(self, request: wire.ListUrlParams, context: Context) -> None:
-        found: AsyncIterator[wire.URLItem] = await self._unary("ListURLs", request, context)
         try:
-            async for item in found:
-                await self._write(context, [item])
+            with self._counted(context):
+                found: AsyncIterator[wire.URLItem] = await self._unary("ListURLs", request, context)
+                async for item in found:
+                    await self._write(context, [item])
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
@@ -122,14 +125,15 @@ class Answers:
             wanted: wire.GetParams = transport.checked(self._service, context, request)
             any_crawl = wanted.WhichOneof("item") != "crawlID"
             left: Round | None = None if any_crawl and wanted.key else round_of(wanted)
-            while left is not None:
-                crawl = None if any_crawl else wanted.crawlID
-                given: Given = await self._answer("GetURLs", caller, left, crawl, wanted.ByteSize())
-                if began:
-                    counts.latency.observe(time.perf_counter() - began)
-                    began = 0.0
-                await self._give(context, given)
-                left = given.rest
+            with self._counted(context):
+                while left is not None:
+                    crawl = None if any_crawl else wanted.crawlID
+                    given: Given = await self._answer("GetURLs", caller, left, crawl, wanted.ByteSize())
+                    if began:
+                        counts.latency.observe(time.perf_counter() - began)
+                        began = 0.0
+                    await self._give(context, given)
+                    left = given.rest
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
@@ -168,14 +172,20 @@ class Answers:
         """Whatever has come in is taken in at once, and acknowledged; meanwhile the next is read, up to a bound."""
         caller = transport.caller(context)
         try:
-            credential = transport.check_known(self._service, caller)
-            self._service.check(self._routes[name], credential, {})
-            with transport.counted(self._service, context, credential):
+            with self._counted(context) as credential:
+                self._service.check(self._routes[name], credential, {})
                 async with ReadAhead(context, most) as ahead:
                     while some := await ahead.next():
                         await self._write(context, await put(caller, some))
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
+
+    @contextmanager
+    def _counted(self, context: Context) -> Iterator[Credential]:
+        """A stream stays open as long as its client likes: it has a place among those of its credential."""
+        credential = transport.check_known(self._service, transport.caller(context))
+        with transport.counted(self._service, context, credential):
+            yield credential
 
     async def _put_items(self, caller: Caller, some: Sequence[wire.URLItem]) -> list[wire.AckMessage]:
         put = [items.put(item) async for part in in_turns(some, READ_AT_ONCE) for item in part]

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 import msgspec
 
 from crawlguide.core.errors import ConfigError, UrlError
+from crawlguide.core.extras import installing
 from crawlguide.core.types import KnownPage, KnownUrl
 from crawlguide.core.urls import canonical, queue
 from crawlguide.crawler.folder import CrawlFolder
@@ -225,7 +226,7 @@ def _warc_records(file: Path) -> Any:
         archive: Any = import_module("warcio.archiveiterator")
         problem: Any = import_module("warcio.exceptions").ArchiveLoadFailed
     except ImportError:
-        raise ConfigError("reading WARC needs warcio, which is not installed: pip install 'crawlguide[lab]'") from None
+        raise ConfigError(f"reading WARC needs warcio, which is not installed: {installing('lab')}") from None
     try:
         _check_is_warc(file)
         with file.open("rb") as stream:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.extras import installing
 from crawlguide.core.telemetry import ERROR, happened
 from crawlguide.policy.rules.process import RulesFailed, Worker
 
@@ -43,7 +44,7 @@ class Engine:
         if not path.exists():
             raise ConfigError(f"guide.rules: expected a file or a folder, there is nothing at {path}")
         if find_spec("regopy") is None:
-            raise ConfigError("guide.rules needs regopy, which is not installed: pip install 'crawlguide[rego]'")
+            raise ConfigError(f"guide.rules needs regopy, which is not installed: {installing('rego')}")
         self._path, self._limit_s = path, limit_s
         self._worker: Worker | None = None
         self._stamp: object = None
