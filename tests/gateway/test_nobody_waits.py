@@ -126,6 +126,13 @@ def test_while_an_ask_brings_very_many_seeds(served: Served, client: httpx.Clien
     assert wait.longest_s < MOST_S, wait
 
 
+def test_while_an_ask_names_very_many_signals_of_a_url(served: Served, client: httpx.Client, crawl: str) -> None:
+    signals = {"https://h.example/": {f"s{number}": number for number in range(250_000)}}
+    with others_wait(served) as wait:
+        client.post("/v1/next", json=ask(crawl, context={"external_features": signals})).raise_for_status()
+    assert wait.longest_s < MOST_S / 2, wait
+
+
 @pytest.mark.parametrize("line", [b"\n", b"\r", b"ab\n", b"{}\r\n"], ids=["empty", "other ends", "no JSON", "no URL"])
 def test_while_millions_of_lines_are_imported(served: Served, client: httpx.Client, crawl: str, line: bytes) -> None:
     body = line * (4_000_000 // len(line))
@@ -134,6 +141,20 @@ def test_while_millions_of_lines_are_imported(served: Served, client: httpx.Clie
             f"/v1/crawls/{crawl}/import", content=body, headers={"content-type": "application/x-ndjson"}
         )
     assert answer.status_code in (200, 400), answer.text
+    assert wait.longest_s < MOST_S / 2, wait
+
+
+@pytest.mark.parametrize("parts", [4_000, 90_000])
+def test_while_lines_with_very_much_metadata_are_imported(
+    served: Served, client: httpx.Client, crawl: str, parts: int
+) -> None:
+    line = b'{"url": "https://h.example/", "state": "queued", "metadata": {"a": [%b]}}\n' % b",".join([b"[]"] * parts)
+    with others_wait(served) as wait:
+        body = line * (4_000_000 // len(line))
+        answer = client.post(
+            f"/v1/crawls/{crawl}/import", content=body, headers={"content-type": "application/x-ndjson"}
+        )
+    assert answer.json()["lines"] == 0, answer.text
     assert wait.longest_s < MOST_S / 2, wait
 
 
