@@ -158,6 +158,32 @@ def test_while_lines_with_very_much_metadata_are_imported(
     assert wait.longest_s < MOST_S / 2, wait
 
 
+def test_while_a_name_is_looked_for_among_many_that_are_like_it(served: Served, client: httpx.Client) -> None:
+    """To compare two names of 200 characters may take 15 ms."""
+    names = ["".join("ab"[number >> place & 1] for place in range(8)) * 24 for number in range(200)]
+    for name in names:
+        client.put(f"/v1/crawls/{name}", json={}).raise_for_status()
+    try:
+        with others_wait(served) as wait:
+            assert client.get(f"/v1/crawls/{'ba' * 95}c").status_code == 404
+        assert wait.longest_s < MOST_S / 2, wait
+    finally:
+        for name in names:
+            client.delete(f"/v1/crawls/{name}")
+
+
+def test_while_many_strategies_learn_from_one_page(served: Served, client: httpx.Client, crawl: str) -> None:
+    """Sixteen of them took more than a second for it."""
+    blend = {"kind": "blend", "predict": [{"kind": "groups"}] * 8}
+    strategy = {"kind": "blend", "predict": [blend, blend]}
+    client.put(f"/v1/crawls/{crawl}", json={"policy": FREE, "strategy": strategy}).raise_for_status()
+    links = [{"url": f"https://t{number}.example/", "anchor": f"word {number}"} for number in range(9_900)]
+    fetch = {"url": "https://h.example/", "status": 200, "relevance": 0.5, "outlinks": links}
+    with others_wait(served) as wait:
+        assert client.post("/v1/report", json=tell(crawl, [fetch])).json()["discovered"] == 9_900
+    assert wait.longest_s < MOST_S, wait
+
+
 WORDLESS: dict[str, dict[str, Any]] = {
     "hosts of thousands of labels": {"outlinks": [{"url": f"https://{'a.' * 3_800}x{n}.org/"} for n in range(400)]},
     "words for robots": {"robots_meta": ["," * 3_900_000]},
