@@ -126,6 +126,13 @@ def test_while_an_ask_brings_very_many_seeds(served: Served, client: httpx.Clien
     assert wait.longest_s < MOST_S, wait
 
 
+def test_while_an_ask_names_very_many_signals_of_a_url(served: Served, client: httpx.Client, crawl: str) -> None:
+    signals = {"https://h.example/": {f"s{number}": number for number in range(250_000)}}
+    with others_wait(served) as wait:
+        client.post("/v1/next", json=ask(crawl, context={"external_features": signals})).raise_for_status()
+    assert wait.longest_s < MOST_S / 2, wait
+
+
 @pytest.mark.parametrize("line", [b"\n", b"\r", b"ab\n", b"{}\r\n"], ids=["empty", "other ends", "no JSON", "no URL"])
 def test_while_millions_of_lines_are_imported(served: Served, client: httpx.Client, crawl: str, line: bytes) -> None:
     body = line * (4_000_000 // len(line))
@@ -135,6 +142,46 @@ def test_while_millions_of_lines_are_imported(served: Served, client: httpx.Clie
         )
     assert answer.status_code in (200, 400), answer.text
     assert wait.longest_s < MOST_S / 2, wait
+
+
+@pytest.mark.parametrize("parts", [4_000, 90_000])
+def test_while_lines_with_very_much_metadata_are_imported(
+    served: Served, client: httpx.Client, crawl: str, parts: int
+) -> None:
+    line = b'{"url": "https://h.example/", "state": "queued", "metadata": {"a": [%b]}}\n' % b",".join([b"[]"] * parts)
+    with others_wait(served) as wait:
+        body = line * (4_000_000 // len(line))
+        answer = client.post(
+            f"/v1/crawls/{crawl}/import", content=body, headers={"content-type": "application/x-ndjson"}
+        )
+    assert answer.json()["lines"] == 0, answer.text
+    assert wait.longest_s < MOST_S / 2, wait
+
+
+def test_while_a_name_is_looked_for_among_many_that_are_like_it(served: Served, client: httpx.Client) -> None:
+    """To compare two names of 200 characters may take 15 ms."""
+    names = ["".join("ab"[number >> place & 1] for place in range(8)) * 24 for number in range(200)]
+    for name in names:
+        client.put(f"/v1/crawls/{name}", json={}).raise_for_status()
+    try:
+        with others_wait(served) as wait:
+            assert client.get(f"/v1/crawls/{'ba' * 95}c").status_code == 404
+        assert wait.longest_s < MOST_S / 2, wait
+    finally:
+        for name in names:
+            client.delete(f"/v1/crawls/{name}")
+
+
+def test_while_many_strategies_learn_from_one_page(served: Served, client: httpx.Client, crawl: str) -> None:
+    """Sixteen of them took more than a second for it."""
+    blend = {"kind": "blend", "predict": [{"kind": "groups"}] * 8}
+    strategy = {"kind": "blend", "predict": [blend, blend]}
+    client.put(f"/v1/crawls/{crawl}", json={"policy": FREE, "strategy": strategy}).raise_for_status()
+    links = [{"url": f"https://t{number}.example/", "anchor": f"word {number}"} for number in range(9_900)]
+    fetch = {"url": "https://h.example/", "status": 200, "relevance": 0.5, "outlinks": links}
+    with others_wait(served) as wait:
+        assert client.post("/v1/report", json=tell(crawl, [fetch])).json()["discovered"] == 9_900
+    assert wait.longest_s < MOST_S, wait
 
 
 WORDLESS: dict[str, dict[str, Any]] = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import MalformedRequest
-from crawlguide.core.messages import AskMessage
+from crawlguide.core.messages import AskMessage, ReportMessage, SeedsMessage
 from crawlguide.gateway import strict, wire
 
 KEYS = st.text(max_size=3) | st.sampled_from(["a", "ä", "\U0001f600", '"', "\\", "/", "\b\f\n\r\t", "\ud800"])
@@ -81,6 +82,36 @@ def test_a_very_long_message_is_not_read_again_to_show_what_came() -> None:
 
     assert said(10).endswith("got 7")
     assert said(wire.EXPLAINED_BYTES).endswith("got something else")
+
+
+EXCESS = ["[]", "{}", "[[[[{}]]]]", '{"a":[{}]}']
+
+
+@pytest.mark.parametrize("part", EXCESS)
+def test_more_lists_and_objects_than_any_message_needs_are_refused_before_they_are_made(part: str) -> None:
+    """Two million of them, in metadata that may hold anything, kept everybody waiting for a second."""
+    within = sum(map(part.count, "[{"))
+    values = (strict.MOST_PARTS - 6) // within
+
+    def body(count: int) -> bytes:
+        metadata = '{"a": [' + ",".join([part] * count) + "]}"
+        seed = '{"url": "https://a.example/", "metadata": ' + metadata + "}"
+        return ('{"urls": [' + seed + "]}").encode()
+
+    seeds = wire.decode(body(values), SeedsMessage)
+    assert wire.decode(msgspec.msgpack.encode(seeds), SeedsMessage, wire.MESSAGE_PACK) == seeds
+    with pytest.raises(MalformedRequest, match="expected at most 400000 lists and objects, got more at byte"):
+        wire.decode(body(values + 9), SeedsMessage)
+    packed = msgspec.msgpack.encode(msgspec.json.decode(body(values + 9)))
+    with pytest.raises(MalformedRequest, match="expected at most 400000 lists and objects, got more at byte"):
+        wire.decode(packed, SeedsMessage, wire.MESSAGE_PACK)
+
+
+def test_a_message_may_be_full_of_links_without_words() -> None:
+    links = b",".join([b'{"url":""}'] * 380_000)
+    start = b'{"mcp_version":"2025-11","crawler_id":"c","fetches":[{"url":"https://a.example/","outlinks":['
+    assert 4_170_000 < len(start + links) < 4 * 1024 * 1024
+    assert wire.decode(start + links + b"]}]}", ReportMessage)
 
 
 def test_a_very_long_name_is_not_sent_back_whole() -> None:

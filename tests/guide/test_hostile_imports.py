@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from crawlguide.guide.local import LocalGuide
 
-CRAWL = Crawl("default", "default")
+CRAWL, OTHER = Crawl("default", "default"), Crawl("default", "other")
 STATES = ("queued", "done", "dropped")
 NUMBERS = (
     "priority", "given", "relevance", "discovered", "fetched", "due", "parent_sum", "parent_best", "depth", "max_depth",
@@ -126,6 +127,19 @@ async def test_lines_that_are_nothing_at_all_are_left_out() -> None:
     ]  # fmt: skip
     assert await taken(guide, lines) == 0
     await check_all_doors(guide)
+    await guide.close()
+
+
+@pytest.mark.parametrize("within", [",".join(["[]"] * 1_000_000), ",".join(["[" * 26 + "]" * 26] * 60_000)])
+async def test_a_line_of_a_million_lists_is_left_out_before_they_are_made(within: str) -> None:
+    """Four seconds went by in which nobody else was served."""
+    guide = await guide_at(MEMORY)
+    began = time.thread_time()
+    assert await taken(guide, [url_line(0, "metadata", f'{{"a": [{within}]}}')]) == 0
+    strategy = f'{{"kind": "layered", "a": [{within}]}}'
+    with pytest.raises(MalformedRequest, match="expected at most 100000 lists and objects"):
+        await imported(guide, OTHER, [f'{{"crawl": "a", "definition": {{"strategy": {strategy}}}}}'.encode()])
+    assert time.thread_time() - began < 0.3
     await guide.close()
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from crawlguide.core import urls as addresses
 from crawlguide.core.errors import UrlError
+from crawlguide.policy.risk import url_text
 from crawlguide.policy.risk.url_text import MOST_BYTES, url_texts
 
 RISK = Path(__file__).parents[3] / "shared" / "data" / "risk" / "urls.parquet"
@@ -67,3 +68,9 @@ def test_real_urls_have_their_plain_forms() -> None:
     import pyarrow.parquet as pq
 
     check(canonical(pq.read_table(RISK)["url"].to_pylist()[::7]))
+
+
+def test_long_names_and_passwords_are_not_remembered() -> None:
+    url_text._domain_size.cache_clear()
+    url_texts([f"https://{number}{'n' * 5_000}:p@a.example/" for number in range(20)])
+    assert url_text._domain_size.cache_info().currsize == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -93,3 +94,13 @@ def test_explaining_names_the_crawlers_that_may_not() -> None:
     rule = of(c_=Crawler(allow_domains=("b.org",)), d=Crawler(max_urls=1))
     assert rule.why(batch(URLS[:1]), question()) == "policy.crawlers keeps it from c*"
     assert rule.why(batch(URLS[3:]), question()) == "every crawler may fetch it"
+
+
+def test_thousands_of_crawlers_with_domains_take_little_room() -> None:
+    policy = Policy(crawlers={f"c{number}*": Crawler(allow_domains=("a.org",)) for number in range(2_000)})
+    tracemalloc.start()
+    rule = crawlers.build(Definition(policy=policy))
+    kept_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(rule.scopes) == 2_000
+    assert kept_bytes < 5_000_000

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.strategies.groups.faithful import updated
-from crawlguide.strategies.groups.link_groups import merged, merged_by_page, state_of
+from crawlguide.strategies.groups.link_groups import merged, merged_by_page, merges, state_of
 from tests.strategies.site import HOME, crawled, harvest, opened, web
 from tests.support import ask, asked, fetched, tell
 
@@ -140,6 +143,32 @@ def test_the_smallest_groups_are_merged_with_their_like() -> None:
     assert merged(names, 3) == ["same:a", "same:a", "same:a", "cross:c", "cross:d", "cross:d"]
     assert merged(names, 2) == ["same:a", "same:a", "same:a", "cross:d", "cross:d", "cross:d"]
     assert len(set(merged(names, 1))) == 1
+
+
+def slowly_merged(sizes: dict[str, int], most: int) -> dict[str, str]:
+    """The same by looking at all groups again and again."""
+    groups: list[Any] = [[size, place, name, name[:2]] for place, (name, size) in enumerate(sizes.items())]
+    into = {name: name for name in sizes}
+    while len(groups) > most:
+        small, *others = sorted(groups)
+        larger = next((group for group in others if group[3] == small[3]), others[0])
+        larger[0] += small[0]
+        into = {name: larger[2] if group == small[2] else group for name, group in into.items()}
+        groups = others
+    return into
+
+
+@given(st.dictionaries(st.from_regex("[ab]/[a-f]|[cd]", fullmatch=True), st.integers(1, 4), min_size=1), st.integers(1))
+def test_groups_are_merged_in_the_order_of_their_sizes(sizes: dict[str, int], most: int) -> None:
+    assert merges(sizes, most) == slowly_merged(sizes, most)
+
+
+@pytest.mark.parametrize("name", ["h{0}.example/", "same:{0}", "h{1}/{0}"])
+def test_thousands_of_groups_are_merged_soon(name: str) -> None:
+    """A page with links to ten thousand hosts took seconds, in which nobody else was served."""
+    began = time.thread_time()
+    assert len(set(merges({name.format(number, number % 500): 1 for number in range(10_000)}, 10).values())) == 10
+    assert time.thread_time() - began < 0.5
 
 
 def test_merging_page_by_page_does_not_look_at_the_order() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import ada_url
 import xxhash
@@ -33,6 +34,7 @@ _PATH = r"(?:/(?!\.)[A-Za-z0-9_.~!$&()*+,;=:@-]*)+(?:\?[A-Za-z0-9_.~!$&()*+,;=:@
 _PLAIN_PATH = re.compile(r"(?!//)" + _PATH)
 _PLAIN = re.compile(r"https?://((?:(?!xn--)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?!xn--)[a-z]{2,})" + _PATH)
 _BARE = re.compile(r"[\w-]+(\.[\w-]+)+([/?]|$)")  # an address as people type it, without https://
+_AUTHORITY = re.compile(r"(?:https?:[/\\]*|[/\\]{2,})([^/\\?#]*)", re.IGNORECASE)  # as WHATWG finds it
 
 
 class Parts(NamedTuple):
@@ -156,13 +158,27 @@ def _check(url: str) -> None:
         raise UrlError(f"length: expected at most {MAX_LENGTH} characters, got {len(url)}")
     if _SUSPECT.search(url):
         _check_controls(url)
+    if len(url) > MAX_HOST_LENGTH:
+        _check_written_host(url)
+
+
+def _check_written_host(url: str) -> None:
+    """Before it is parsed: the time that it takes to normalise a name of combining marks grows with their square."""
+    found = _AUTHORITY.match(_REMOVED.sub("", url.strip(_ENDS)))
+    host = found[1].rpartition("@")[2] if found else ""
+    if len(host) > MAX_HOST_LENGTH:
+        _check_length(_host_and_port(unquote(host))[0])
 
 
 def _check_host(href: str) -> None:
     """Of a canonical URL; a name and a password may stand before the host."""
-    host = parts(href).host.rstrip(".")
-    if len(host) > MAX_HOST_LENGTH:
-        raise UrlError(f"host: expected at most {MAX_HOST_LENGTH} characters, got {len(host)}")
+    _check_length(parts(href).host)
+
+
+def _check_length(host: str) -> None:
+    size = len(host.rstrip("."))
+    if size > MAX_HOST_LENGTH:
+        raise UrlError(f"host: expected at most {MAX_HOST_LENGTH} characters, got {size}")
 
 
 def _check_controls(url: str) -> None:

@@ -1,4 +1,4 @@
-"""What JSON parsers let pass and we do not: repeated keys and deep nesting, found in one look at the bytes.
+"""What JSON parsers let pass and we do not: repeated keys, deep nesting, millions of lists; found in one look.
 
 A key is remembered by a hash of its characters, whatever escapes it is written with. The hash begins with a secret, so
 that nobody can choose keys which sort slowly.
@@ -15,7 +15,8 @@ from crawlguide.core.kernels import allocating_part, fixed_bytes, kernel, one_u6
 
 MAX_DEPTH = 32
 FEW = 16  # keys of an object that are compared one by one; more are sorted when it ends
-FINE, TOO_DEEP, REPEATED = 0, 1, 2
+MOST_PARTS = 400_000  # lists and objects: for a link without any words a message has room for 380,000
+FINE, TOO_DEEP, REPEATED, TOO_MANY = 0, 1, 2, 3
 SECRET = np.uint64(secrets.randbits(64))
 _QUOTE, _BACKSLASH, _COMMA = 34, 92, 44
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = 123, 125, 91, 93
@@ -24,10 +25,12 @@ _CODES[[98, 102, 110, 114, 116]] = 8, 12, 10, 13, 9
 
 
 def check(body: bytes) -> None:
-    """Raise `MalformedRequest` if the body nests too deep or repeats a key. It need not be JSON at all."""
+    """Raise `MalformedRequest` if the body nests too deep or too much, or repeats a key. It need not be JSON at all."""
     verdict, at = inspect(np.frombuffer(body, np.uint8), SECRET)
     if verdict == TOO_DEEP:
         raise MalformedRequest(f"body: expected at most {MAX_DEPTH} levels, got more at byte {at}")
+    if verdict == TOO_MANY:
+        raise MalformedRequest(f"body: expected at most {MOST_PARTS} lists and objects, got more at byte {at}")
     if verdict == REPEATED:
         raise MalformedRequest(f"body: the same key twice in one object, at byte {at}")
 
@@ -120,10 +123,10 @@ def roomier(keys):  # type: ignore[no-untyped-def]
 
 
 @kernel(pair(fixed_bytes, one_u64))
-def inspect(body, secret):  # type: ignore[no-untyped-def]  # noqa: C901 - one case for each kind of byte
+def inspect(body, secret):  # type: ignore[no-untyped-def]  # noqa: C901, PLR0915 - one case for each kind of byte
     """A verdict and where. Keys of all open objects lie on one stack; `base` marks where the innermost begin."""
     keys, base, in_object = np.empty(64, np.uint64), np.empty(MAX_DEPTH + 1, np.int64), np.zeros(MAX_DEPTH + 1)
-    count, depth, at, key_next = 0, 0, 0, False
+    count, depth, at, key_next, parts = 0, 0, 0, False, 0
     while at < len(body):
         byte = body[at]
         if byte == _QUOTE:
@@ -140,8 +143,11 @@ def inspect(body, secret):  # type: ignore[no-untyped-def]  # noqa: C901 - one c
             at = end
         elif byte in (_OPEN_OBJECT, _OPEN_LIST):
             depth += 1
+            parts += 1
             if depth > MAX_DEPTH:
                 return TOO_DEEP, at
+            if parts > MOST_PARTS:
+                return TOO_MANY, at
             key_next = byte == _OPEN_OBJECT
             base[depth], in_object[depth] = count, key_next
         elif byte in (_CLOSE_OBJECT, _CLOSE_LIST) and depth > 0:

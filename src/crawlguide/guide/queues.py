@@ -144,7 +144,7 @@ class NamedQueues:
             fresh = fresh_links(links, discovery)
             if active.learner is not None:
                 nobody, alone = texts([]), links.attach(parent=np.full(len(links), -1))
-                touched.append(active.learner.learn(Lesson(at, no_fetches(), nobody, nobody, alone, fresh)))
+                touched.append(await active.learner.learn(Lesson(at, no_fetches(), nobody, nobody, alone, fresh)))
             await self._telling.rank(active, crawl, np.concatenate(touched))
             self._guide.crawls.quotas.grew(crawl.tenant, discovery.new)
         new = set(links.id[fresh].tolist())

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from crawlguide.core.definition import Crawler
+from crawlguide.core.value_cache import ValueCache
 from crawlguide.policy.scope import Scope, named
+from crawlguide.policy.seed_hosts import SeedHosts
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Definition
@@ -56,6 +58,7 @@ class Crawlers:
 
 
 UNBOUND = Crawler()
+NO_SEEDS, UNJUDGED = SeedHosts(), ValueCache()  # empty for ever
 
 
 def build(definition: Definition) -> Crawlers:
@@ -65,5 +68,7 @@ def build(definition: Definition) -> Crawlers:
 
 
 def _scope(key: str, one: Crawler) -> Scope:
+    """Its domains and nothing else, so that of very many each takes little room."""
     where = f"policy.crawlers.{key}"
-    return Scope(named(one.allow_domains, f"{where}.allow_domains"), named(one.deny_domains, f"{where}.deny_domains"))
+    allow, deny = named(one.allow_domains, f"{where}.allow_domains"), named(one.deny_domains, f"{where}.deny_domains")
+    return Scope(allow, deny, seed_hosts=NO_SEEDS, judged=UNJUDGED)

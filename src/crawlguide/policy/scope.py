@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Batch, Lesson
 
 EVERYTHING = LinkRules()
+MOST_KNOWN = 65_536
 
 
 @dataclass(frozen=True, eq=False)  # a name is looked up in what this very scope has said before
@@ -41,6 +41,7 @@ class Scope:
     link_rules: LinkRules = EVERYTHING
     seed_hosts: SeedHosts = field(default_factory=SeedHosts)
     judged: ValueCache = field(default_factory=ValueCache)  # 1 for URLs that are wanted, 0 for others
+    known: dict[str, bool] = field(default_factory=dict)  # what was said of politeness queues; it goes with the scope
     name: str = "scope"
     refusal: str = "forbid"
 
@@ -100,15 +101,18 @@ class Scope:
 
     def covers(self, queue: str) -> bool:
         """May the crawl visit this politeness queue?"""
-        return _covers(self, queue) and (not self.seed_hosts_only or queue in self.seed_hosts)
+        found = self.known.get(queue)
+        if found is None:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            found = self.known[queue] = self._names(queue)
+        return found and (not self.seed_hosts_only or queue in self.seed_hosts)
 
-
-@lru_cache(maxsize=65_536)
-def _covers(scope: Scope, queue: str) -> bool:
-    names = _with_parents(urls.host_of(queue))
-    if scope.deny and not scope.deny.isdisjoint(names):
-        return False
-    return not scope.allow or not scope.allow.isdisjoint(names)
+    def _names(self, queue: str) -> bool:
+        names = _with_parents(urls.host_of(queue))
+        if self.deny and not self.deny.isdisjoint(names):
+            return False
+        return not self.allow or not self.allow.isdisjoint(names)
 
 
 def _with_parents(host: str) -> list[str]:

@@ -10,6 +10,7 @@ from tests.browsing import CHROMIUM, in_browser, watch
 from tests.gateway.access.common import Guarded, run
 from tests.gateway.conftest import serving
 from tests.gateway.http_door.common import done, refused
+from tests.gateway.waiting import MOST_S, others_wait
 
 from crawlguide.gateway.access import api_keys, logins
 from crawlguide.gateway.access.logins import COOKIE, Logins
@@ -129,3 +130,28 @@ def test_forms_of_any_kind_are_answered(guarded: Guarded) -> None:
         form = {"content-type": "application/x-www-form-urlencoded"}
         assert door.post("/login", content=b"&".join([b"a=1"] * 50), headers=form).status_code == 400
         assert door.post("/login", content=b"%ff=%00&token=%00", headers=form).status_code == 401
+
+
+COOKIES = {
+    f"{COOKIE}=a": "a",
+    f"a=b; {COOKIE} = c ; d=e": "c",
+    f"{COOKIE}x=a; x{COOKIE}=b; {COOKIE}": "",
+    ";=;": "",
+    "": "",
+}
+
+
+@pytest.mark.parametrize(("header", "found"), COOKIES.items())
+def test_the_cookie_is_found_among_others(header: str, found: str) -> None:
+    assert logins.cookie_in(header) == found
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("text", ["\\", "\\x", '\\"', "a;", "=;", '"'])
+def test_no_cookie_keeps_others_waiting(guarded: Guarded, method: str, text: str) -> None:
+    """The standard library takes up to half a minute to undo the quotes of one."""
+    cookie = f'{COOKIE}="{text * (60_000 // len(text))}"'
+    with guarded.client() as door, others_wait(guarded.server) as wait:
+        path = "/" if method == "GET" else "/logout"
+        assert door.request(method, path, headers={"cookie": cookie}).status_code in (303, 401)
+    assert wait.longest_s < MOST_S, wait

@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse
 
 from crawlguide.core.errors import CrawlGuideError, Unauthenticated
+from crawlguide.gateway.access import logins
 from crawlguide.gateway.access.entrance import Caller
-from crawlguide.gateway.access.logins import COOKIE
 from crawlguide.gateway.browsers import HEALTH
 from crawlguide.gateway.responses import STATUS, fault_of_ours, problem_response
 
@@ -63,8 +62,7 @@ class AccessCheck:
     def _caller(self, scope: Scope, headers: Headers) -> Caller:
         authorization = headers.get("authorization", "")
         if not authorization and scope.get("method") in SAFE and "cookie" in headers:
-            cookie = cookie_parser(headers["cookie"]).get(COOKIE, "")
-            authorization = self._entrance.logins.authorization(cookie) or ""
+            authorization = self._entrance.logins.authorization(logins.cookie_in(headers["cookie"])) or ""
         client = scope.get("client")
         return Caller(client[0] if client else "", authorization, scope["state"].get("peer_certificate"))
 

@@ -20,7 +20,7 @@ from crawlguide.core.turns import let_others
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.access.credential import READ
 from crawlguide.gateway.access.entrance import Caller
-from crawlguide.gateway.access.logins import COOKIE, removed_cookie, set_cookie
+from crawlguide.gateway.access.logins import cookie_in, removed_cookie, set_cookie
 from crawlguide.gateway.bodies import declared_bytes
 from crawlguide.gateway.dashboard import formatting, views
 from crawlguide.gateway.reference import reference
@@ -145,7 +145,7 @@ class Dashboard:
         return Response(status_code=303, headers={**HEADERS, "location": "/", "set-cookie": cookie})
 
     async def _logout(self, request: Request) -> Response:
-        self._entrance.logins.end(request.cookies.get(COOKIE, ""))
+        self._entrance.logins.end(cookie_in(request.headers.get("cookie", "")))
         return Response(status_code=303, headers={**HEADERS, "location": "/login", "set-cookie": removed_cookie()})
 
     async def _html(self, name: str, status: int = 200, **shown: Any) -> Response:

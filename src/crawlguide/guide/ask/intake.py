@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from heapq import nsmallest
+from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_MS = 120_000
 DEFAULT_CONCURRENCY = 8
 AT_ONCE = 500  # URLs that are looked at between others
+MOST_SIGNALS = 100  # of one URL: the first that are named
 MOST_FOCUS = 1_000  # hosts that one ask may prefer: the first by name
 NAN = float("nan")
 
@@ -80,7 +82,7 @@ async def external(features: Mapping[str, Mapping[str, float | str | None]]) -> 
 
 
 def _numbers(signals: Mapping[str, float | str | None]) -> Iterator[tuple[str, float]]:
-    for name, value in signals.items():
+    for name, value in islice(signals.items(), MOST_SIGNALS):
         yield name, instant(value) / 86_400 if isinstance(value, str) else NAN if value is None else float(value)
 
 

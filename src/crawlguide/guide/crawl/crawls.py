@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from crawlguide.policy import Services
 
 RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between others, and how often in a row
-NAMES_COMPARED = 200  # with one that is not there
+NAMES_COMPARED, LONGEST_COMPARED = 200, 40  # with one that is not there; to compare long ones takes milliseconds
 RESTED = "rested"  # a state whose version is when the crawl was unloaded
 NOTED = 10_000  # crawls of which something is remembered that can be done without
 ROOM_AGAIN_S = 60.0  # after which somebody may have defined or deleted crawls that were created automatically
@@ -344,7 +344,8 @@ class ActiveCrawls:
     async def _unknown(self, crawl: Crawl) -> NotFound:
         names = [known.name for known in await self.names(crawl.tenant)]
         first = max(0, bisect(names, crawl.name) - NAMES_COMPARED // 2)  # of very many those that begin alike
-        near = difflib.get_close_matches(crawl.name, names[first : first + NAMES_COMPARED], 1)
+        short = [name for name in names[first : first + NAMES_COMPARED] if len(name) <= LONGEST_COMPARED]
+        near = difflib.get_close_matches(crawl.name, short, 1) if len(crawl.name) <= LONGEST_COMPARED else []
         hint = f"did you mean {near[0]!r}?" if near else ""
         return NotFound(f"crawl_id: no crawl named {crawl.name!r}", field="crawl_id", hint=hint)
 

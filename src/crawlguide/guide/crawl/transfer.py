@@ -18,7 +18,7 @@ from crawlguide.core import urls as addresses
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import MalformedRequest, NotFound, UrlError
 from crawlguide.core.messages import MAX_METADATA_BYTES, MAX_OUTLINKS
-from crawlguide.core.turns import in_turns, let_others
+from crawlguide.core.turns import LONG_BYTES, in_turns, let_others
 from crawlguide.core.types import KnownPage, KnownUrl
 from crawlguide.guide.crawl.composition import WARM_START, cold
 
@@ -35,6 +35,7 @@ AT_ONCE = 1_000
 MOST_LEVELS = 29  # of metadata: three more stand around it in an answer, and no message has more than 32
 SHOWN_AT_ONCE, TAKEN_AT_ONCE, LINKS_AT_ONCE = 200, 50, 1_000  # others are served in between
 MOST_SKIPPED, NAMED, LONGEST_REASON = 10_000, 100, 500  # lines of no use in one import; of which so much is said
+MOST_PARTS = 100_000  # lists and objects in a line about a URL or a definition; a page may have many links
 ADVICE = "nothing was imported; correct that line, or define the crawl first"
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _DEFINITION = re.compile(rb'\s*\{\s*"(crawl|definition)"')
@@ -118,11 +119,13 @@ async def imported(
     `permit` raises for a definition that whoever imports may not give.
     """
     await guide.crawls.quotas.check_room(crawl.tenant)
-    taken, new, skips = 0, 0, Skips()
+    taken, new, size, skips = 0, 0, 0, Skips()
     for number, line in enumerate(lines, first):
-        if number % TAKEN_AT_ONCE == 0:
+        if number % TAKEN_AT_ONCE == 0 or size > LONG_BYTES:
+            size = 0
             await guide.crawls.quotas.check_room(crawl.tenant)
             await let_others()
+        size += len(line)
         if not line.strip():
             continue
         try:
@@ -159,6 +162,12 @@ async def _take(guide: LocalGuide, crawl: Crawl, line: bytes, permit: Permit | N
 
 
 def _decoded(line: bytes, kind: type[Line]) -> Line:
+    """What a line says. Raises `DecodeError`.
+
+    Metadata can be of anything, and millions of lists take seconds to build and to look at.
+    """
+    if kind is not KnownPage and line.count(b"[") + line.count(b"{") > MOST_PARTS:
+        raise msgspec.ValidationError(f"expected at most {MOST_PARTS} lists and objects, got more")
     try:
         return msgspec.json.decode(line, type=kind)
     except RecursionError:

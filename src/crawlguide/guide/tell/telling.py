@@ -82,7 +82,8 @@ class Telling:
         learned = NOTHING
         if active.learner is not None:
             nobody, nothing = texts([]), no_fetches()
-            learned = active.learner.learn(Lesson(at, nothing, nobody, nobody, links, fresh_links(links, discovery)))
+            lesson = Lesson(at, nothing, nobody, nobody, links, fresh_links(links, discovery))
+            learned = await active.learner.learn(lesson)
         await self.rank(active, crawl, np.concatenate([discovery.touched, learned]))
         return discovery.new
 
@@ -117,7 +118,7 @@ class Telling:
         if active.learner is not None or active.learning_filters:
             lesson = lesson_of(report, used, links, discovery, messages, active.rewards)
             await between_steps(len(links))
-            learned = active.learner.learn(lesson) if active.learner is not None else NOTHING
+            learned = await active.learner.learn(lesson) if active.learner is not None else NOTHING
             for rule in active.learning_filters:
                 rule.learn(lesson)
         await between_steps(len(links))

@@ -24,7 +24,7 @@ def url_texts(urls: Sequence[str]) -> tuple[U8, I64]:
     """Bytes, and a row of bounds for each canonical URL: where it starts, its registrable domain starts, its host, its
     path and all of it end; whether the host is an IP address and whether it has a port.
     """
-    sizes = [_domain_size(url[url.index("//") + 2 : url.index("/", 8)]) for url in urls]
+    sizes = [_domain_size(url[url.index("//") + 2 : url.index("/", 8)].rpartition("@")[2]) for url in urls]
     text = np.frombuffer("\n".join(urls).encode("ascii", "replace"), np.uint8)
     out, bounds = np.empty(len(text) + len(urls), np.uint8), np.empty((len(urls), BOUNDS), np.int64)
     write_texts(text, np.array(sizes, np.int64), out, bounds)
@@ -33,7 +33,7 @@ def url_texts(urls: Sequence[str]) -> tuple[U8, I64]:
 
 @lru_cache(maxsize=65_536)
 def _domain_size(authority: str) -> int:
-    """Length of the registrable domain."""
+    """Length of the registrable domain. Names and passwords, which may be long, must not be remembered with it."""
     return len(addresses.domain_of(addresses.queue(f"http://{authority}/")))
 
 

@@ -17,6 +17,7 @@ from crawlguide.core.errors import StorageFull, StoreUnavailable
 from crawlguide.core.notebook import Remembers, Section, Transfers
 from crawlguide.core.protocols import MOST_RERANKED, Explains, Explores, Learner, ReportsStats
 from crawlguide.core.telemetry import WARNING, happened
+from crawlguide.core.turns import LONG_ROWS, in_turns
 from crawlguide.core.types import Draw
 from crawlguide.strategies.relational import Relational
 
@@ -144,9 +145,14 @@ class GuardedStrategy:
         for part in self.parts:
             part.assigned(batch, ask)
 
-    def learn(self, lesson: Lesson) -> U64:
-        """All learn. Returns URLs to rank again besides those that links lead to; the learners share evenly in them."""
-        changed = [ids for part in self.parts if (ids := part.learn(lesson)) is not None and len(ids)]
+    async def learn(self, lesson: Lesson) -> U64:
+        """All learn, and others are served between two that have much to learn.
+
+        Returns URLs to rank again besides those that links lead to; the learners share evenly in them.
+        """
+        changed = []
+        async for parts in in_turns(self.parts, 1 if len(lesson.links) > LONG_ROWS else len(self.parts)):
+            changed += [ids for part in parts if (ids := part.learn(lesson)) is not None and len(ids)]
         return np.concatenate([NO_IDS, *(ids[: MOST_RERANKED // len(changed)] for ids in changed)])
 
     @property

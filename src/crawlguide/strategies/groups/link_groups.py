@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import insort
 from collections import Counter
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from crawlguide.core.tables import I64
+
+    Standing = tuple[int, int, str]
 
 BINS = (0.33, 0.66)
 BEGINNING = re.compile("[:/]")
@@ -50,12 +52,41 @@ def merges(sizes: Mapping[str, int], most: int) -> dict[str, str]:
     """The group into which each goes: while there are too many, the smallest goes into the smallest that begins alike
     (`same:`, `cross:`, the host), else into the smallest of all."""
     members = {name: [name] for name in sizes}
-    places = {name: (place, name, BEGINNING.split(name, 1)[0]) for place, name in enumerate(sizes)}
-    by_size = sorted((size, *places[name]) for name, size in sizes.items())
+    groups = BySize(sizes)
     for _ in range(len(sizes) - most):
-        size, _, small, beginning = by_size.pop(0)
-        alike = next((at for at, group in enumerate(by_size) if group[3] == beginning), 0)
-        larger, _, name, _ = by_size.pop(alike)
-        members[name] += members.pop(small)
-        insort(by_size, (larger + size, *places[name]))
+        size, small = groups.take()
+        more, larger = groups.take(groups.beginnings[small])
+        members[larger] += members.pop(small)
+        groups.add(larger, size + more)
     return {name: group for group, names in members.items() for name in names}
+
+
+class BySize:
+    """Groups by their size, and of equally small ones by their place; those that begin alike stand together as well.
+
+    Whoever is taken from one heap still stands in the other, where the size says that it is gone, or has grown.
+    """
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.beginnings = {name: BEGINNING.split(name, 1)[0] for name in sizes}
+        self._places = {name: place for place, name in enumerate(sizes)}
+        self._sizes: dict[str, int] = {}
+        self._all: list[Standing] = []
+        self._alike: dict[str, list[Standing]] = {}
+        for name, size in sizes.items():
+            self.add(name, size)
+
+    def add(self, name: str, size: int) -> None:
+        self._sizes[name] = size
+        standing = size, self._places[name], name
+        heappush(self._all, standing)
+        heappush(self._alike.setdefault(self.beginnings[name], []), standing)
+
+    def take(self, beginning: str = "") -> tuple[int, str]:
+        """The smallest of those that begin so, else of all: its size and its name."""
+        for heap in (self._alike.get(beginning, []), self._all):
+            while heap:
+                size, _, name = heappop(heap)
+                if self._sizes.get(name) == size:
+                    return self._sizes.pop(name), name
+        raise IndexError
