@@ -228,6 +228,7 @@ class Calls:
         store, before = call.guide.store, call.guide.clock.now() - DAY_S * call.message.days
         if not await store.queues_named(call.crawl):
             return wire.Long()
+        await store.expire(call.crawl, call.guide.clock.now())
         old = await store.queue_ids(call.crawl, call.message.key or None, before)
         count, _ = await self.queues.forget(call.crawl, old, leased=False)
         return wire.Long(value=count)
