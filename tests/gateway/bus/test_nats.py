@@ -464,6 +464,16 @@ async def test_a_head_that_cannot_be_read_ends_no_connection(nats_server: NatsSe
         assert not here.door.buses[0].is_away
 
 
+async def test_a_dead_letter_is_no_larger_than_the_bus_carries(nats_server: NatsServer, prefix: str) -> None:
+    """Of long headers, which take thrice their length as they are written, the beginning is enough."""
+    async with opened(config(options(nats_server, prefix))), nats_crawler(nats_server.url, prefix) as crawler:
+        await crawler.put("report", b"{", about="\u00e9" * 25_000, correlation_id="x")
+        (letter,) = await until(lambda: crawler.all_of("dead"))
+        assert letter.headers["correlation-id"] == "x"
+        assert letter.headers["about"].startswith("%C3%A9%C3%A9")
+        assert await until(lambda: emptied(crawler))
+
+
 async def answers_of(crawler: NatsCrawler, number: int) -> list[Any]:
     found = await crawler.all_of("answers.default.c-1")
     return found if len(found) == number else []
