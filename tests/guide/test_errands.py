@@ -144,6 +144,21 @@ def test_the_errands_of_a_deleted_crawl_go_with_it(clock: ManualClock) -> None:
     waiting.done(first)
 
 
+def test_an_errand_of_a_deleted_crawl_is_none_of_the_next_one(clock: ManualClock) -> None:
+    """However alike they are: of the one that is still under way nothing comes, and its end ends no other."""
+    waiting = queue(clock)
+    waiting.put_nowait(Going(ONE, "a.org"))
+    before = waiting.get_nowait()
+    waiting.forget(ONE)
+    waiting.put_nowait(Going(ONE, "a.org"))
+    after = waiting.get_nowait()
+    assert before is not None
+    assert after is not None
+    assert [waiting.is_wanted(one) for one in (before, after)] == [False, True]
+    waiting.done(before)
+    assert waiting.is_wanted(after)
+
+
 async def test_one_that_fails_does_not_end_the_others(clock: ManualClock) -> None:
     waiting, went = queue(clock), []
 

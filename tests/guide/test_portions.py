@@ -6,14 +6,17 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from crawlguide.core.config import Config
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import NotFound
 from crawlguide.core.messages import VERSION, Fetch, Outlink, ReportMessage, SeedsMessage
 from crawlguide.core.turns import let_others
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.opening import open_guide
+from crawlguide.guide.crawl.transfer import imported
 from crawlguide.guide.tell.portions import MOST_COST, portions
 from crawlguide.testing import ManualClock
 
@@ -143,6 +146,47 @@ async def test_a_crawl_that_is_deleted_between_portions_does_not_come_back(guide
     with pytest.raises(NotFound):
         await beside(guide, report([page(number) for number in range(MANY)]), lambda: guide.delete(CRAWL))
     assert await guide.crawls.names("default") == []
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_an_import_puts_nothing_into_a_crawl_that_was_deleted_meanwhile(guide: LocalGuide, again: bool) -> None:
+    """Not even if it has found nothing so far, or another crawl has the name by now."""
+    await guide.define(CRAWL, Definition())
+    lines = [*[b""] * 30_000, b'{"url": "https://a.org/", "state": "queued"}']
+    importing = asyncio.create_task(imported(guide, CRAWL, lines))
+    await asyncio.sleep(0)
+    await guide.delete(CRAWL)
+    if again:
+        await guide.define(CRAWL, Definition())
+    with pytest.raises(NotFound):
+        await importing
+    assert await guide.crawls.names("default") == [CRAWL] * again
+    if again:
+        assert (await guide.store.stats(CRAWL))["queued"] == 0
+
+
+async def test_a_crawl_that_is_deleted_while_it_is_changed_does_not_come_back() -> None:
+    """Whenever that is: patterns are compiled beside the event loop."""
+    policy = Policy(robots="ignore", exclude_patterns=tuple(f"/{number}/.*a.*b" for number in range(20)))
+
+    async def change(old: Definition) -> Definition:
+        return msgspec.structs.replace(old, policy=msgspec.structs.replace(policy, default_delay_s=9.0))
+
+    for steps in range(100):
+        guide = open_guide(":memory:", Config(), ManualClock(1_000.0))
+        await guide.define(CRAWL, Definition(policy=policy))
+        await guide.seed(CRAWL, SeedsMessage([f"https://h{number}.org/" for number in range(300)]))
+        changing = asyncio.create_task(guide.redefine(CRAWL, change))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        is_over = changing.done()
+        await guide.delete(CRAWL)
+        await asyncio.gather(changing, return_exceptions=True)
+        assert await guide.crawls.names("default") == []
+        await guide.close()
+        if is_over:
+            return
+    raise AssertionError("it never ended")
 
 
 async def test_a_crawl_that_is_defined_anew_between_portions_goes_on(guide: LocalGuide) -> None:

@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from crawlguide.core.config import Config
 from crawlguide.core.config import OutgoingOptions as Options
+from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, SeedsMessage
+from crawlguide.core.types import Crawl
+from crawlguide.gateway.opening import open_guide
 from crawlguide.guide.robots.outgoing import Outgoing
-from crawlguide.guide.robots.resolver import MOST_OF_DOMAIN, Resolver, looked_up
+from crawlguide.guide.robots.resolver import MOST_AT_ONCE, MOST_OF_DOMAIN, Resolver, looked_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from crawlguide.guide.local import LocalGuide
 
 
 class Names:
@@ -107,6 +113,33 @@ async def test_a_silent_name_is_given_up_in_time() -> None:
         answer = await Outgoing(Options(timeout_s=0.1), Resolver(system)).get("http://silent.a.org/", "bot", 9)
         assert "within" in answer.problem
         assert time.monotonic() - began < 10
+
+
+async def test_a_crawl_of_silent_names_leaves_room_to_look_up_those_of_others() -> None:
+    """Its requests are given up soon, and its names are looked up for much longer."""
+    guide = open_guide(":memory:", Config())
+    with names() as system:
+        outgoing = Outgoing(Options(timeout_s=0.05), Resolver(system))
+        reading = asyncio.create_task(guide.robots.run(outgoing))
+        await wanted(guide, "silent", *(f"https://silent.{number}.org/" for number in range(1_000)))
+        await asyncio.sleep(1.0)
+        assert len(system.asked) < MOST_AT_ONCE / 2
+        await wanted(guide, "other", "https://a.org/")
+        async with asyncio.timeout(10):
+            while "a.org" not in system.asked:  # noqa: ASYNC110 - nobody says when
+                await asyncio.sleep(0.01)
+        system.end.set()
+        async with asyncio.timeout(10):
+            while len(system.asked) <= 1_000:  # noqa: ASYNC110 - the silent ones have their turns, too
+                await asyncio.sleep(0.01)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    await guide.close()
+
+
+async def wanted(guide: LocalGuide, name: str, *urls: str) -> None:
+    await guide.seed(Crawl("default", name), SeedsMessage(list(urls)))
+    await guide.ask(AskMessage(VERSION, "c-1", BudgetMessage(10_000), crawl_id=name))
 
 
 def test_the_file_of_hosts_counts() -> None:

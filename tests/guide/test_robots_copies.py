@@ -112,6 +112,7 @@ WRONG = [
     {"failures": 1_025, "tried": NOW - 1},
     {"failures": -3},
     {"failures": 2**60, "version": -1},
+    {"version": 2**64 - 1},
     {"read": NAN, "tried": NAN},
     {"read": INFINITE, "tried": INFINITE, "failures": 3},
     {"read": NOW + 1e9, "tried": NOW + 1e9},

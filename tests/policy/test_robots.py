@@ -163,6 +163,9 @@ def test_pauses_are_read_in_every_unit() -> None:
     assert pause("Crawl-delay: 2.5") == 2.5
     assert pause("Request-rate: 1/5m") == 300.0
     assert pause("Request-rate: 4/10s 0600-0845", "Crawl-delay: 1") == 2.5
+    assert pause("Crawl-delay: 1", "Crawl-delay: 30", "Crawl-delay: x", "Crawl-delay: 2") == 30.0
+    assert pause("Request-rate: 1/2m", "Request-rate: 1/1s") == 120.0
+    assert pause("Crawl-delay: 1", "User-agent: *", "Crawl-delay: 30") == 30.0
     assert pause("Crawl-delay: 1e12") == parser.MAX_DELAY_S
     assert [pause("Crawl-delay: nan"), pause("Crawl-delay: -1"), pause("Request-rate: 0/5"), pause()] == [None] * 4
 

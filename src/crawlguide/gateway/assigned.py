@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import takewhile
+from math import inf
 from typing import TYPE_CHECKING
 
 from crawlguide.core import urls as addresses
@@ -13,11 +13,14 @@ from crawlguide.core.messages import AskMessage, ReleaseMessage, ReportMessage
 from crawlguide.core.types import Crawl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from crawlguide.core.messages import Advice, Fetch
     from crawlguide.gateway.routes import RouteCall
     from crawlguide.guide.local import LocalGuide
+
+
+FEW_HOLDERS = 100
 
 
 class AssignedUrls:
@@ -86,7 +89,8 @@ class Holder:
         self.freed = freed
         self.crawler_id = crawler_id
         self._assigned = assigned
-        self._ends: dict[str, float] = {}  # by URL; leases end in the order in which they were assigned
+        self._ends: dict[str, float] = {}  # by URL
+        self._first_end = inf  # none ends before
         self._asks: dict[str, str] = {}  # by URL: the `request_id` of the ask that it answers, if that has one
 
     def __len__(self) -> int:
@@ -98,6 +102,7 @@ class Holder:
             self._assigned.note(self, urls)
             end = instant(advice.assigned_urls[0].lease_expires)
             self._ends.update(dict.fromkeys(urls, end))
+            self._first_end = min(self._first_end, end)
             if request_id is not None:
                 self._asks.update(dict.fromkeys(urls, request_id))
 
@@ -114,12 +119,14 @@ class Holder:
         return held
 
     def next_end(self, now: float) -> float | None:
-        """Give up what has expired; returns when the next lease ends, or None."""
-        expired = [url for url, _ in takewhile(lambda one: one[1] <= now, self._ends.items())]
-        self._assigned.forget(self, expired)
-        for url in expired:
-            self.drop(url)
-        return next(iter(self._ends.values()), None)
+        """Give up what has expired; returns the instant before which no other lease ends, or None."""
+        if self._first_end <= now:
+            expired = [url for url, end in self._ends.items() if end <= now]
+            self._assigned.forget(self, expired)
+            for url in expired:
+                self.drop(url)
+            self._first_end = min(self._ends.values(), default=inf)
+        return self._first_end if self._ends else None
 
     async def give_back(self, guide: LocalGuide) -> None:
         """Return every lease. One that cannot be returned ends by itself; a deleted crawl stays deleted."""
@@ -127,6 +134,32 @@ class Holder:
         self.next_end(guide.clock.now())
         with suppress(CrawlGuideError):
             await guide.give_back(self.crawl, self.crawler_id, self.clear(), request_ids)
+
+
+class Holders:
+    """The crawlers on one stream. Very many may come by, each for a while; those that hold nothing are forgotten."""
+
+    def __init__(self, assigned: AssignedUrls) -> None:
+        self._assigned = assigned
+        self._holders: dict[tuple[Crawl, str], Holder] = {}
+        self._look_at = FEW_HOLDERS  # so many, for those that hold nothing
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def __iter__(self) -> Iterator[Holder]:
+        return iter(self._holders.values())
+
+    def of(self, crawl: Crawl, crawler_id: str, now: float) -> Holder:
+        """What a crawler holds, without what has expired."""
+        key = (crawl, crawler_id)
+        if key not in self._holders:
+            if len(self._holders) >= self._look_at:
+                self._holders = {one: holder for one, holder in self._holders.items() if holder.next_end(now)}
+                self._look_at = max(FEW_HOLDERS, 2 * len(self._holders))
+            self._holders[key] = Holder(crawl, crawler_id, self._assigned, lambda: None)
+        self._holders[key].next_end(now)
+        return self._holders[key]
 
 
 def _one_form(url: str) -> str:

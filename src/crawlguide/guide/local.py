@@ -429,8 +429,8 @@ class LocalGuide:
         """Create or replace a crawl; True if it is new."""
         return await self._under_way.alone((crawl, "define", ""), partial(self._define, crawl, definition))
 
-    async def _define(self, crawl: Crawl, definition: Definition) -> bool:
-        new = await self.crawls.put(crawl, definition, self.clock.now())
+    async def _define(self, crawl: Crawl, definition: Definition, create: bool = True) -> bool:
+        new = await self.crawls.put(crawl, definition, self.clock.now(), create)
         await self.store.commit()
         return new
 
@@ -440,7 +440,7 @@ class LocalGuide:
 
     async def _redefine(self, crawl: Crawl, change: Callable[[Definition], Awaitable[Definition]]) -> Definition:
         new = await change((await self.crawls.outline(crawl, self.clock.now())).record.definition)
-        await self._define(crawl, new)
+        await self._define(crawl, new, create=False)
         return new
 
     async def pause(self, crawl: Crawl, *, paused: bool) -> None:

@@ -133,11 +133,16 @@ class NamedQueues:
 
     # what comes in
 
+    async def fitting(self, crawl: Crawl, items: Sequence[Found | Known]) -> list[bool]:
+        """Whether each is known already, or its tenant may know more: what is full still hears of what it holds."""
+        if await self._guide.crawls.quotas.has_room(crawl.tenant):
+            return [True] * len(items)
+        return [record is not None for record in await self._store.find(crawl, _ids(items))]
+
     async def discovered(self, crawl: Crawl, found: Sequence[Found]) -> list[bool]:
         """URLs join their queues; says of each whether it is new. They last with the next commit."""
         at = self._clock.now()
         async with self._guide.crawls.held(crawl, at, create=False) as active:
-            await self._guide.crawls.quotas.check_room(crawl.tenant)
             links, pages = await self._links(crawl, found)
             discovery = await self._store.discover(crawl, links, pages, at)
             touched = [discovery.touched]

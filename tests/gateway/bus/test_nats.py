@@ -444,6 +444,31 @@ async def test_a_header_that_looks_like_a_word_of_jetstream_changes_nothing(
         assert not here.door.buses[0].is_away
 
 
+@pytest.mark.parametrize("head", [b"NATS/1.0", b"\r\n\r\n", b"NATS/1.0 \xff\xff\xff\r\n\r\n"])
+async def test_a_head_that_cannot_be_read_ends_no_connection(nats_server: NatsServer, prefix: str, head: bytes) -> None:
+    body = json.dumps(ask(request_id="r-1")).encode()
+    async with opened(config(options(nats_server, prefix))) as here, nats_crawler(nats_server.url, prefix) as crawler:
+        with socket.create_connection(("127.0.0.1", int(nats_server.url.rpartition(":")[2]))) as line:
+            line.sendall(b'CONNECT {"headers":true}\r\n')
+            for verb in ("next", "queue.next"):
+                line.sendall(
+                    f"HPUB {prefix}.{verb} {len(head)} {len(head + body)}\r\n".encode() + head + body + b"\r\n"
+                )
+            assert len(await until(lambda: answers_of(crawler, 1))) == 1
+        assert "assigned_urls" in await crawler.request("next", ask())
+        assert not here.door.buses[0].is_away
+
+
+async def test_a_dead_letter_is_no_larger_than_the_bus_carries(nats_server: NatsServer, prefix: str) -> None:
+    """Of long headers, which take thrice their length as they are written, the beginning is enough."""
+    async with opened(config(options(nats_server, prefix))), nats_crawler(nats_server.url, prefix) as crawler:
+        await crawler.put("report", b"{", about="\u00e9" * 25_000, correlation_id="x")
+        (letter,) = await until(lambda: crawler.all_of("dead"))
+        assert letter.headers["correlation-id"] == "x"
+        assert letter.headers["about"].startswith("%C3%A9%C3%A9")
+        assert await until(lambda: emptied(crawler))
+
+
 async def answers_of(crawler: NatsCrawler, number: int) -> list[Any]:
     found = await crawler.all_of("answers.default.c-1")
     return found if len(found) == number else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -154,6 +155,31 @@ def test_what_is_damaged_while_it_waits_is_lost_and_counted_and_holds_up_nothing
     first.write_bytes(first.read_bytes()[:20] + b"damaged")
     assert drained(spool) == [numbered(1)[0], b"next file"]
     assert (spool.waiting, opening.lost) == (0, 2)
+
+
+@pytest.mark.parametrize("all_of_it", [False, True])
+def test_a_file_that_is_gone_is_lost_and_counted_and_holds_up_nothing(opening: Opening, all_of_it: bool) -> None:
+    spool = opening(MIB)
+    spool.append(numbered(3))
+    spool.delivered(spool.read(1))
+    shutil.rmtree(opening.folder) if all_of_it else next(opening.folder.glob("*.events")).unlink()
+    assert (spool.read(7), opening.lost) == ([], 2)
+    for new in (b"new", b"newer"):
+        spool.append([new])
+    assert drained(spool) == [b"new", b"newer"]
+    spool.append([b"last"])
+    assert drained(opening()) == [b"last"]
+
+
+def test_what_comes_after_all_files_are_gone_is_no_older_than_they_were(opening: Opening) -> None:
+    spool = opening(MIB)
+    for _ in range(3):
+        spool.append([b"x" * SMALLEST_SEGMENT])
+        drained(spool)
+    for file in opening.folder.glob("*.events"):
+        file.unlink()
+    opening().append([b"new"])
+    assert drained(opening()) == [b"new"]
 
 
 def test_zeros_at_the_end_of_a_file_are_no_records(opening: Opening) -> None:

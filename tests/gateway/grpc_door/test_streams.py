@@ -15,18 +15,25 @@ from tests.gateway.access.common import until
 from tests.gateway.grpc_door.common import WITHIN_S, Opened, Raw, asking, door_over, guarded_door, speaking, telling
 
 from crawlguide import AsyncGuide
+from crawlguide.core.config import Config
+from crawlguide.core.definition import Definition, Policy
 from crawlguide.core.errors import Unauthenticated, UnavailableError
+from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, SeedsMessage
+from crawlguide.core.types import Crawl
 from crawlguide.gateway.access import api_keys
 from crawlguide.gateway.access.credential import grants_of
 from crawlguide.gateway.access.entrance import Caller
+from crawlguide.gateway.assigned import AssignedUrls, Holders
 from crawlguide.gateway.grpc import guide_pb2 as wire
 from crawlguide.gateway.grpc import transport
+from crawlguide.gateway.opening import open_guide
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from crawlguide.gateway.service import Service
+    from crawlguide.testing import ManualClock
 
 FREE = {"policy": {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}}
 URLS = [f"https://h{number}.example/" for number in range(9)]
@@ -205,6 +212,23 @@ async def test_an_ask_for_which_nobody_waits_leaves_no_lease(
         advice = await again
         assert len(advice.assigned_urls) == 4
         await _settled(guide, leased=4)
+
+
+async def test_a_stream_remembers_no_more_than_is_held(clock: ManualClock) -> None:
+    """However many crawlers come by, and whatever the order in which their leases end."""
+    guide, assigned, crawl = open_guide(":memory:", Config(), clock), AssignedUrls(), Crawl("default", "default")
+    holders = Holders(assigned)
+    await guide.define(crawl, Definition(policy=Policy(robots="ignore", default_delay_s=0, max_per_host=0)))
+    await guide.seed(crawl, SeedsMessage([f"https://a.org/{number}" for number in range(500)]))
+    for number in range(500):
+        timeout_ms = 1_000 if number else 60_000_000
+        crawler_id = f"c-{number % 250}"
+        advice = await guide.ask(AskMessage(VERSION, crawler_id, BudgetMessage(1, timeout_ms=timeout_ms)))
+        holders.of(crawl, crawler_id, clock.now()).add(advice)
+        clock.advance(2.0)
+    assert sum(map(len, holders)) == 2  # the one that lasts, and the last
+    assert len(holders) <= 101
+    await guide.close()
 
 
 async def _sent(stub: Any, message: Any) -> wire.Advice:

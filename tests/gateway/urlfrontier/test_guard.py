@@ -14,6 +14,7 @@ import pytest
 from tests.gateway.access.common import audited
 from tests.gateway.test_tls import Authority, trusting
 from tests.gateway.urlfrontier.common import (
+    FAIL,
     OK,
     SKIPPED,
     WITHIN_S,
@@ -184,6 +185,40 @@ def test_a_crawl_id_that_no_crawl_can_have_is_refused(raw: Raw, crawl: str) -> N
         raw.stats(crawl=crawl)
     with refused(grpc.StatusCode.INVALID_ARGUMENT):
         raw.put(found("https://a.example/", crawl=crawl))
+
+
+@pytest.mark.parametrize(("crawl", "code"), [("a/b", "INVALID_ARGUMENT"), ("theirs", "ALREADY_EXISTS")])
+def test_a_crawl_that_is_refused_keeps_nothing_from_others(frontier: Frontier, crawl: str, code: str) -> None:
+    token = frontier.guarded.key("admin", tenant=f"refused-{code.replace('_', '-').lower()}")
+    with frontier.guarded.client(token) as http:
+        http.post("/v1/crawls/theirs/seeds", json={"urls": ["https://a.example/"]}).raise_for_status()
+    raw, acks = Raw(frontier.port, token), dict[str, int]()
+    put = [found("https://a.example/", crawl=name) for name in ("one", crawl, "other")]
+    for number, item in enumerate(put):
+        item.ID = str(number)
+    with refused(grpc.StatusCode[code]):
+        for ack in raw.call("PutURLs", iter(put)):
+            acks[ack.ID] = ack.status
+    assert acks == {"0": OK, "2": OK}
+    assert sorted(raw.call("ListCrawls", wire.Local()).values) == ["one", "other"]
+
+
+def test_no_room_for_a_crawl_keeps_nothing_from_others(tmp_path: Path) -> None:
+    with guarded_frontier(tmp_path, CRAWLGUIDE_CRAWLS_MAX_AUTO_CREATED="1") as full:
+        raw = full.raw()
+        some = [found(f"https://{name}.example/", crawl=name) for name in ("one", "two", "one")]
+        assert raw.put(*some) == {"https://one.example/": [OK, SKIPPED], "https://two.example/": [FAIL]}
+
+
+def test_a_full_tenant_hears_of_what_it_has(tmp_path: Path) -> None:
+    (tmp_path / "crawlguide.toml").write_text('[[tenant]]\nname = "small"\nmax_urls = 3\n')
+    with guarded_frontier(tmp_path) as small:
+        raw = small.raw(tenant="small")
+        old, new = [f"https://a.example/{number}" for number in range(3)], "https://a.example/new"
+        raw.put(*map(found, old))
+        assert raw.put(known(new), known(new, 5), found(new)) == {new: [FAIL] * 3}
+        assert raw.put(found(new), known(old[0]), found(old[1])) == {new: [FAIL], old[0]: [OK], old[1]: [SKIPPED]}
+        assert (raw.stats().size, raw.stats().counts["completed"]) == (2, 1)
 
 
 def test_bytes_that_are_no_message_are_refused(frontier: Frontier) -> None:

@@ -152,6 +152,21 @@ def test_a_queue_that_is_full_gives_nothing_until_its_limit_is_lifted(raw: Raw) 
     assert len(raw.get()) == 2
 
 
+def test_a_queue_is_full_no_longer_when_less_of_it_is_done(raw: Raw) -> None:
+    raw.call("SetDelay", wire.QueueDelayParams(delay_requestable=0))
+    done, other, now = "https://a.example/done", "https://a.example/other", int(time.time())
+    raw.put(known(done), found(other))
+    raw.call("SetCrawlLimit", wire.CrawlLimitParams(key="a.example", limit=1))
+    assert raw.get() == []
+    raw.put(known(done, now - 5))  # it is wanted again
+    assert raw.get(max_urls_per_queue=1) == [done]
+    raw.put(known(done))
+    assert raw.get() == []
+    until(lambda: raw.call("PurgeURLs", wire.PurgeUrlParams()).value)
+    raw.put(found(other))
+    assert raw.get() == [other]
+
+
 def test_what_was_set_goes_with_the_queue(raw: Raw) -> None:
     fill(raw)
     raw.call("SetCrawlLimit", wire.CrawlLimitParams(key="h0.example", limit=1))
@@ -211,6 +226,13 @@ def test_old_urls_are_purged(raw: Raw) -> None:
     assert raw.call("PurgeURLs", wire.PurgeUrlParams(days=1)).value == 0
     assert raw.call("PurgeURLs", wire.PurgeUrlParams(days=0)).value == 4  # one is held
     assert raw.call("CountURLs", wire.CountUrlParams()).value == 1
+
+
+def test_what_was_held_is_purged_when_its_lease_has_ended(raw: Raw) -> None:
+    fill(raw)
+    assert len(raw.get(delay_requestable=1)) == 5
+    time.sleep(1.1)
+    assert raw.call("PurgeURLs", wire.PurgeUrlParams()).value == 5
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ POISON = ("internal", "too_large")
 MOST_FAULTS, FAULTS_REMEMBERED = 5, 10_000
 FAULT_REST_S = 1.0  # after the first; after each more twice as long
 LONGEST_LATER_S = 60.0
+LONGEST_HEADER = 100  # of a dead letter, before it is escaped: JetStream keeps 64 KiB of all of them
 PATH_OF = {verb: f"/v1/{verb}" for verb in VERBS}
 ROUTE_OF: dict[str, Route] = {
     verb: route for verb, path in PATH_OF.items() for route in routes.ROUTES if route.path == path
@@ -229,8 +230,13 @@ class Answering:
         about = {"subject": received.subject, "problem": problem.message, "code": problem.code}
         happened("bus_dead_letter", words, WARNING, **about)
         headers = {name: text for name, text in received.headers.items() if name not in (AUTHORIZATION, REPLY_TO)}
-        headers = {header(name): header(text) for name, text in list(headers.items())[:20]}
-        headers |= {"subject": header(received.subject), "code": problem.code, "error": header(problem.message[:1_000])}
+        few = list(headers.items())[:20]
+        headers = {header(name[:LONGEST_HEADER]): header(text[:LONGEST_HEADER]) for name, text in few}
+        headers |= {
+            "subject": header(received.subject[:1_000]),
+            "code": problem.code,
+            "error": header(problem.message[:1_000]),
+        }
         headers |= {"field": header(problem.field[:200])} if problem.field else {}
         headers |= {"id": f"dead-{received.delivery_id}"} if received.delivery_id else {}
         letter = BusMessage("dead", "", "", "", received.body, headers)

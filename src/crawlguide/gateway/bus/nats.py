@@ -56,7 +56,7 @@ class NatsConnection:
     async def connect(self, on_request: Callable[[Received], None]) -> None:
         self._on_request = on_request
         try:
-            self._client = Client()
+            self._client = _Client()
             await self._client.connect(
                 [one.strip() for one in self._options.nats.split(",")], name="crawlguide", allow_reconnect=False,
                 connect_timeout=int(WITHIN_S), max_reconnect_attempts=1, reconnect_time_wait=0,
@@ -232,6 +232,17 @@ class NatsConnection:
         if self._client is None or self._client.is_closed or not self._client.is_connected:
             self._lost = self._lost or words
             self._arrived.put_nowait(None)
+
+
+class _Client(Client):
+    """One bad head must not end the connection, to which the server would bring it again and again."""
+
+    async def _process_headers(self, headers: bytes) -> dict[str, str] | None:
+        """None where they cannot be read, as when there are none."""
+        try:
+            return await super()._process_headers(headers)
+        except (IndexError, UnicodeDecodeError):
+            return None
 
 
 class _reachable:  # noqa: N801 - reads as a word

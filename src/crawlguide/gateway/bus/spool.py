@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 HEAD = struct.Struct("<II")
 SEGMENTS, SMALLEST_SEGMENT = 16, 65_536
 LARGEST_RECORD = 64 * 1024 * 1024
+PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # what keeps a file from being read now, and does not harm it
 
 
 @dataclass
@@ -47,6 +48,7 @@ class Spool:
         self._folder, self._most, self._on_lost = folder, most_bytes, on_lost
         self._segment_bytes = max(SMALLEST_SEGMENT, most_bytes // SEGMENTS)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._before = self._read_delivered()[0]  # files of this number and of smaller ones may be gone
         self._segments = deque(self._found())
         self._appending: BinaryIO | None = None
 
@@ -63,9 +65,12 @@ class Spool:
         last = self._last()
         text = b"".join(HEAD.pack(len(record), zlib.crc32(record)) + record for record in records)
         try:
-            self._appending = self._appending or last.path.open("r+b" if last.size else "w+b", buffering=0)
+            self._appending = self._appending or self._opened(last)
             self._appending.seek(last.size)
             _write_all(self._appending, text)
+        except FileNotFoundError:
+            self._leave(last)
+            raise
         except OSError:
             self._stop_appending()
             raise
@@ -77,11 +82,31 @@ class Spool:
         """The oldest records that are not delivered, all of one file. What cannot be read any more is lost."""
         for segment in self._segments:
             if segment.delivered < segment.records:
-                if found := self._read(segment, most):
+                if found := self._readable(segment, most):
                     return found
                 self._on_lost(segment.records - segment.delivered)
                 segment.delivered, segment.delivered_bytes = segment.records, segment.size
         return []
+
+    def _readable(self, segment: Segment, most: int) -> list[bytes]:
+        """None of a file that is gone, or that the disk does not give back: nothing more is written into it."""
+        try:
+            return self._read(segment, most)
+        except OSError as problem:
+            if problem.errno in PASSING:
+                raise
+            if segment is self._segments[-1]:
+                self._leave(segment)
+            return []
+
+    def _opened(self, segment: Segment) -> BinaryIO:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # somebody may have removed it
+        return segment.path.open("r+b" if segment.size else "w+b", buffering=0)
+
+    def _leave(self, segment: Segment) -> None:
+        """What comes next goes into another file."""
+        self._stop_appending()
+        segment.size = max(segment.size, self._segment_bytes)
 
     def delivered(self, records: Sequence[bytes]) -> None:
         """These were `read`. Those whose file had to go meanwhile are of no more interest."""
@@ -106,13 +131,13 @@ class Spool:
             return list(islice(_records(file, segment.size), most))
 
     def _is_next(self, segment: Segment, records: Sequence[bytes]) -> bool:
-        return self._read(segment, 1) == list(records[:1])
+        return self._readable(segment, 1) == list(records[:1])
 
     def _last(self) -> Segment:
         if self._segments and self._segments[-1].size < self._segment_bytes:
             return self._segments[-1]
         self._stop_appending()
-        number = self._segments[-1].number + 1 if self._segments else 1
+        number = 1 + (self._segments[-1].number if self._segments else self._before)
         self._segments.append(Segment(number, self._folder / f"{number:012}.events"))
         return self._segments[-1]
 

@@ -20,7 +20,7 @@ from crawlguide.core.errors import (
 )
 from crawlguide.core.messages import Ack, Advice, AskMessage, ReportMessage
 from crawlguide.core.types import Crawl
-from crawlguide.gateway.assigned import Holder
+from crawlguide.gateway.assigned import Holders
 from crawlguide.gateway.conversation import LEAVING, InWork, Standing, ended
 from crawlguide.gateway.grpc import guide_pb2, transport
 from crawlguide.gateway.grpc.conversion import written
@@ -72,7 +72,7 @@ class Conversation:
         self._room, self._writing = asyncio.Event(), asyncio.Lock()
         self._stopped: asyncio.Future[CrawlGuideError] = asyncio.get_running_loop().create_future()
         self._gone = False
-        self._holders: dict[tuple[Crawl, str], Holder] = {}
+        self._holders = Holders(service.assigned)
 
     def admit(self) -> Credential:
         """Who may not come in is told so before it says anything."""
@@ -104,7 +104,7 @@ class Conversation:
 
     async def end(self) -> None:
         self._gone = True
-        await ended(self._tasks, self._holders.values(), self._service.guide)
+        await ended(self._tasks, self._holders, self._service.guide)
 
     def _stop(self, problem: CrawlGuideError) -> None:
         if not self._stopped.done():
@@ -176,12 +176,7 @@ class Conversation:
             return
         ask: AskMessage = call.message
         crawl = Crawl(call.tenant, ask.crawl_id)
-        key = (crawl, ask.crawler_id)
-        holder = self._holders.get(key)
-        if holder is None:
-            holder = self._holders[key] = Holder(crawl, ask.crawler_id, self._service.assigned, lambda: None)
-        holder.next_end(self._service.guide.clock.now())
-        holder.add(answer, ask.request_id)
+        self._holders.of(crawl, ask.crawler_id, self._service.guide.clock.now()).add(answer, ask.request_id)
 
     async def _write(self, response: Any) -> None:
         """One after the other; a client that does not read loses its stream."""

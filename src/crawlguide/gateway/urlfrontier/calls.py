@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crawlguide.core.errors import Forbidden, MalformedRequest, NotFound
+from crawlguide.core.errors import Forbidden, MalformedRequest, NotFound, RateLimited, RequestError
 from crawlguide.core.messages import crawl_id
 from crawlguide.core.turns import let_others
 from crawlguide.core.types import Crawl, QueueAsk, QueueFacts
@@ -61,6 +61,13 @@ class Given(NamedTuple):
     crawl: Crawl | None
     taken: Sequence[Taken]
     rest: Round | None
+
+
+class PutIn(NamedTuple):
+    """What became of each item; None: of its crawl nothing is taken, and `refusal` says why."""
+
+    statuses: list[Status | None]
+    refusal: RequestError | None
 
 
 @dataclass
@@ -221,6 +228,7 @@ class Calls:
         store, before = call.guide.store, call.guide.clock.now() - DAY_S * call.message.days
         if not await store.queues_named(call.crawl):
             return wire.Long()
+        await store.expire(call.crawl, call.guide.clock.now())
         old = await store.queue_ids(call.crawl, call.message.key or None, before)
         count, _ = await self.queues.forget(call.crawl, old, leased=False)
         return wire.Long(value=count)
@@ -255,27 +263,46 @@ class Calls:
 
     # URLs that come in
 
-    async def put_urls(self, call: RouteCall) -> list[Status]:
-        """The status of each item of `call.message`; they are on the disk."""
+    async def put_urls(self, call: RouteCall) -> PutIn:
+        """The status of each item of `call.message`; they are on the disk. A crawl that is refused stops no other."""
         put: Sequence[Put] = call.message
-        statuses: list[Status] = [SKIPPED] * len(put)
+        statuses: list[Status | None] = [SKIPPED] * len(put)
         by_crawl: dict[str, list[int]] = defaultdict(list)
         for number, one in enumerate(put):
             if one.item is not None:
                 by_crawl[one.crawl].append(number)
+        refusal: RequestError | None = None
         for name, numbers in by_crawl.items():
-            crawl = call.permitted(name)
-            await self.queues.begin(crawl, call.credential.may(ROBOTS_OVERRIDE, name))
-            for some in _in_order(put, numbers):
-                await self._put(call, crawl, put, some, statuses)
-                await call.guide.store.commit(durable=False)  # so that no commit has very much to write at once
-                await let_others()
+            try:
+                await self._put_in(call, name, put, numbers, statuses)
+            except RateLimited:  # no room for one more crawl now
+                _settle(statuses, numbers, FAIL)
+            except RequestError as problem:
+                refusal = refusal or problem
+                _settle(statuses, numbers, None)
+        if refusal is not None and not any(status is not None for status in statuses):
+            raise refusal
         await call.guide.store.commit()
         self._count(put, statuses)
-        return statuses
+        return PutIn(statuses, refusal)
+
+    async def _put_in(
+        self, call: RouteCall, name: str, put: Sequence[Put], numbers: Sequence[int], statuses: list[Status | None]
+    ) -> None:
+        """What one crawl is told. What it has no room for is to be sent again."""
+        crawl = call.permitted(name)
+        await self.queues.begin(crawl, call.credential.may(ROBOTS_OVERRIDE, name))
+        for some in _in_order(put, numbers):
+            fitting = await self.queues.fitting(crawl, [put[number].item for number in some])  # type: ignore[misc]
+            _settle(statuses, some, FAIL)
+            await self._put(
+                call, crawl, put, [number for number, fits in zip(some, fitting, strict=True) if fits], statuses
+            )
+            await call.guide.store.commit(durable=False)  # so that no commit has very much to write at once
+            await let_others()
 
     async def _put(
-        self, call: RouteCall, crawl: Crawl, put: Sequence[Put], numbers: Sequence[int], statuses: list[Status]
+        self, call: RouteCall, crawl: Crawl, put: Sequence[Put], numbers: Sequence[int], statuses: list[Status | None]
     ) -> None:
         """Those that were discovered first, then those that are known: no item stands in both."""
         found = [number for number in numbers if isinstance(put[number].item, Found)]
@@ -287,10 +314,9 @@ class Calls:
         if known:
             learns = trains(call, crawl.name)
             await self.queues.known(crawl, [put[number].item for number in known], learns)  # type: ignore[misc]
-            for number in known:
-                statuses[number] = OK
+            _settle(statuses, known, OK)
 
-    def _count(self, put: Sequence[Put], statuses: Sequence[Status]) -> None:
+    def _count(self, put: Sequence[Put], statuses: Sequence[Status | None]) -> None:
         found = sum(type(one.item) is Found for one in put)
         dates = [one.item.date for one in put if isinstance(one.item, Known)]
         self.counts.put.inc(len(put))
@@ -314,6 +340,11 @@ def round_of(wanted: wire.GetParams) -> Round:
 def named_crawl(text: str) -> str:
     """A crawl as other doors name it. Raises `MalformedRequest`."""
     return crawl_id(items.crawl_name(text))
+
+
+def _settle(statuses: list[Status | None], numbers: Sequence[int], status: Status | None) -> None:
+    for number in numbers:
+        statuses[number] = status
 
 
 def _in_order(put: Sequence[Put], numbers: Sequence[int]) -> Iterator[list[int]]:

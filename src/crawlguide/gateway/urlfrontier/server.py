@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import grpc
 import grpc.aio
@@ -15,17 +15,19 @@ import grpc.aio
 from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, TooLarge, UnavailableError
 from crawlguide.core.turns import in_turns
 from crawlguide.gateway.grpc import transport
+from crawlguide.gateway.responses import STATUS
 from crawlguide.gateway.routes import Route
 from crawlguide.gateway.service import Wanted
 from crawlguide.gateway.urlfrontier import items
 from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
-from crawlguide.gateway.urlfrontier.calls import FAIL, SERVED, Calls, UnknownQueue, named_crawl, round_of
+from crawlguide.gateway.urlfrontier.calls import FAIL, SERVED, Calls, PutIn, UnknownQueue, named_crawl, round_of
 from crawlguide.gateway.urlfrontier.counts import Counts
 from crawlguide.guide.queues import NamedQueues
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
+    from crawlguide.core.errors import RequestError
     from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.access.entrance import Caller
     from crawlguide.gateway.grpc.transport import Behaviour, Context
@@ -42,6 +44,13 @@ PATIENCE_S = 10.0  # for which a stream waits when its client is too fast, befor
 NOT_NOW = (RateLimited, UnavailableError, StorageFull, TooLarge)
 CRAWL_FIELDS = {"DeleteCrawl": "value"}  # where a request names its crawl, if not in `crawlID`
 OF_NODE = ("ListNodes", "ListCrawls", "SetActive", "GetActive", "SetLogLevel")
+
+
+class Acks(NamedTuple):
+    """What a stream of puts is answered, and why it ends then, if it does."""
+
+    acks: Sequence[Any]
+    refusal: RequestError | None
 
 
 class UrlFrontierDoor:
@@ -176,7 +185,12 @@ class Answers:
                 self._service.check(self._routes[name], credential, {})
                 async with ReadAhead(context, most) as ahead:
                     while some := await ahead.next():
-                        await self._write(context, await put(caller, some))
+                        acks, refusal = await put(caller, some)
+                        await self._write(context, acks)
+                        if refusal is not None:  # what others have said was taken nevertheless
+                            label = f"urlfrontier {name}"
+                            self._service.log_refusal(label, STATUS[refusal.code], refusal, **caller.logged)
+                            raise refusal
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
@@ -187,15 +201,18 @@ class Answers:
         with transport.counted(self._service, context, credential):
             yield credential
 
-    async def _put_items(self, caller: Caller, some: Sequence[wire.URLItem]) -> list[wire.AckMessage]:
+    async def _put_items(self, caller: Caller, some: Sequence[wire.URLItem]) -> Acks:
         put = [items.put(item) async for part in in_turns(some, READ_AT_ONCE) for item in part]
-        statuses = await self._put("PutURLs", caller, put, some)
-        return [
+        statuses, refusal = await self._put("PutURLs", caller, put, some)
+        acks = [
             wire.AckMessage(ID=item.ID or _url_of(item), status=status)
             for item, status in zip(some, statuses, strict=True)
+            if status is not None
         ]
+        return Acks(acks, refusal)
 
-    async def _put_batches(self, caller: Caller, some: Sequence[wire.DiscoveredBatch]) -> list[wire.BatchAck]:
+    async def _put_batches(self, caller: Caller, some: Sequence[wire.DiscoveredBatch]) -> Acks:
+        """A batch of which something was refused is not acknowledged."""
         acks: list[wire.BatchAck] = []
         for group in _groups(some):
             put = [
@@ -204,23 +221,29 @@ class Answers:
                 async for part in in_turns(batch.items, READ_AT_ONCE)
                 for info in part
             ]
-            statuses = iter(await self._put("PutDiscovered", caller, put, group))
-            acks += [wire.BatchAck(ID=batch.ID, statuses=islice(statuses, len(batch.items))) for batch in group]
-        return acks
+            found, refusal = await self._put("PutDiscovered", caller, put, group)
+            statuses = iter(found)
+            for batch in group:
+                its = [status for status in islice(statuses, len(batch.items)) if status is not None]
+                if len(its) == len(batch.items):
+                    acks.append(wire.BatchAck(ID=batch.ID, statuses=its))
+            if refusal is not None:
+                return Acks(acks, refusal)
+        return Acks(acks, None)
 
-    async def _put(self, name: str, caller: Caller, put: Sequence[items.Put], some: Sequence[Any]) -> list[Any]:
-        """Statuses. What cannot be taken now is to be sent again; who sends too fast is made to wait before that."""
+    async def _put(self, name: str, caller: Caller, put: Sequence[items.Put], some: Sequence[Any]) -> PutIn:
+        """What cannot be taken now is to be sent again; who sends too fast is made to wait before that."""
         size, until = sum(message.ByteSize() for message in some), time.monotonic() + PATIENCE_S
-        statuses: list[Any] | None = None
-        while statuses is None:
+        while True:
             try:
-                statuses = await self._answer(name, caller, put, None, size)
+                found: PutIn = await self._answer(name, caller, put, None, size)
             except NOT_NOW as problem:
                 wait_s = min(problem.retry_after_s or PATIENCE_S, 1.0)
                 if not isinstance(problem, RateLimited) or time.monotonic() + wait_s > until:
-                    return [FAIL] * len(put)
+                    return PutIn([FAIL] * len(put), None)
                 await asyncio.sleep(wait_s)
-        return statuses
+            else:
+                return found
 
 
 class ReadAhead:

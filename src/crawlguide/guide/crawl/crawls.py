@@ -11,7 +11,7 @@ import difflib
 from bisect import bisect
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -199,15 +199,16 @@ class ActiveCrawls:
             self._blank = self._built(Crawl("", ""), CrawlRecord(), opening=True)
         return self._blank
 
-    async def put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
+    async def put(self, crawl: Crawl, definition: Definition, at: float, create: bool = True) -> bool:
         """Create or replace; True if it is new. A known frontier is judged anew by the new definition."""
         with self._holding(crawl):
-            return await self._put(crawl, definition, at)
+            return await self._put(crawl, definition, at, create)
 
-    async def _put(self, crawl: Crawl, definition: Definition, at: float) -> bool:
+    async def _put(self, crawl: Crawl, definition: Definition, at: float, create: bool) -> bool:
         built = await self._checked(crawl, CrawlRecord(definition))
-        new = await self._store.crawl_get(crawl) is None
-        old = None if new else await self.get(crawl, at)
+        old = await self._if_there(crawl, at)
+        if old is None and not create:  # it was deleted meanwhile
+            raise await self._unknown(crawl)
         await notebooks.check(self._store, crawl, built, old)
         self._undefined.get(crawl.tenant, set()).discard(crawl)
         if old is None:
@@ -237,6 +238,13 @@ class ActiveCrawls:
         self._changed(crawl, "changed")
         _warn(crawl, definition)
         return False
+
+    async def _if_there(self, crawl: Crawl, at: float) -> ActiveCrawl | None:
+        if await self._store.crawl_get(crawl) is None:
+            return None
+        with suppress(NotFound):  # it was deleted while it was loaded
+            return await self.get(crawl, at, create=False)
+        return None
 
     async def _checked(self, crawl: Crawl, record: CrawlRecord) -> ActiveCrawl:
         """Refuses what cannot be built. What takes long, as thousands of names, keeps nobody waiting."""
@@ -420,7 +428,8 @@ class ActiveCrawls:
             active = self.known.get(crawl)
             if active is None or not active.record.renew:
                 return
-            if await redefinition.step(self._store, crawl, active, self._kinds, most):
+            is_last = await redefinition.step(self._store, crawl, active, self._kinds, most)
+            if is_last and self.is_current(crawl, active):
                 await self._save(crawl, active.record, at)
 
     async def renew_all(self, at: float) -> None:

@@ -7,7 +7,7 @@ stands for itself, so a part of an export can be imported, and importing twice c
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +23,7 @@ from crawlguide.core.types import KnownPage, KnownUrl
 from crawlguide.guide.crawl.composition import WARM_START, cold
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 
     from crawlguide.core.types import Crawl
     from crawlguide.guide.local import LocalGuide
@@ -119,18 +119,40 @@ async def imported(
     `permit` raises for a definition that whoever imports may not give.
     """
     await guide.crawls.quotas.check_room(crawl.tenant)
+    with _deletions(guide) as deleted:
+        return await _imported(guide, crawl, enumerate(lines, first), permit, deleted)
+
+
+@contextmanager
+def _deletions(guide: LocalGuide) -> Iterator[set[Crawl]]:
+    """The crawls that are deleted within."""
+    deleted: set[Crawl] = set()
+    guide.on_deleted.append(deleted.add)
+    try:
+        yield deleted
+    finally:
+        guide.on_deleted.remove(deleted.add)
+
+
+async def _imported(
+    guide: LocalGuide,
+    crawl: Crawl,
+    lines: Iterable[tuple[int, bytes]],
+    permit: Permit | None,
+    deleted: Collection[Crawl],
+) -> Imported:
     taken, new, size, skips = 0, 0, 0, Skips()
-    for number, line in enumerate(lines, first):
+    for number, line in lines:
         if number % TAKEN_AT_ONCE == 0 or size > LONG_BYTES:
             size = 0
             await guide.crawls.quotas.check_room(crawl.tenant)
             await let_others()
+        if crawl in deleted:  # whoever deletes it in the middle means it, and one that has its name by now is another
+            raise NotFound(f"crawl_id: the crawl {crawl.name!r} was deleted meanwhile", field="crawl_id")
         size += len(line)
         if not line.strip():
             continue
         try:
-            if taken:
-                await guide.crawls.check(crawl)  # whoever deletes it in the middle means it
             fresh = await _take(guide, crawl, line, permit)
             guide.crawls.quotas.grew(crawl.tenant, fresh)
             taken, new = taken + 1, new + fresh

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from crawlguide.guide.robots import unfinished
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -61,7 +63,7 @@ class Errands(Generic[Kind]):
         self._waiting: Counter[Any] = Counter()  # of each crawl, and of each tenant
         self._running: Counter[str] = Counter()  # of each tenant
         self._asked: Counter[str] = Counter()  # of each domain
-        self._under_way: dict[Kind, Line[Kind]] = {}
+        self._under_way: dict[Kind, tuple[Kind, Line[Kind]]] = {}  # itself: one that is forgotten may have an equal
         self._changed = asyncio.Event()
 
     def put_nowait(self, errand: Kind, at: float | None = None) -> bool:
@@ -113,9 +115,9 @@ class Errands(Generic[Kind]):
 
     def done(self, errand: Kind) -> None:
         """It is no longer under way, whatever came of it."""
-        line = self._under_way.pop(errand, None)
-        if line is None:
+        if not self.is_wanted(errand):
             return
+        _, line = self._under_way.pop(errand)
         line.running -= 1
         for numbers, key in ((self._running, line.crawl.tenant), (self._asked, errand.domain)):
             _less(numbers, key)
@@ -124,7 +126,7 @@ class Errands(Generic[Kind]):
 
     def is_wanted(self, errand: Kind) -> bool:
         """Whether the crawl for which it is under way was not deleted since."""
-        return errand in self._under_way
+        return errand in self._under_way and self._under_way[errand][0] is errand
 
     def forget(self, crawl: Crawl) -> None:
         """The crawl is deleted: one of the same name that comes after it has nothing to do with its errands."""
@@ -156,8 +158,10 @@ class Errands(Generic[Kind]):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _gone(self, errand: Kind, go: Callable[[Kind], Awaitable[None]]) -> None:
+        """It keeps its place until nothing goes on for it any more."""
         try:
-            await go(errand)
+            async with unfinished.all_finished():
+                await go(errand)
         finally:
             self.done(errand)
 
@@ -182,7 +186,7 @@ class Errands(Generic[Kind]):
         self._tenants[line.crawl.tenant].move_to_end(line.crawl)
         self._tenants.move_to_end(line.crawl.tenant)
         self._leave(errand, self._ready)
-        self._under_way[errand] = line
+        self._under_way[errand] = errand, line
         line.running += 1
         self._running[line.crawl.tenant] += 1
         self._asked[domain] += 1

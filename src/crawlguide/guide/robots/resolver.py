@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from crawlguide.core import urls
+from crawlguide.guide.robots import unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +43,11 @@ class Resolver:
     async def __call__(self, host: str, port: int) -> list[str]:
         """Raises `OSError` where there is no address, or too many names are still being looked up."""
         answer = self._running.get((host, port)) or self._start(host, port)
-        return await asyncio.shield(answer)  # whoever gives up leaves it to the others
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:  # whoever gives up leaves it to the others
+            unfinished.leave(answer)
+            raise
 
     def _start(self, host: str, port: int) -> asyncio.Future[list[str]]:
         domain = urls.domain_of(host)

@@ -32,6 +32,7 @@ STALE_FOR_S = 48 * HOUR  # valid where no newer one can be fetched
 FIRST_RETRY_S, LAST_RETRY_S = 5.0, HOUR
 LONGEST_TOLD_S = HOUR  # to which a pause may hold everybody back that one tenant's crawlers tell of
 MOST_FAILURES = 16  # that are counted: the wait is the longest by then
+MOST_VERSION = 2**62  # beyond which one more could not be stored
 MOST_COPIES, MOST_BYTES = 50_000, 256 * 1024 * 1024  # of all tenants
 SCHEMES = ("http", "https")
 BARE_BYTES = 1_024  # of a copy without a body, and a tenth of its compiled rules
@@ -78,7 +79,8 @@ class CachedRobots(msgspec.Struct, frozen=True):
         """What was stored before may hold numbers that nobody could have meant: instants of the future, or none."""
         read, tried = (when if when <= at else at if when > at else NEVER for when in (self.read, self.tried))
         failures = min(max(self.failures, 0), MOST_FAILURES)
-        return msgspec.structs.replace(self, read=read, tried=tried, failures=failures, version=max(self.version, 1))
+        version = min(max(self.version, 1), MOST_VERSION)
+        return msgspec.structs.replace(self, read=read, tried=tried, failures=failures, version=version)
 
 
 def newer(one: CachedRobots, other: CachedRobots) -> CachedRobots:

@@ -50,7 +50,7 @@ class Group:
     @property
     def pause_s(self) -> float | None:
         """The longest pause between two fetches that is asked for; None: none is."""
-        return max((pause for pause in (self.delay_s, self.rate_s) if pause is not None), default=None)
+        return _longer(self.delay_s, self.rate_s)
 
 
 def parse(body: bytes, agent: str) -> tuple[Group, list[str]]:
@@ -101,11 +101,15 @@ def _add(group: Group, word: str, value: str) -> None:
         if value:  # "Disallow:" alone forbids nothing
             group.rules.append((word == "allow", value))
     elif word == "delay":
-        group.delay_s = _delay(value) if group.delay_s is None else group.delay_s
+        group.delay_s = _longer(group.delay_s, _delay(value))
     elif word == "rate":
-        group.rate_s = _rate(value) if group.rate_s is None else group.rate_s
+        group.rate_s = _longer(group.rate_s, _rate(value))
     elif value:
         (group.noindex if word == "noindex" else group.nofollow).append(value)
+
+
+def _longer(*pauses: float | None) -> float | None:
+    return max((pause for pause in pauses if pause is not None), default=None)
 
 
 def _delay(value: str) -> float | None:

@@ -73,6 +73,7 @@ class Queueing(Crawls):
         numbers = np.fromiter(last.values(), np.int64)
         frontier.table["depth"][rows[new > 0]] = 0
         _settle(frontier, rows[numbers], revisits.date[numbers], at)
+        self._reopen(crawl, revisits.host.tolist())
         frontier.counts["discovered"] += int(new.sum())
         return int(new.sum())
 
@@ -125,6 +126,16 @@ class Queueing(Crawls):
             states.put(LIMIT + key.encode(), limit.to_bytes(4, "big"))
         elif limits.pop(key, None):
             states.delete(LIMIT + key.encode())
+
+    def _reopen(self, crawl: Crawl, keys: Sequence[str]) -> None:
+        """Of queues with a limit less may be done than before: they may be served again; the limit of none goes."""
+        frontier, limits = self.frontier(crawl), self._limits(crawl)
+        for key in limits.keys() & set(keys) if limits else ():
+            host = frontier.hosts.find(key)
+            if host is None:
+                self._set_limit(crawl, key, 0)
+            else:
+                frontier.queues.waiting.open(np.array([host], np.int32))
 
     # what people look at
 
@@ -187,9 +198,11 @@ class Queueing(Crawls):
         if not leased:
             rows = rows[frontier.table["state"][rows] != LEASED]
         active = int(np.count_nonzero(frontier.table["state"][rows] != DONE))
+        keys = frontier.hosts.names[np.unique(frontier.table["host"][rows])].tolist()
         frontier.end_leases(rows.tolist())
         if len(rows):
             frontier.forget(rows)
+        self._reopen(crawl, keys)
         return len(rows), active
 
 
