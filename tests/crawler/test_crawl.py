@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections import Counter
@@ -13,11 +14,16 @@ import pytest
 
 from crawlguide import lab
 from crawlguide.core.errors import ConfigError
+from crawlguide.crawler import reading
 from crawlguide.crawler.fetched import Fetched
 from crawlguide.crawler.folder import CrawlFolder
+from crawlguide.crawler.options import CrawlOptions
+from crawlguide.crawler.reading import Reader
+from crawlguide.crawler.run import crawl
 from crawlguide.crawler.warc import Warc
 from crawlguide.lab.run import Settings, run
-from tests.crawler.crawling import Place, lines
+from tests.crawler.crawling import Listener, Place, lines
+from tests.crawler.strangers import LOOPBACK, stranger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,3 +155,34 @@ def test_a_reason_in_any_language_is_archived(tmp_path: Path) -> None:
     answer = Fetched("http://a.example/", 404, reason="Objet non trouv\u00e9", body=b"x")
     assert archive.add(answer, "2026-01-01T00:00:00Z") is not None
     archive.close()
+
+
+def test_pages_that_take_long_to_read_keep_no_other_page_from_being_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    impatient = Reader(limit_s=0.4)
+    monkeypatch.setattr(reading, "_reader", lambda: impatient)
+    slow, quick = b"<div>" * (1 << 20), b"<title>quick</title>" + (b"<p>" + b"x " * 200) * 100
+    many = 15  # more than there are threads on a small machine
+
+    async def done() -> list[str]:
+        async with stranger() as there:
+            for number in range(many):
+                there.lay(f"/slow{number}", slow, Content_Type="text/html")
+
+            async def last(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                while sum(b"GET /slow" in request for request in there.requests) < many:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + quick)
+                await writer.drain()
+
+            there.lay_raw("/quick", last)
+            seeds = tuple(there.url(path) for path in there.laid)
+            options = CrawlOptions(seeds=seeds, out=tmp_path / "out", delay_s=0.0, allow_networks=LOOPBACK)
+            await crawl(options, Listener())
+            return [line["url"] for line in lines(tmp_path / "out") if line["kind"] == "page"]
+
+    urls = asyncio.run(done())
+    impatient.close()
+    assert len(urls) == many + 1
+    assert next(at for at, url in enumerate(urls) if url.endswith("/quick")) < many / 2

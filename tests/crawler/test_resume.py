@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet
 import pytest
 
 from crawlguide import Guide
+from crawlguide.core.errors import ConfigError, DataError
 from crawlguide.core.messages import Fetch, Outlink
 from crawlguide.crawler import journal
 from crawlguide.crawler.fetched import Fetched
@@ -198,3 +202,129 @@ def test_a_closed_crawl_that_goes_on_keeps_its_links(folder: CrawlFolder) -> Non
     rows = pyarrow.parquet.read_table(folder.path / "links.parquet").column("source").to_pylist()
     assert [row[-1] for row in rows] == ["0", "1", "2"]
     assert list(folder.parts.iterdir()) == []
+
+
+# What people do to the files between two runs.
+
+
+def run_of(folder: CrawlFolder, *numbers: int, warc: bool = True) -> list[str]:
+    """A run that fetches these; what it said was missing."""
+    outputs = Outputs(folder, (), warc=warc, parquet=True)
+    for number in numbers:
+        outputs.answered(added(outputs, number), 0.1)
+    outputs.close()
+    return outputs.missing
+
+
+def sources(folder: CrawlFolder) -> list[str]:
+    rows = pyarrow.parquet.read_table(folder.path / "links.parquet").column("source").to_pylist()
+    return [row[-1] for row in rows]
+
+
+def archived(folder: CrawlFolder) -> list[str]:
+    from warcio.archiveiterator import ArchiveIterator
+
+    check_archive(folder.path)
+    with folder.warc.open("rb") as file:
+        return [record.rec_headers.get_header("WARC-Target-URI")[-1] for record in ArchiveIterator(file)
+                if record.rec_type == "response"]  # fmt: skip
+
+
+@pytest.mark.parametrize("left", [None, b""])
+def test_without_its_journal_a_crawl_keeps_all_that_is_whole(folder: CrawlFolder, left: bytes | None) -> None:
+    run_of(folder, 0, 1, 2)
+    folder.journal.unlink()
+    if left is not None:
+        folder.journal.write_bytes(left)
+    with folder.pages.open("ab") as pages, folder.warc.open("ab") as warc:
+        pages.write(b'{"url": "https://a.exam')
+        warc.write(b"\x1f\x8b\x08")
+    assert run_of(folder, 3) == []
+    assert urls(folder) == archived(folder) == sources(folder) == ["0", "1", "2", "3"]
+
+
+def test_a_run_without_an_archive_leaves_that_of_the_runs_before(folder: CrawlFolder) -> None:
+    run_of(folder, 0)
+    run_of(folder, 1, warc=False)
+    run_of(folder, 2)
+    assert urls(folder) == ["0", "1", "2"]
+    assert archived(folder) == ["0", "2"]
+
+
+def test_of_an_archive_that_was_cut_off_the_whole_records_are_kept(folder: CrawlFolder) -> None:
+    run_of(folder, 0, 1)
+    journal.cut(folder.warc, folder.warc.stat().st_size - 30)
+    assert run_of(folder, 2) == [f"{folder.warc} is shorter than this crawl left it: it goes on with what is there"]
+    assert archived(folder) == ["0", "2"]
+
+
+def test_of_pages_that_were_cut_off_the_whole_lines_are_kept(folder: CrawlFolder) -> None:
+    run_of(folder, 0, 1)
+    journal.cut(folder.pages, folder.pages.stat().st_size - 30)
+    assert run_of(folder, 2) == [f"{folder.pages} is shorter than this crawl left it: it goes on with what is there"]
+    assert urls(folder) == ["0", "2"]
+    folder.pages.unlink()
+    assert len(run_of(folder, 3)) == 1
+    table = pyarrow.parquet.read_table(folder.path / "pages.parquet")
+    assert [url[-1] for url in table.column("url").to_pylist()] == urls(folder) == ["3"]
+
+
+def test_links_that_nobody_can_read_are_set_aside(folder: CrawlFolder) -> None:
+    run_of(folder, 0)
+    journal.cut(folder.path / "links.parquet", 100)
+    assert "links.parquet cannot be read" in run_of(folder, 1)[0]
+    assert sources(folder) == ["1"]
+    assert (folder.path / "links.unreadable").stat().st_size == 100
+
+
+def test_links_that_were_taken_away_are_said_to_be_gone(folder: CrawlFolder) -> None:
+    run_of(folder, 0)
+    (folder.path / "links.parquet").unlink()
+    assert "links of earlier runs are no longer in" in run_of(folder, 1)[0]
+    assert sources(folder) == ["1"]
+
+
+def test_a_line_that_the_crawler_did_not_write_is_named(folder: CrawlFolder) -> None:
+    run_of(folder, 0)
+    folder.pages.write_bytes(b"x\n" * 2_000)
+    with pytest.raises(DataError, match=r"pages\.jsonl: line 1: expected a line of this crawler"):
+        run_of(folder, 1)
+
+
+def test_of_what_a_full_disk_cuts_off_nothing_stays(folder: CrawlFolder) -> None:
+    """The next one that is written, when there is room again, begins a line of its own."""
+    outputs = opened(folder)
+    added(outputs, 0)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (folder.journal.stat().st_size + 50, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            added(outputs, 1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    added(outputs, 5)
+    left = killed(outputs, folder)
+    assert told_again(left) == ["0", "5"]
+    assert urls(left) == ["0", "5"]
+    check_archive(left.path)
+
+
+def test_a_crawl_keeps_all_its_links_or_none(place: Place, tmp_path: Path) -> None:
+    place.crawled(tmp_path / "with", max_pages=5)
+    with pytest.raises(ConfigError, match="--resume: --no-parquet: this crawl was begun with Parquet files"):
+        place.crawled(tmp_path / "with", resume=True, max_pages=10, parquet=False)
+    place.crawled(tmp_path / "without", max_pages=5, parquet=False, crawl="other")
+    place.crawled(tmp_path / "without", max_pages=10, resume=True, crawl="other")
+    assert not list((tmp_path / "without").glob("*.parquet"))
+
+
+def test_a_crawl_that_was_made_meanwhile_is_not_overwritten(place: Place, tmp_path: Path) -> None:
+    reference = tmp_path / "reference"
+    os.mkfifo(reference)
+    with ThreadPoolExecutor() as threads:
+        slow = threads.submit(place.crawled, tmp_path / "out", reference=str(reference))
+        with reference.open("w") as text:  # it waits for its reference now
+            place.crawled(tmp_path / "out", max_pages=5)
+            text.write("words")
+        with pytest.raises(ConfigError, match="holds a crawl already"):
+            slow.result(timeout=PATIENCE_S)

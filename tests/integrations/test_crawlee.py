@@ -158,6 +158,19 @@ async def test_a_handler_may_say_how_relevant_a_page_is(proxy: str, tmp_path: Pa
     assert (await told(tmp_path))["relevant"] == len(SHIPS)
 
 
+@pytest.mark.parametrize("said", ["high", 7, -0.1, float("nan")])
+async def test_a_relevance_that_is_none_is_named_and_the_page_is_told(
+    proxy: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, said: Any
+) -> None:
+    async def judge(context: Any) -> None:
+        context.request.user_data["relevance"] = said
+        await _all_links(context)
+
+    assert set(await crawled(crawler_of(proxy, data=tmp_path), judge)) == EVERY
+    assert (await told(tmp_path))["leased"] == 0
+    assert f'user_data["relevance"] of {GARDEN}: expected a number from 0 to 1, got {said!r}' in caplog.text
+
+
 async def test_a_request_says_why_it_was_chosen(proxy: str) -> None:
     chances = []
 

@@ -17,6 +17,7 @@ import requests
 from crawlguide import AsyncClient, AsyncGuide, Client, Guide
 from crawlguide.core.errors import ConfigError, MalformedRequest, UnavailableError
 from crawlguide.integrations.guided import Page, guided, guided_sync
+from tests.crawler.strangers import stranger
 from tests.gateway.clients.common import free_port
 from tests.integrations.web import (
     BUSY,
@@ -45,19 +46,19 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def with_httpx(proxy: str) -> AsyncIterator[Any]:
-    async with httpx.AsyncClient(proxy=proxy, headers={"user-agent": "rosebot/1.0"}) as client:
+    async with httpx.AsyncClient(proxy=proxy or None, headers={"user-agent": "rosebot/1.0"}) as client:
         yield client
 
 
 @asynccontextmanager
 async def with_aiohttp(proxy: str) -> AsyncIterator[Any]:
-    async with aiohttp.ClientSession(proxy=proxy, headers={"User-Agent": "rosebot/1.0"}) as session:
+    async with aiohttp.ClientSession(proxy=proxy or None, headers={"User-Agent": "rosebot/1.0"}) as session:
         yield session
 
 
 def by_requests(proxy: str) -> requests.Session:
     session = requests.Session()
-    session.proxies = {"http": proxy}
+    session.proxies = {"http": proxy} if proxy else {}
     session.headers["User-Agent"] = "rosebot/1.0"
     return session
 
@@ -74,7 +75,7 @@ def crawled(kind: str, proxy: str, seeds: Any = GARDEN, goal: Any = TOPIC, **opt
     if kind == "requests":
         with by_requests(proxy) as session:
             return list(guided_sync(session, seeds, goal, **options))
-    with httpx.Client(proxy=proxy, headers={"user-agent": "rosebot/1.0"}) as client:
+    with httpx.Client(proxy=proxy or None, headers={"user-agent": "rosebot/1.0"}) as client:
         return list(guided_sync(client, seeds, goal, **options))
 
 
@@ -106,6 +107,23 @@ def test_robots_is_read_through_the_client_before_anything_of_its_host(kind: str
 def test_the_delay_is_kept_where_requests_arrive(kind: str, web: Served, proxy: str) -> None:
     crawled(kind, proxy, policy=FREE | {"default_delay_s": DELAY_S}, max_pages=8)
     assert paced(web, GARDEN)
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_bytes_beyond_ascii_in_headers_are_read_as_text(kind: str) -> None:
+    page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=\xff\r\nContent-Length: %d\r\n\r\n%s"
+    links = b"<a href=/moved>x</a><a href=/plain>y</a>"
+    moved = "HTTP/1.1 302 Found\r\nLocation: /café\r\nContent-Length: 0\r\n\r\n".encode()
+
+    async def asked() -> list[str]:
+        async with stranger() as there:
+            for path, body in (("/", links), ("/plain", b"roses"), ("/caf%C3%A9", b"tulips")):
+                there.lay_raw(path, page % (len(body), body))
+            there.lay_raw("/moved", moved)
+            await asyncio.to_thread(crawled, kind, "", there.url(), policy=FREE | {"robots": "ignore"})
+            return [request.split()[1].decode() for request in there.requests]
+
+    assert sorted(asyncio.run(asked())) == ["/", "/caf%C3%A9", "/moved", "/plain"]
 
 
 @pytest.mark.parametrize("kind", CLIENTS)

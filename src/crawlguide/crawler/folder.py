@@ -31,6 +31,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     proxy: str | None = None  # without its password
     allow_networks: list[str] = []
     contact: str = ""
+    parquet: bool | None = None  # None: nobody said
 
 
 @dataclass(frozen=True)

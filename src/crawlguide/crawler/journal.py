@@ -8,6 +8,7 @@ lengths at its head, tells again what has no answer (the guide knows it again by
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -53,14 +54,14 @@ class Word(Struct, frozen=True, tag="word", tag_field="what"):
 class Kept:
     """What a journal holds."""
 
-    lengths: Lengths = field(default_factory=Lengths)
+    lengths: Lengths | None = None  # None: there is no journal
     entries: dict[int, Entry] = field(default_factory=dict)
     words: list[Word] = field(default_factory=list)
 
     @property
     def warc(self) -> int:
         """Up to here every record of the WARC belongs to a request that is known."""
-        return max([self.lengths.warc, *(entry.warc for entry in self.entries.values())])
+        return max([self.lengths.warc if self.lengths else 0, *(entry.warc for entry in self.entries.values())])
 
     @property
     def unanswered(self) -> list[Entry]:
@@ -129,13 +130,23 @@ class Journal:
 
 
 def append(file: FileIO, text: bytes) -> None:
-    """All of it, however few bytes the system takes at once."""
-    whole = memoryview(text)
-    while whole:
-        whole = whole[file.write(whole) or 0 :]
+    """All of it, however few bytes the system takes at once; or nothing, where the disk is full in the middle."""
+    length, rest = os.fstat(file.fileno()).st_size, memoryview(text)
+    try:
+        while rest:
+            rest = rest[file.write(rest) or 0 :]
+    except OSError:
+        with suppress(OSError):  # others may write to it yet, and half a line would spoil theirs
+            os.ftruncate(file.fileno(), length)
+        raise
+
+
+def size(path: Path) -> int:
+    """In bytes; 0 for a file that is not there."""
+    return path.stat().st_size if path.exists() else 0
 
 
 def cut(path: Path, length: int) -> None:
     """Cut a file back to its first bytes."""
-    if path.exists() and path.stat().st_size > length:
+    if size(path) > length:
         os.truncate(path, length)

@@ -76,6 +76,7 @@ class CrawlLoop:
         self._fetchers, self._outputs, self._copies = fetchers, outputs, copies or Copies(wanted=False)
         self._max_pages = max_pages
         self._slots = asyncio.Semaphore(assignments.concurrency)
+        self._aside = asyncio.Lock()  # one process reads what may take long: who waits for it needs no thread
         self._under_way: set[asyncio.Task[None]] = set()
         self._requested = tally.requests
         self._dispatching: asyncio.Task[None] | None = None
@@ -133,7 +134,7 @@ class CrawlLoop:
     async def _visit(self, one: Assignment) -> None:
         copy = self._copies.of(one.url) if one.kind != ROBOTS else None
         fetched = await self._fetchers.of(one).fetch(one.url, copy and copy.validators)
-        page = NOTHING if one.kind == ROBOTS or fetched.redirects else await _read(fetched)
+        page = NOTHING if one.kind == ROBOTS or fetched.redirects else await self._read(fetched)
         line = lines.line_of(one, fetched, page, lines.now())
         report = lines.report_of(line, fetched, page)
         line.revisited = copy is not None
@@ -142,6 +143,17 @@ class CrawlLoop:
         number = self._outputs.add(line, fetched, report)
         self.assignments.report(report).add_done_callback(partial(self._answered, number))
         self.tally.tick()
+
+    async def _read(self, fetched: Fetched) -> Page:
+        """A page may not keep others waiting."""
+        if fetched.error or not fetched.body:
+            return NOTHING
+        if not is_read_here(fetched):
+            async with self._aside:
+                return await asyncio.to_thread(parse, fetched)
+        if len(fetched.body) > LARGE:
+            return await asyncio.to_thread(parse, fetched)
+        return parse(fetched)
 
     def _visited(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
@@ -162,13 +174,3 @@ class CrawlLoop:
         """End with this problem."""
         self._failure = self._failure or problem
         self.stop("failed")
-
-
-async def _read(fetched: Fetched) -> Page:
-    """A page may not keep others waiting."""
-    body = fetched.body
-    if fetched.error or not body:
-        return NOTHING
-    if len(body) > LARGE or not is_read_here(fetched):
-        return await asyncio.to_thread(parse, fetched)
-    return parse(fetched)

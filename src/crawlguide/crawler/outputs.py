@@ -12,11 +12,12 @@ import msgspec
 
 from crawlguide.crawler import journal
 from crawlguide.crawler.journal import Entry, Journal, Kept, Lengths, Word
-from crawlguide.crawler.tables import Tables, page_lines
-from crawlguide.crawler.warc import Warc
+from crawlguide.crawler.tables import Tables, page_lines, whole_lines
+from crawlguide.crawler.warc import Warc, whole_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from crawlguide.core.messages import Fetch
     from crawlguide.crawler.fetched import Fetched
@@ -37,19 +38,40 @@ class Outputs:
         self, folder: CrawlFolder, heard: Sequence[Callable[[PageLine], object]], *, warc: bool, parquet: bool
     ) -> None:
         self._folder, self._heard = folder, heard
+        self._tables = Tables(folder.path, folder.parts) if parquet else None
+        self.missing: list[str] = []  # what earlier runs have left and somebody took away, in words
         kept = journal.read(folder.journal)
-        journal.cut(folder.pages, kept.lengths.pages)
-        journal.cut(folder.warc, kept.warc)
+        lengths = self._mended(kept)
         for line in page_lines(folder.pages):
             self._say(line)
-        self._tables = Tables(folder.path, folder.parts) if parquet else None
         self._warc = Warc(folder.warc) if warc else None
         self._pages = folder.pages.open("ab", buffering=0)
         self._unwritten: list[bytes] = []  # lines of it; a file that buffers would write them whenever it is collected
-        self._parts, self._number = kept.lengths.link_parts, max([kept.lengths.numbers, *kept.entries])
+        self._parts, self._number = lengths.link_parts, max([lengths.numbers, *kept.entries])
         self._waiting: dict[int, Entry] = {}
         self._told: list[Fetch] = []  # whose links are not in a part
         self._journal = self._taken_over(kept)
+
+    def _mended(self, kept: Kept) -> Lengths:
+        """Cut back what a killed run was writing. Of a file that others have shortened, what is whole stays."""
+        folder, lengths = self._folder, kept.lengths or Lengths()
+        self._mend(folder.pages, lengths.pages if kept.lengths else None, whole_lines)
+        self._mend(folder.warc, kept.warc if kept.lengths else None, whole_records)
+        if self._tables is None:
+            return lengths
+        parts = lengths.link_parts if kept.lengths else self._tables.last_part()
+        self.missing += self._tables.mend(parts)
+        return msgspec.structs.replace(lengths, link_parts=parts)
+
+    def _mend(self, path: Path, length: int | None, whole: Callable[[Path], int]) -> None:
+        """`length` is what the journal says; None: there is no journal, and all that is whole counts."""
+        if length is not None and journal.size(path) >= length:
+            journal.cut(path, length)
+            return
+        if length is not None:
+            self.missing.append(f"{path} is shorter than this crawl left it: it goes on with what is there")
+        if path.exists():
+            journal.cut(path, whole(path))
 
     def _taken_over(self, kept: Kept) -> Journal:
         """What was answered goes into the outputs now, what was not is to be told again."""
@@ -110,7 +132,7 @@ class Outputs:
             self._tables.write_part(self._parts, self._told)
         self._told = []
         self.flush()
-        warc = self._warc.length if self._warc else 0
+        warc = self._warc.length if self._warc else journal.size(self._folder.warc)  # of earlier runs
         lengths = Lengths(self._pages.tell(), warc, self._parts, self._number)
         return Journal(self._folder.journal, lengths, self._waiting.values())
 

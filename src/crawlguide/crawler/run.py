@@ -75,6 +75,7 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         both = await stack.enter_async_context(fetchers(_fetching(options)))
         identity = await _identity(options, folder, both.files)
         stack.enter_context(folder.held())
+        folders.checked(options.out, resume=options.resume)  # another crawl may have been made in it meanwhile
         view.say(f"crawl {identity.crawl_id!r} in {folder.path}")
         guide = await stack.enter_async_context(_guide(identity, folder))
         definition = await _define(
@@ -85,6 +86,8 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         tally, copies = Tally(), Copies(wanted=definition["policy"]["recrawl"])
         outputs = Outputs(folder, (tally.add, copies.add), warc=options.warc, parquet=options.parquet)
         stack.callback(outputs.abandon)
+        for words in outputs.missing:
+            view.say(words)
         assignments = await stack.enter_async_context(_assignments(guide, identity, options.concurrency))
         await _tell_again(assignments, outputs)
         await assignments.seed(identity.seeds)
@@ -110,11 +113,14 @@ def _as_begun(options: CrawlOptions, folder: CrawlFolder) -> CrawlOptions:
         return options
     if known.proxy and "@" in known.proxy and options.proxy is None:
         raise ConfigError("--resume: this crawl was begun behind a proxy with a password: name it again with --proxy")
+    if known.parquet and not options.parquet:
+        raise ConfigError("--resume: --no-parquet: this crawl was begun with Parquet files; leave it out")
     return replace(
         options,
         proxy=options.proxy or known.proxy,
         allow_networks=options.allow_networks or tuple(known.allow_networks),
         contact=options.contact or known.contact,
+        parquet=options.parquet and known.parquet is not False,  # the links of some runs are no links of the crawl
     )
 
 
@@ -147,6 +153,7 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) 
         proxy=options.proxy and said.without_password(options.proxy),
         allow_networks=list(options.allow_networks),
         contact=options.contact,
+        parquet=options.parquet,
     )
 
 

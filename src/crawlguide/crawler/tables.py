@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from crawlguide.core.errors import ConfigError
+from crawlguide.core.errors import ConfigError, DataError
 from crawlguide.core.extras import installing
+from crawlguide.crawler.headers import one_line
 from crawlguide.crawler.lines import PageLine
 
 if TYPE_CHECKING:
@@ -43,6 +44,25 @@ class Tables:
         new = self._part(number).with_suffix(".new")
         self._parquet.write_table(self._links(reports), new, compression="zstd")
         new.replace(self._part(number))
+
+    def mend(self, through: int) -> list[str]:
+        """Before a run: what is said of links that somebody took away, or that nobody can read any more."""
+        final = self._folder / "links.parquet"
+        try:
+            held = self._held(final)
+        except (self._arrow.ArrowException, OSError) as wrong:
+            aside = final.replace(final.with_suffix(".unreadable"))
+            return [f"{final} cannot be read, and begins anew; it is {aside.name} now: {one_line(str(wrong))}"]
+        gone = not all(self._part(number).exists() for number in range(held + 1, through + 1))
+        return [f"links of earlier runs are no longer in {final}: it goes on with new ones"] if gone else []
+
+    def last_part(self) -> int:
+        """The number of the last part that is there, by itself or joined to others; of what cannot be read, 0."""
+        parts = [int(part.stem) for part in self._parts.glob("*.parquet")]
+        try:
+            return max([self._held(self._folder / "links.parquet"), *parts])
+        except (self._arrow.ArrowException, OSError):
+            return max(parts, default=0)
 
     def join_links(self, through: int) -> None:
         """All parts into one file, after those that it holds already."""
@@ -116,8 +136,19 @@ def _portions(path: Path) -> Iterator[list[PageLine]]:
 
 
 def page_lines(path: Path) -> Iterator[PageLine]:
-    """The lines of `pages.jsonl`, one after the other."""
+    """The lines of `pages.jsonl`, one after the other. Raises `DataError` for one that the crawler did not write."""
     decode = msgspec.json.Decoder(PageLine).decode
-    if path.exists():
-        with path.open("rb") as file:
-            yield from map(decode, file)
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, text in enumerate(file, 1):
+            try:
+                yield decode(text)
+            except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+                raise DataError(f"{path}: line {number}: expected a line of this crawler: {wrong}") from None
+
+
+def whole_lines(path: Path) -> int:
+    """The bytes of a file up to the end of its last whole line."""
+    with path.open("rb") as file:
+        return sum(len(line) for line in file if line.endswith(b"\n"))

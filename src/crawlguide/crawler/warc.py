@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from crawlguide.crawler.fetched import Fetched, Headers
 
 LEVEL = 4  # of compression: half the time of the usual 6 for 5 % more bytes
+BLOCK = 65_536
 GZIP = 31  # window bits of zlib for a gzip member
 UNDONE = ("content-encoding", "transfer-encoding", "content-length")  # no longer true: the content coding is undone
 SAME_CONTENT = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
@@ -89,6 +91,21 @@ class Warc:
     def _append(self, record: bytes) -> None:
         append(self._file, record)
         self.length += len(record)
+
+
+def whole_records(path: Path) -> int:
+    """The bytes of an archive up to the end of its last whole record."""
+    whole = at = 0
+    record = zlib.decompressobj(GZIP)
+    with path.open("rb") as file, suppress(zlib.error):
+        while block := file.read(BLOCK):
+            while block:
+                record.decompress(block)
+                at += len(block) - len(record.unused_data)
+                block = record.unused_data
+                if record.eof:
+                    whole, record = at, zlib.decompressobj(GZIP)
+    return whole
 
 
 def _undone(name: str) -> str:

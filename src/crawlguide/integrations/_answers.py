@@ -127,7 +127,7 @@ async def _by_aiohttp(session: Any, url: str, redirects: bool) -> Answer:
         async for piece in response.content.iter_any():
             _grow(body, piece)
     response._body = bytes(body)  # as `read` would have left it
-    return Answer(response.status, _lower(response.headers.items()), bytes(body), response)
+    return Answer(response.status, _lower(response.headers.items(), "utf-8"), bytes(body), response)
 
 
 # scripts
@@ -157,7 +157,7 @@ def _by_requests(session: Any, url: str, redirects: bool) -> Answer:
         for piece in response.iter_content(PIECE):
             _grow(body, piece, until)
     response._content = bytes(body)
-    return Answer(response.status_code, _lower(response.headers.items()), bytes(body), response)
+    return Answer(response.status_code, _lower(response.headers.items(), "latin-1"), bytes(body), response)
 
 
 def _grow(body: bytearray, piece: bytes, until: float = float("inf")) -> None:
@@ -168,8 +168,20 @@ def _grow(body: bytearray, piece: bytes, until: float = float("inf")) -> None:
         raise TimeoutError(f"not complete within {MOST_S} s")
 
 
-def _lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers}
+def _lower(headers: Iterable[tuple[str, str]], codec: str) -> dict[str, str]:
+    return {name.lower(): _text(value, codec) for name, value in headers}
+
+
+def _text(value: str, codec: str) -> str:
+    """A header of which the client has made text by `codec`: UTF-8 where it is that, else Latin-1."""
+    try:
+        sent = value.encode(codec, "surrogateescape")
+    except UnicodeEncodeError:  # text that never was a header
+        return value
+    try:
+        return sent.decode()
+    except UnicodeDecodeError:
+        return sent.decode("latin-1")
 
 
 def _took(answer: Answer, began: float) -> Answer:

@@ -9,6 +9,7 @@ what became of a request is told when Crawlee is done with it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from contextvars import ContextVar
@@ -68,6 +69,7 @@ class Visit:
     links: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
+logger = logging.getLogger(__name__)
 _visit: ContextVar[Visit | None] = ContextVar("crawlguide_visit", default=None)
 
 
@@ -304,6 +306,16 @@ def _link(request: Request) -> dict[str, Any]:
     return {"url": request.url} | ({"metadata": {OURS: kept}} if kept else {})
 
 
+def _relevance(request: Request) -> float | None:
+    """As the handler says it. Crawlee would swallow an error here, and the page would never be told."""
+    said: Any = request.user_data.get(RELEVANCE)
+    if said is None or (isinstance(said, bool | int | float) and 0 <= said <= 1):
+        return None if said is None else float(said)
+    words = 'crawlguide: user_data["relevance"] of %s: expected a number from 0 to 1, got %r; the guide judges the page'
+    logger.error(words, request.url, said)
+    return None
+
+
 def _report(request: Request, visit: Visit) -> dict[str, Any]:
     told: dict[str, Any] = {"url": request.unique_key, "elapsed_ms": visit.elapsed_ms}
     if visit.status is None:
@@ -313,13 +325,13 @@ def _report(request: Request, visit: Visit) -> dict[str, Any]:
     told |= {"status": visit.status, "retry_after_s": seconds(visit.headers.get("retry-after")), "bytes": visit.size}
     if visit.status in REDIRECTS:
         return told | {"outlinks": [{"url": visit.headers["location"]}] if "location" in visit.headers else []}
-    reading, relevance = visit.reading, request.user_data.get(RELEVANCE)
+    reading = visit.reading
     return told | {
         "redirected_to": request.loaded_url,
         "title": reading.title,
         "text": reading.text[:READ],
         "language": reading.language or None,
         "robots_meta": list(reading.robots_meta) or None,
-        "relevance": None if relevance is None else float(str(relevance)),
+        "relevance": _relevance(request),
         "outlinks": list(visit.links.values()),
     }

@@ -225,6 +225,22 @@ async def test_a_report_that_is_too_large_keeps_no_other_from_being_heard(guide:
     assert (await guide.stats(crawl))["crawls"][crawl]["done"] == 5
 
 
+async def test_halves_of_surrogate_pairs_keep_no_report_from_being_heard(guide: Any, crawl: str) -> None:
+    """Some HTTP clients make such of the bytes of a header."""
+    await begun(guide, crawl)
+    async with Assignments(guide, crawl) as assignments:
+        await assignments.next()
+        links = [
+            {"url": f"{HOME}ok", "anchor": "a\udcff"},
+            {"url": f"{HOME}\udcff", "metadata": {"\udcff": ["x"]}},
+        ]
+        report = {"url": HOME, "status": 200, "content_type": "text/html; charset=\udcff", "outlinks": links}
+        told = await asyncio.wait_for(assignments.report(report), 30)
+        assert (told.status, told.url) == ("ok", HOME)
+        following = await asyncio.wait_for(assignments.next(), 30)
+        assert following is not None and following.url.startswith(HOME)  # noqa: PT018
+
+
 async def test_nobody_waits_for_assignments_that_are_closed(guide: Any, crawl: str) -> None:
     await begun(guide, crawl)
     assignments = await Assignments(guide, crawl).__aenter__()

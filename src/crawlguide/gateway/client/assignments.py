@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, nsmallest
@@ -42,7 +43,7 @@ from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.core.urls import queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from crawlguide.core.messages import Advice, Assigned
@@ -382,7 +383,11 @@ class Assignments:
         group: list[Report] = []
         size = 0
         while self._reports and len(group) < MOST_REPORTS:
-            size += len(msgspec.json.encode(self._reports[0][0]))
+            try:
+                size += len(msgspec.json.encode(self._reports[0][0]))
+            except UnicodeEncodeError:
+                self._reports[0] = (_sendable(self._reports[0][0]), self._reports[0][1])
+                continue
             if group and size > MOST_BYTES:
                 break
             group.append(self._reports.popleft())
@@ -456,6 +461,19 @@ def _fetch(report: Mapping[str, Any]) -> Fetch:
         return msgspec.convert(report, Fetch)
     except msgspec.ValidationError as wrong:
         raise MalformedRequest(f"report of {str(report.get('url'))[:200]}: {wrong}") from None
+
+
+def _sendable(fetch: Fetch) -> Fetch:
+    """Without halves of surrogate pairs, which cannot be sent: some clients make them of a header's bytes."""
+    return msgspec.convert(_plain(msgspec.to_builtins(fetch)), Fetch)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {_plain(name): _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
 def _assignment(one: Assigned, now: float) -> Assignment:
