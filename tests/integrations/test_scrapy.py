@@ -366,6 +366,19 @@ def test_requests_that_no_guide_knows_wait_in_the_job_as_scrapy_keeps_them(job: 
     assert asked(job, "POST") == ["http://d.example/form"] * 4
 
 
+def test_a_job_whose_untold_reports_are_damaged_goes_on(tmp_path: Path) -> None:
+    kept = tmp_path / "job" / "crawlguide" / "untold.jsonl"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b'{"url": "http://f.example/1", "status": 200}\n\xff\n{"url": "http://f.exam')
+    with lab.served(TinyWeb(site("f.example", 4)), slowest_s=0) as served:
+        file = spider(tmp_path, ["http://f.example/"])
+        done = run(file, served, JOBDIR=str(tmp_path / "job"), **FAST)
+        log = list(served.log)
+    assert "finish_reason': 'finished'" in done.said
+    assert done.said.count("a line is no report and is left out") == 2
+    assert "http://f.example/" in asked(log)
+
+
 def test_a_killed_job_loses_nothing_and_asks_again_only_for_what_was_in_work(tmp_path: Path) -> None:
     pages = site("e.example", 40)
     told: dict[str, Any] = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 2}

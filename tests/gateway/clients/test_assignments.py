@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -239,6 +239,24 @@ async def test_halves_of_surrogate_pairs_keep_no_report_from_being_heard(guide: 
         assert (told.status, told.url) == ("ok", HOME)
         following = await asyncio.wait_for(assignments.next(), 30)
         assert following is not None and following.url.startswith(HOME)  # noqa: PT018
+
+
+async def test_what_takes_longer_than_its_lease_is_not_handed_out_twice(
+    guide: Any, crawl: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawlguide.gateway.client.assignments.LEASE_S", 0.2)
+    await begun(guide, crawl, HOME, f"{HOME}other")
+    async with Assignments(guide, crawl) as assignments:
+        slow = await assignments.next()
+        other = await assignments.next()
+        assert slow is not None and other is not None  # noqa: PT018
+        held = (await guide.explain(crawl, slow.url))["lease"]
+        while (await guide.explain(crawl, slow.url))["lease"] in (held, None):  # until it is leased anew
+            with suppress(TimeoutError):
+                assert await asyncio.wait_for(assignments.next(), 0.05) is None
+        for one in (slow, other):
+            await asyncio.wait_for(assignments.report({"url": one.url, "status": 200}), 30)
+        assert await asyncio.wait_for(assignments.next(), 30) is None
 
 
 async def test_nobody_waits_for_assignments_that_are_closed(guide: Any, crawl: str) -> None:

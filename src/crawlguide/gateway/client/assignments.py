@@ -56,6 +56,7 @@ PASSING = (UnavailableError, RateLimited, StorageFull)  # another try may succee
 LEASE_S = 120.0
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.02, 5.0
 SOON_S = 1.0
+RENEWED_S = 600.0  # so long a URL that is at work here is not handed out again, though its lease has ended
 MOST_HELD = 4  # times as many as are wanted, where most must wait for their hosts
 MOST_REPORTS, MOST_BYTES = 100, 3 << 20  # of one message, which may have 4 MiB; as many seeds
 CLOSES_WITHIN_S = 10.0
@@ -430,9 +431,15 @@ class Assignments:
         self.state = advice.metadata.crawl_state
         for one in advice.assigned_urls:
             found = _assignment(one, now)
-            self._push(found.not_before, found)
+            if not self._is_at_work(found, now):
+                self._push(found.not_before, found)
         wait_s = min(max(advice.retry_after_ms / 1_000, SHORTEST_WAIT_S), LONGEST_WAIT_S)
         self._ask_after = now + (SHORTEST_WAIT_S if advice.assigned_urls else wait_s)
+
+    def _is_at_work(self, one: Assignment, now: float) -> bool:
+        """Its lease has ended, and the new one is ours as well: whoever fetches it goes on, and nobody twice."""
+        known = self.started.get(one.url)
+        return known is not None and now - known.not_before < RENEWED_S
 
     def _arrange(self, now: float) -> None:
         """Move what may start; forget what others may have been given meanwhile; hold back what follows a late one."""

@@ -28,6 +28,7 @@ from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.core.messages import Fetch, Outlink
 from crawlguide.core.urls import identity, queue
 from crawlguide.gateway.client.assignments import Assignments
+from crawlguide.gateway.transfers import written
 from crawlguide.integrations._pages import robots_text
 from crawlguide.integrations.scrapy import travel
 from crawlguide.integrations.scrapy.middlewares import Downloads, Pages, error_of, now, visit_of
@@ -459,13 +460,20 @@ class Scheduler(BaseScheduler):
             logger.warning("crawlguide: %d reports could not be told%s", len(reports), kept)
         if reports and self._plan.job is not None:
             lines = (msgspec.json.encode(fetch) + b"\n" for fetch in reports if fetch.error != "released")
-            (self._plan.job / UNTOLD).write_bytes(b"".join(lines))
+            try:
+                with written(self._plan.job / UNTOLD) as file:
+                    file.writelines(lines)
+            except CrawlGuideError as problem:  # those pages are downloaded again when their leases end
+                logger.warning("crawlguide: %s", problem)
 
     def _recall(self, assignments: Assignments) -> None:
         file = None if self._plan.job is None else self._plan.job / UNTOLD
         if file is not None and file.exists():
             for line in file.read_bytes().splitlines():
-                assignments.report(msgspec.json.decode(line, type=Fetch))
+                try:
+                    assignments.report(msgspec.json.decode(line, type=Fetch))
+                except (msgspec.MsgspecError, UnicodeDecodeError) as wrong:
+                    logger.warning("crawlguide: %s: a line is no report and is left out: %s", file, wrong)
             file.unlink()
 
 
