@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden, Unauthenticated, UnavailableError
 from crawlguide.core.extras import ANEW
+from crawlguide.gateway.arguments import bracketed
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _port(options: ServerOptions, setting: str, port: int) -> Finding:
 
 def _taken(options: ServerOptions, setting: str, port: int, problem: str) -> Finding:
     """By a guide, which is well, or by somebody else."""
-    address = f"[{options.host}]:{port}" if ":" in options.host else f"{options.host}:{port}"
+    address = f"{bracketed(options.host)}:{port}"
     name, tls = NAME_OF[setting], bool(options.tls_certificate)
     if name == "URLFrontier":
         there = frontier_answers(address, tls)
