@@ -91,7 +91,7 @@ EXCESS = ["[]", "{}", "[[[[{}]]]]", '{"a":[{}]}']
 def test_more_lists_and_objects_than_any_message_needs_are_refused_before_they_are_made(part: str) -> None:
     """Two million of them, in metadata that may hold anything, kept everybody waiting for a second."""
     within = sum(map(part.count, "[{"))
-    values = (strict.MOST_PARTS - 6) // within
+    values = (strict.MOST_CONTAINERS - 6) // within
 
     def body(count: int) -> bytes:
         metadata = '{"a": [' + ",".join([part] * count) + "]}"

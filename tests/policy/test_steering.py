@@ -10,6 +10,7 @@ import pytest
 from crawlguide.core.definition import Bans, Crawler, Definition, HandRules, Policy
 from crawlguide.core.patterns import Patterns
 from crawlguide.policy import banned, crawlers
+from crawlguide.policy.scope import MOST_KNOWN
 from tests.support import batch, question
 
 URLS = ["https://a.org/1", "https://a.org:8080/1", "https://www.a.org/2", "https://b.org/archive/1"]
@@ -104,3 +105,11 @@ def test_thousands_of_crawlers_with_domains_take_little_room() -> None:
     tracemalloc.stop()
     assert len(rule.scopes) == 2_000
     assert kept_bytes < 5_000_000
+
+
+def test_thousands_of_crawlers_that_meet_thousands_of_hosts_remember_no_more_than_one() -> None:
+    policy = Policy(crawlers={f"c{number}": Crawler(deny_domains=("a.org",)) for number in range(1_000)})
+    rule = crawlers.build(Definition(policy=policy))
+    for one in rule.scopes.values():
+        assert [one.covers(f"{host}.org") for host in ("a", *range(200))] == [False, *[True] * 200]
+    assert sum(len(one.known) for one in rule.scopes.values()) <= MOST_KNOWN

@@ -15,6 +15,7 @@ from crawlguide.agents.server import Desk
 from crawlguide.core.telemetry import happened
 from crawlguide.gateway import serve as door
 from crawlguide.gateway.access.entrance import Entrance
+from crawlguide.gateway.arguments import bracketed
 from crawlguide.gateway.library import AsyncGuide
 from crawlguide.gateway.listener import bound
 from crawlguide.gateway.load import Load
@@ -134,7 +135,7 @@ async def _guarded(config: Config, options: AgentsOptions) -> AsyncIterator[tupl
 def _announce(config: Config, options: AgentsOptions, guard: Guard, where: tuple[str, int]) -> None:
     scheme = "https" if config.server.tls_certificate else "http"
     host, port = where
-    shown = f"[{host}]" if ":" in host else host
+    shown = bracketed(host)
     words = "crawlguide {version} answers agents on {scheme}://{host}:{port}{path}"
     happened("start", words, version=__version__, scheme=scheme, host=shown, port=port, path=PATH)
     door.warn_if_open(host, scheme, guard.entrance)

@@ -66,12 +66,14 @@ def _hint_if_missing(guide: Verbs, crawl: str) -> str | None:
 
 def configured(options: Config) -> str:
     """Where `crawlguide serve` listens with the same configuration."""
+    from crawlguide.gateway.arguments import bracketed
+
     host, port = options.server.host, options.server.port
     if port == 0:
         raise ConfigError("--url: expected one, since server.port is 0 and the server has picked its port by itself")
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - whoever listens everywhere, here too
     scheme = "https" if options.server.tls_certificate else "http"
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    return f"{scheme}://{bracketed(host)}:{port}"
 
 
 def check_answers(url: str) -> str:

@@ -134,7 +134,7 @@ def needed(options: Config) -> list[Finding]:
     for kind in DOORS:
         missing = [name for name in _required().get(kind.extra, ()) if _version(name) is None]
         if missing and kind.is_wanted(options):
-            words = f"this door needs what is not installed: {', '.join(missing)}"
+            words = f"this door needs packages that are not installed: {', '.join(missing)}"
             found.append(Finding(kind.setting, "wrong", words, installing(kind.extra)))
     return found
 

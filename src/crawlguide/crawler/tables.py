@@ -52,7 +52,7 @@ class Tables:
             held = self._held(final)
         except (self._arrow.ArrowException, OSError) as wrong:
             aside = final.replace(final.with_suffix(".unreadable"))
-            return [f"{final} cannot be read, and begins anew; it is {aside.name} now: {one_line(str(wrong))}"]
+            return [f"{final} cannot be read, is set aside as {aside.name} and begins anew: {one_line(str(wrong))}"]
         gone = not all(self._part(number).exists() for number in range(held + 1, through + 1))
         return [f"links of earlier runs are no longer in {final}: it goes on with new ones"] if gone else []
 

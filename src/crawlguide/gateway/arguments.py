@@ -42,6 +42,11 @@ def address(text: str) -> str:
     return text.rstrip("/")
 
 
+def bracketed(host: str) -> str:
+    """A host as it stands before a port: IPv6 addresses have brackets there."""
+    return f"[{host}]" if ":" in host else host
+
+
 def crawl_name(text: str) -> str:
     try:
         return crawl_id(text)

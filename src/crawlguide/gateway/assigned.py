@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from crawlguide.gateway.routes import RouteCall
     from crawlguide.guide.local import LocalGuide
 
-
-FEW_HOLDERS = 100
+FEW_HOLDERS = 100  # on one stream, among which nobody looks for those that hold nothing
 
 
 class AssignedUrls:
@@ -142,7 +141,7 @@ class Holders:
     def __init__(self, assigned: AssignedUrls) -> None:
         self._assigned = assigned
         self._holders: dict[tuple[Crawl, str], Holder] = {}
-        self._look_at = FEW_HOLDERS  # so many, for those that hold nothing
+        self._most = FEW_HOLDERS  # with one more, those that hold nothing are forgotten
 
     def __len__(self) -> int:
         return len(self._holders)
@@ -154,9 +153,9 @@ class Holders:
         """What a crawler holds, without what has expired."""
         key = (crawl, crawler_id)
         if key not in self._holders:
-            if len(self._holders) >= self._look_at:
+            if len(self._holders) >= self._most:
                 self._holders = {one: holder for one, holder in self._holders.items() if holder.next_end(now)}
-                self._look_at = max(FEW_HOLDERS, 2 * len(self._holders))
+                self._most = max(FEW_HOLDERS, 2 * len(self._holders))
             self._holders[key] = Holder(crawl, crawler_id, self._assigned, lambda: None)
         self._holders[key].next_end(now)
         return self._holders[key]

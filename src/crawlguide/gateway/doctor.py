@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden, Unauthenticated, UnavailableError
 from crawlguide.core.extras import ANEW
+from crawlguide.gateway.arguments import bracketed
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ FSYNCS = 20
 SLOW_FSYNC_MS, NO_FSYNC_MS = 20.0, 0.01
 ANSWER_S = 5.0
 NAME_OF = {"server.port": "server", "server.grpc_port": "gRPC", "server.urlfrontier_port": "URLFrontier"}
-KNOWS_NOBODY = (Unauthenticated, Forbidden)
+NOT_LET_IN = (Unauthenticated, Forbidden)
 SHOW_A_KEY = "to look further, show a key with the scope read in CRAWLGUIDE_TOKEN"
 ELSEWHERE = "name another folder with --data or store.data"
 FORMAT_KEY = b"\0\0\0\0Fformat"
@@ -123,7 +124,7 @@ def _port(options: ServerOptions, setting: str, port: int) -> Finding:
 
 def _taken(options: ServerOptions, setting: str, port: int, problem: str) -> Finding:
     """By a guide, which is well, or by somebody else."""
-    address = f"[{options.host}]:{port}" if ":" in options.host else f"{options.host}:{port}"
+    address = f"{bracketed(options.host)}:{port}"
     name, tls = NAME_OF[setting], bool(options.tls_certificate)
     if name == "URLFrontier":
         there = frontier_answers(address, tls)
@@ -144,8 +145,8 @@ def answers(url: str, name: str = "server") -> Finding:
     try:
         with Client(url, timeout_s=ANSWER_S, retries=0) as client:
             numbers = client.stats()
-    except KNOWS_NOBODY as problem:
-        return Finding(name, "warn", f"a guide answers at {url}, and knows nobody: {problem.message}", SHOW_A_KEY)
+    except NOT_LET_IN as problem:
+        return _closed(name, url, problem)
     except UnavailableError as problem:
         return Finding(name, "wrong", problem.message, "start one with `crawlguide serve`, or correct --url")
     except CrawlGuideError as problem:
@@ -155,6 +156,11 @@ def answers(url: str, name: str = "server") -> Finding:
     if version != __version__:
         return Finding(name, "warn", found, f"this is crawlguide {__version__}: use the same version on both sides")
     return Finding(name, "ok", found)
+
+
+def _closed(name: str, where: str, problem: CrawlGuideError) -> Finding:
+    """It is a guide that says who may look."""
+    return Finding(name, "warn", f"a guide answers at {where} and does not let us look: {problem.message}", SHOW_A_KEY)
 
 
 def frontier_answers(address: str, tls: bool) -> Finding:
@@ -168,8 +174,8 @@ def frontier_answers(address: str, tls: bool) -> Finding:
 
         with UrlFrontierClient(address, ca=authority, timeout_s=ANSWER_S) as client:
             given = "URLs are given out" if client.active else "nothing is given out: it is set inactive"
-    except KNOWS_NOBODY as problem:
-        return Finding(name, "warn", f"a guide answers at {address}, and knows nobody: {problem.message}", SHOW_A_KEY)
+    except NOT_LET_IN as problem:
+        return _closed(name, address, problem)
     except CrawlGuideError as problem:
         return Finding(name, "wrong", problem.message, "start a server with `crawlguide serve --urlfrontier-port`")
     return Finding(name, "ok", f"clients of URLFrontier are answered at {address}; {given}")

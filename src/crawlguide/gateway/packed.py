@@ -11,13 +11,13 @@ import numpy as np
 
 from crawlguide.core.errors import MalformedRequest
 from crawlguide.core.kernels import fixed_bytes, kernel, one_u64, pair, part
-from crawlguide.gateway.strict import FEW, MAX_DEPTH, MOST_PARTS, SECRET, is_among, mixed, repeats, roomier
+from crawlguide.gateway.strict import FEW, MAX_DEPTH, MOST_CONTAINERS, SECRET, is_among, mixed, repeats, roomier
 
 FINE, TOO_DEEP, REPEATED, CUT, MORE, KEY, NOT_FINITE, NOT_UTF8, FOREIGN, UNUSED, TOO_MANY = range(11)
 SCALAR, FLOAT, TEXT, LIST, MAP, OTHER, NONE = range(7)
 WORDS = {
     TOO_DEEP: f"expected at most {MAX_DEPTH} levels, got more at byte {{}}",
-    TOO_MANY: f"expected at most {MOST_PARTS} lists and objects, got more at byte {{}}",
+    TOO_MANY: f"expected at most {MOST_CONTAINERS} lists and objects, got more at byte {{}}",
     REPEATED: "the same key twice in one object, at byte {}",
     CUT: "not MessagePack: it ends amid the value at byte {}",
     MORE: "not MessagePack: expected one value, got more at byte {}",
@@ -145,7 +145,7 @@ def inspect(body, secret):  # type: ignore[no-untyped-def]  # noqa: C901, PLR091
     """A verdict and where; if all is fine, how many values. `left` counts what is to come of each open list or map."""
     keys, base, left = np.empty(64, np.uint64), np.zeros(MAX_DEPTH + 1, np.int64), np.zeros(MAX_DEPTH + 1, np.int64)
     in_map = np.zeros(MAX_DEPTH + 1, np.bool_)
-    count, depth, at, values, parts = 0, 0, 0, 0, 0
+    count, depth, at, values, containers = 0, 0, 0, 0, 0
     left[0] = 1
     while True:
         while depth > 0 and left[depth] == 0:
@@ -169,10 +169,10 @@ def inspect(body, secret):  # type: ignore[no-untyped-def]  # noqa: C901, PLR091
             if members > len(body) - start:
                 return CUT, at
             depth += 1
-            parts += 1
+            containers += 1
             if depth > MAX_DEPTH:
                 return TOO_DEEP, at
-            if parts > MOST_PARTS:
+            if containers > MOST_CONTAINERS:
                 return TOO_MANY, at
             left[depth], in_map[depth], base[depth] = members, kind == MAP, count
             at = start

@@ -20,6 +20,7 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.gateway import doors
 from crawlguide.gateway.access.entrance import LOOPBACK, Entrance
+from crawlguide.gateway.arguments import bracketed
 from crawlguide.gateway.bodies import BodyLimits
 from crawlguide.gateway.browsers import BrowserCheck
 from crawlguide.gateway.http import Door
@@ -159,7 +160,7 @@ def _announce(service: Service, listener: socket.socket, ready_file: Path | None
     options, guide, entrance = service.options, service.guide, service.entrance
     scheme = "https" if options.tls_certificate else "http"
     host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
+    shown = bracketed(host)
     data, opened_s = str(guide.store.folder or ":memory:"), round(guide.store.opened_s, 3)
     words = "crawlguide {version} answers on {scheme}://{host}:{port}"
     about = {"version": __version__, "scheme": scheme, "host": shown, "port": port}
@@ -172,7 +173,7 @@ def _announce(service: Service, listener: socket.socket, ready_file: Path | None
 
 def warn_if_open(host: str, scheme: str, entrance: Entrance) -> None:
     """Say who else may come in, or read what is said."""
-    shown = f"[{host}]" if ":" in host else host
+    shown = bracketed(host)
     if host not in LOOPBACK and not entrance.required:
         words = "anybody who reaches {host} may use this server, and do everything: it was started with --insecure"
         happened("insecure", words, WARNING, host=shown)

@@ -15,7 +15,7 @@ from crawlguide.core.kernels import allocating_part, fixed_bytes, kernel, one_u6
 
 MAX_DEPTH = 32
 FEW = 16  # keys of an object that are compared one by one; more are sorted when it ends
-MOST_PARTS = 400_000  # lists and objects: for a link without any words a message has room for 380,000
+MOST_CONTAINERS = 400_000  # lists and objects: for a link without any words a message has room for 380,000
 FINE, TOO_DEEP, REPEATED, TOO_MANY = 0, 1, 2, 3
 SECRET = np.uint64(secrets.randbits(64))
 _QUOTE, _BACKSLASH, _COMMA = 34, 92, 44
@@ -30,7 +30,7 @@ def check(body: bytes) -> None:
     if verdict == TOO_DEEP:
         raise MalformedRequest(f"body: expected at most {MAX_DEPTH} levels, got more at byte {at}")
     if verdict == TOO_MANY:
-        raise MalformedRequest(f"body: expected at most {MOST_PARTS} lists and objects, got more at byte {at}")
+        raise MalformedRequest(f"body: expected at most {MOST_CONTAINERS} lists and objects, got more at byte {at}")
     if verdict == REPEATED:
         raise MalformedRequest(f"body: the same key twice in one object, at byte {at}")
 
@@ -126,7 +126,7 @@ def roomier(keys):  # type: ignore[no-untyped-def]
 def inspect(body, secret):  # type: ignore[no-untyped-def]  # noqa: C901, PLR0915 - one case for each kind of byte
     """A verdict and where. Keys of all open objects lie on one stack; `base` marks where the innermost begin."""
     keys, base, in_object = np.empty(64, np.uint64), np.empty(MAX_DEPTH + 1, np.int64), np.zeros(MAX_DEPTH + 1)
-    count, depth, at, key_next, parts = 0, 0, 0, False, 0
+    count, depth, at, key_next, containers = 0, 0, 0, False, 0
     while at < len(body):
         byte = body[at]
         if byte == _QUOTE:
@@ -143,10 +143,10 @@ def inspect(body, secret):  # type: ignore[no-untyped-def]  # noqa: C901, PLR091
             at = end
         elif byte in (_OPEN_OBJECT, _OPEN_LIST):
             depth += 1
-            parts += 1
+            containers += 1
             if depth > MAX_DEPTH:
                 return TOO_DEEP, at
-            if parts > MOST_PARTS:
+            if containers > MOST_CONTAINERS:
                 return TOO_MANY, at
             key_next = byte == _OPEN_OBJECT
             base[depth], in_object[depth] = count, key_next

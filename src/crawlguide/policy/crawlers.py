@@ -10,7 +10,7 @@ import numpy as np
 
 from crawlguide.core.definition import Crawler
 from crawlguide.core.value_cache import ValueCache
-from crawlguide.policy.scope import Scope, named
+from crawlguide.policy.scope import MOST_KNOWN, Scope, named
 from crawlguide.policy.seed_hosts import SeedHosts
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ NO_SEEDS, UNJUDGED = SeedHosts(), ValueCache()  # empty for ever
 
 def build(definition: Definition) -> Crawlers:
     entries = definition.policy.crawlers
-    scopes = {key: _scope(key, one) for key, one in entries.items() if one.allow_domains or one.deny_domains}
-    return Crawlers(entries, scopes)
+    bounded = {key: one for key, one in entries.items() if one.allow_domains or one.deny_domains}
+    return Crawlers(entries, {key: _scope(key, one, MOST_KNOWN // len(bounded)) for key, one in bounded.items()})
 
 
-def _scope(key: str, one: Crawler) -> Scope:
-    """Its domains and nothing else, so that of very many each takes little room."""
+def _scope(key: str, one: Crawler, most_known: int) -> Scope:
+    """Its domains and nothing else, so that very many take little room, however many hosts they meet."""
     where = f"policy.crawlers.{key}"
     allow, deny = named(one.allow_domains, f"{where}.allow_domains"), named(one.deny_domains, f"{where}.deny_domains")
-    return Scope(allow, deny, seed_hosts=NO_SEEDS, judged=UNJUDGED)
+    return Scope(allow, deny, seed_hosts=NO_SEEDS, judged=UNJUDGED, most_known=most_known)

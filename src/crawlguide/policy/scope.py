@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Batch, Lesson
 
 EVERYTHING = LinkRules()
-MOST_KNOWN = 65_536
+MOST_KNOWN = 65_536  # politeness queues of which a scope remembers what it said
 
 
-@dataclass(frozen=True, eq=False)  # a name is looked up in what this very scope has said before
+@dataclass(frozen=True, eq=False)  # each is itself alone: it has what it has said before
 class Scope:
     label: ClassVar = "out of scope"
     revivable: ClassVar = True
@@ -42,6 +42,7 @@ class Scope:
     seed_hosts: SeedHosts = field(default_factory=SeedHosts)
     judged: ValueCache = field(default_factory=ValueCache)  # 1 for URLs that are wanted, 0 for others
     known: dict[str, bool] = field(default_factory=dict)  # what was said of politeness queues; it goes with the scope
+    most_known: int = MOST_KNOWN
     name: str = "scope"
     refusal: str = "forbid"
 
@@ -103,7 +104,7 @@ class Scope:
         """May the crawl visit this politeness queue?"""
         found = self.known.get(queue)
         if found is None:
-            if len(self.known) >= MOST_KNOWN:
+            if len(self.known) >= self.most_known:
                 self.known.clear()
             found = self.known[queue] = self._names(queue)
         return found and (not self.seed_hosts_only or queue in self.seed_hosts)

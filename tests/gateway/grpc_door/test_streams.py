@@ -250,7 +250,7 @@ async def test_leases_of_a_stream_return_though_its_key_was_revoked_meanwhile(
     text, key = api_keys.create(file, grants_of(["ask"]), "default")
     async with door_over(guide._guide, str(file)) as (service, port), speaking(port) as stub:
         shown = (("authorization", f"Bearer {text}"),)
-        call = stub.NextStream(iter([ask("1", 4)]), metadata=shown)
+        call = stub.NextStream(_open(ask("1", 4)), metadata=shown)
         await slow.came.wait()
         api_keys.revoke(file, key.name)
         await _unknown(service, Caller("127.0.0.1", shown[0][1]))
@@ -259,6 +259,12 @@ async def test_leases_of_a_stream_return_though_its_key_was_revoked_meanwhile(
             await _read_all(call)
         assert ended.value.code() == grpc.StatusCode.UNAUTHENTICATED
         await _settled(guide, leased=0)
+
+
+async def _open(message: Any) -> AsyncIterator[Any]:
+    """A client that has more to say: what ends its stream is somebody else."""
+    yield message
+    await asyncio.Event().wait()
 
 
 async def _read_all(call: Any) -> None:

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from crawlguide.core.errors import ConfigError, UnavailableError
+from crawlguide.core.extras import installing
 from crawlguide.gateway.client.calls import keyed
 from crawlguide.gateway.client.over_http import AsyncHttpTransport, HttpTransport
 from crawlguide.gateway.client.patience import DEADLINE_S, PASSING, RETRIES, TIMEOUT_S, Patience, Tries
@@ -125,5 +126,4 @@ def _kind(url: str, over_http: Any, over_grpc: str) -> Any:
     try:
         return getattr(import_module("crawlguide.gateway.client.over_grpc"), over_grpc)
     except ModuleNotFoundError as missing:
-        how = "pip install 'crawlguide[grpc]'"
-        raise ConfigError(f"url: gRPC needs {missing.name}, which is not installed: {how}") from None
+        raise ConfigError(f"url: gRPC needs {missing.name}, which is not installed: {installing('grpc')}") from None

@@ -31,10 +31,10 @@ from crawlguide.core.errors import (
     UnavailableError,
 )
 from crawlguide.core.messages import AskMessage, ReleaseMessage, ReportMessage, SeedsMessage
-from crawlguide.gateway.arguments import SCHEMES, address
+from crawlguide.gateway.arguments import SCHEMES, address, bracketed
 from crawlguide.gateway.client import credentials
 from crawlguide.gateway.client.calls import KINDS, body
-from crawlguide.gateway.client.transport import NO_TLS, Notice
+from crawlguide.gateway.client.transport import NO_TLS, Notice, untrusted
 from crawlguide.gateway.grpc import DETAILS
 from crawlguide.gateway.grpc.conversion import read_answer, written
 from crawlguide.gateway.grpc.methods import METHODS, SERVICE, WHOLE
@@ -77,7 +77,7 @@ class Target:
     def __init__(self, url: str, headers: Mapping[str, str] | None, shown: Shown) -> None:
         self.server = _checked(url)
         parts = urlsplit(self.server)
-        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        host = bracketed(parts.hostname or "")
         self.address = f"{host}:{parts.port or SCHEMES[parts.scheme]}"
         token = credentials.found_token(shown.get("token"))
         words = {"authorization": f"Bearer {token}"} if token else {}
@@ -301,8 +301,7 @@ def of_grpc(server: str, code: grpc.StatusCode, words: str, cancelled: str = "")
 def _lasting(server: str, code: grpc.StatusCode, words: str) -> CrawlGuideError | None:
     """What does not change by waiting: somebody there speaks otherwise, or cannot be trusted."""
     if "CERTIFICATE_VERIFY_FAILED" in words or "Peer name" in words:
-        how = "name the authority that signed its certificate with --ca or CRAWLGUIDE_CA"
-        return CrawlGuideError(f"{server} cannot be trusted ({how}): {words}")
+        return untrusted(server, words)
     if NO_TLS in words:
         return CrawlGuideError(f"{server} does not speak TLS: is its address one of grpc://?")
     if any(sign in words for sign in OVER_HTTP):

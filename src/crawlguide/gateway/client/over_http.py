@@ -13,7 +13,7 @@ from crawlguide.gateway.arguments import address
 from crawlguide.gateway.client.calls import LINES, Reply, body
 from crawlguide.gateway.client.calls import address as path_of
 from crawlguide.gateway.client.credentials import found_token, trust
-from crawlguide.gateway.client.transport import NO_TLS, Notice
+from crawlguide.gateway.client.transport import NO_TLS, Notice, untrusted
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -179,8 +179,7 @@ def heard(server: str) -> Iterator[None]:
         raise UnavailableError(f"{server} does not answer in time") from None
     except httpx.ConnectError as problem:
         if _is_untrusted(problem):
-            how = "name the authority that signed its certificate with --ca or CRAWLGUIDE_CA"
-            raise CrawlGuideError(f"{server} cannot be trusted ({how}): {problem}") from None
+            raise untrusted(server, problem) from None
         if NO_TLS in str(problem):
             raise CrawlGuideError(f"{server} does not speak TLS: is its address one of http://?") from None
         raise UnavailableError(f"{server} cannot be reached ({problem}): is a server running there?") from None

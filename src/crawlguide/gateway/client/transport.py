@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar
 
+from crawlguide.core.errors import CrawlGuideError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
 
@@ -59,6 +61,12 @@ class AsyncTransport(Protocol):
     async def answered(self, call: Call[Result], tries: Tries) -> Result: ...
 
     async def opened(self, call: Call[None], tries: Tries) -> AsyncGenerator[bytes, None]: ...
+
+
+def untrusted(server: str, words: object) -> CrawlGuideError:
+    """Of a certificate that nobody known has signed, or that is of somebody else."""
+    how = "name the authority that signed its certificate with --ca or CRAWLGUIDE_CA"
+    return CrawlGuideError(f"{server} cannot be trusted ({how}): {words}")
 
 
 def check_open(closed: bool) -> None:

@@ -22,6 +22,7 @@ from google.rpc.status_pb2 import Status
 from crawlguide.core.errors import ConfigError, MalformedRequest, RateLimited, Unauthenticated, UnavailableError
 from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.access.entrance import Caller
+from crawlguide.gateway.arguments import bracketed
 from crawlguide.gateway.grpc import DETAILS
 from crawlguide.gateway.grpc.counting import FEW_BYTES, check_parts
 from crawlguide.gateway.listener import bound
@@ -140,7 +141,7 @@ def check_known(service: Service, who: Caller) -> Credential:
 
 def listen(made: grpc.aio.Server, options: ServerOptions, port: int, setting: str) -> int:
     """Bind a port, with TLS where there is a certificate; returns the port. Raises `ConfigError`."""
-    host = f"[{options.host}]" if ":" in options.host else options.host
+    host = bracketed(options.host)
     loaded(options)  # what is wrong with the files is said as for the other doors
     bound(options.host, port, setting).close()  # gRPC says on the standard error, in its own words, that it cannot
     try:

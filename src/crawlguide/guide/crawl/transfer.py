@@ -35,7 +35,7 @@ AT_ONCE = 1_000
 MOST_LEVELS = 29  # of metadata: three more stand around it in an answer, and no message has more than 32
 SHOWN_AT_ONCE, TAKEN_AT_ONCE, LINKS_AT_ONCE = 200, 50, 1_000  # others are served in between
 MOST_SKIPPED, NAMED, LONGEST_REASON = 10_000, 100, 500  # lines of no use in one import; of which so much is said
-MOST_PARTS = 100_000  # lists and objects in a line about a URL or a definition; a page may have many links
+MOST_CONTAINERS = 100_000  # lists and objects in a line about a URL or a definition; a page may have many links
 ADVICE = "nothing was imported; correct that line, or define the crawl first"
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _DEFINITION = re.compile(rb'\s*\{\s*"(crawl|definition)"')
@@ -188,8 +188,8 @@ def _decoded(line: bytes, kind: type[Line]) -> Line:
 
     Metadata can be of anything, and millions of lists take seconds to build and to look at.
     """
-    if kind is not KnownPage and line.count(b"[") + line.count(b"{") > MOST_PARTS:
-        raise msgspec.ValidationError(f"expected at most {MOST_PARTS} lists and objects, got more")
+    if kind is not KnownPage and line.count(b"[") + line.count(b"{") > MOST_CONTAINERS:
+        raise msgspec.ValidationError(f"expected at most {MOST_CONTAINERS} lists and objects, got more")
     try:
         return msgspec.json.decode(line, type=kind)
     except RecursionError:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+# Between whoever goes and whoever is asked stand libraries that would pass nothing on: a variable of the task does.
 _left: ContextVar[set[asyncio.Future[Any]] | None] = ContextVar("left", default=None)
 
 

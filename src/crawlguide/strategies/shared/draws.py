@@ -1,7 +1,7 @@
 """Random numbers that can be drawn again: each follows from the crawl's seed and a number, in every process.
 
 All of them come from one generator, splitmix64. There are two ways to ask it:
-the n-th draw of a crawl (`uniform`, `normal`, `gamma`, `beta`; kernels count the draws in the crawl's own record), and
+the n-th draw of a crawl (`uniform`, `normal`, `gamma`; kernels count the draws in the crawl's own record), and
 a draw for each of many URLs or arms by their ids (`uniform_by_id`, …), which does not depend on the order of the ids.
 """
 
@@ -77,12 +77,6 @@ def gamma(seed, crawl, shape):  # type: ignore[no-untyped-def]
             return d * v * boost
         if v > 0.0 and np.log(u) < 0.5 * x * x + d - d * v + d * np.log(v):
             return d * v * boost
-
-
-@part
-def beta(seed, crawl, good, bad):  # type: ignore[no-untyped-def]
-    first, second = gamma(seed, crawl, good), gamma(seed, crawl, bad)
-    return first / (first + second) if first + second > 0.0 else 0.0
 
 
 # A draw for each id
