@@ -138,7 +138,7 @@ def test_without_the_package_it_says_what_to_install() -> None:
     hidden = "import sys; sys.modules['mcp'] = None; sys.argv = ['crawlguide', 'agents']"
     program = f"{hidden}; from crawlguide.cli import main; main()"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    refused(ended, 2, "agents need mcp", "pip install 'crawlguide[agents]', in a clone pip install '.[agents]'")
+    refused(ended, 2, "agents need mcp", "pip install '.[agents]' in a clone of crawlguide")
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_without_what_an_output_needs_one_is_told_how_to_get_it(
         proxy = f"http://127.0.0.1:{served.port}"
         ended = here("crawl", "example.com", "--proxy", proxy, "--delay", 0, "--out", tmp_path / "out")
     assert ended.returncode == 2
-    assert f"crawl needs {package}: pip install 'crawlguide[crawl]'" in ended.stderr
+    assert f"crawl needs {package}: pip install '.[crawl]'" in ended.stderr
 
 
 def test_a_crawl_ends_when_enough_is_found(place: Place, tmp_path: Path) -> None:

@@ -28,4 +28,4 @@ def test_a_real_crawl4ai_is_guided(tmp_path: Path) -> None:
 def test_a_missing_extra_is_named() -> None:
     program = "import crawlguide.integrations.crawl4ai"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    assert "pip install 'crawlguide[crawl4ai]'" in ended.stderr.splitlines()[-1]
+    assert "pip install '.[crawl4ai]'" in ended.stderr.splitlines()[-1]

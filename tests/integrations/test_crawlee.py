@@ -300,4 +300,4 @@ async def test_what_kept_an_answer_from_coming_is_told_in_the_guides_words() -> 
 def test_a_missing_extra_is_named() -> None:
     program = "import sys; sys.modules['crawlee'] = None; import crawlguide.integrations.crawlee"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    assert "pip install 'crawlguide[crawlee]'" in ended.stderr.splitlines()[-1]
+    assert "pip install '.[crawlee]'" in ended.stderr.splitlines()[-1]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-ANEW = "install crawlguide anew: pip install crawlguide, in a clone pip install ."
+ANEW = "install crawlguide anew: pip install . in a clone of it"
 
 
 def installing(extra: str) -> str:
-    """Both ways, since who has a clone finds crawlguide in no package index: docs/install.md."""
-    return f"pip install 'crawlguide[{extra}]', in a clone pip install '.[{extra}]'"
+    """In a clone alone: crawlguide is in no package index, where its name might be somebody else's."""
+    return f"pip install '.[{extra}]' in a clone of crawlguide"

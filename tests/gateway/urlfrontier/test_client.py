@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_without_the_extra_it_says_what_to_install() -> None:
     program = "import sys; sys.modules['grpc'] = None; from crawlguide import UrlFrontierClient"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    words = "UrlFrontierClient needs grpc, which is not installed: pip install 'crawlguide[grpc]'"
+    words = "UrlFrontierClient needs grpc, which is not installed: pip install '.[grpc]'"
     assert words in ended.stderr.splitlines()[-1]
     assert "ModuleNotFoundError" not in ended.stderr
 
