@@ -50,7 +50,7 @@ $(READY): requirements.lock pyproject.toml $(wildcard src/crawlguide/gateway/*/*
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-demo: $(READY)  ## let the built-in crawler and a Scrapy spider share a guide over a small local web; compare with breadth first
+demo: $(READY) kernels  ## let the built-in crawler and a Scrapy spider share a guide over a small local web; compare with breadth first
 	$(RUN) demo.run $(FETCHES)
 
 serve: $(READY)  ## serve a guide on http://127.0.0.1:8080 until Ctrl-C (PORT=, DATA=)

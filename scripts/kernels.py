@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -18,5 +19,7 @@ def modules() -> list[str]:
 
 
 if __name__ == "__main__":
+    sys.stdout.write("Kernels: what is not compiled for this machine yet takes a minute or two.\n")
+    sys.stdout.flush()
     for name in modules():
         import_module(name)
