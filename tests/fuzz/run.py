@@ -37,6 +37,7 @@ SHARES = (20, 2, 2, 2, 4)  # of HTTP, sockets, packed sockets, URLFrontier, gRPC
 OPTIONS = ("--urlfrontier-port", "0", "--grpc-port", "0")
 LOOKED_EVERY = 500
 SHOWN, MUCH = 2_000, 12_000
+SAID_WITHIN_S = 2.0  # the traceback of a fault comes into the log after its answer
 
 
 class AtFaultError(Exception):
@@ -77,6 +78,7 @@ def fuzz(served: Served, seconds: float, chance: Random, counts: Counter[str]) -
         what, sent = door.send()
         counts[what] += 1
         if "no answer" in what or (what.startswith("5") and what != "503") or "fault" in what:
+            time.sleep(SAID_WITHIN_S)
             raise AtFaultError(f"{what} to {sent[:SHOWN]!r}\n{served.said()[-MUCH:]}")
         if sum(counts.values()) % LOOKED_EVERY == 0:
             check(served, sent)

@@ -18,7 +18,7 @@ import crawlguide
 from crawlguide import Client
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.messages import Fetch, Outlink
-from crawlguide.gateway.client import transport
+from crawlguide.gateway.client import patience
 from crawlguide.lab import jobs, policy_names, synthetic
 from crawlguide.lab import run as running
 from crawlguide.lab.pages import Link, Page
@@ -249,7 +249,7 @@ def test_what_cannot_work_is_said_before_anything_runs(
 
 
 def test_a_guide_that_does_not_answer_is_named(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr(patience, "LONGEST_WAIT_S", 0.01)
     said = lab("--policies", "random", "--tasks", TASK.name, "--via", "http://127.0.0.1:9", ends=1)
     assert "http://127.0.0.1:9 cannot be reached" in said
     assert "Traceback" not in said

@@ -268,6 +268,16 @@ class KafkaCrawler:
         consumer.assign(partitions)
         return consumer
 
+    async def committed(self, group: str, place: str) -> int:
+        """How many messages of a topic a group has done with, as the broker knows it."""
+        partitions = [TopicPartition(one.topic, one.partition) for one in self.made(place)]
+        consumer = Consumer({"bootstrap.servers": self._address, "group.id": group})
+        try:
+            offsets = await asyncio.to_thread(consumer.committed, partitions, WITHIN_S)
+        finally:
+            consumer.close()
+        return sum(max(one.offset, 0) for one in offsets)
+
     async def more(
         self, consumer: Consumer, found: list[Any], holds: Callable[[list[Any]], Any], within_s: float = WITHIN_S
     ) -> list[Any]:

@@ -134,6 +134,11 @@ async def test_two_guides_share_a_group_and_a_restart_goes_on_after_what_was_ans
         answers = await crawler.read("answers.default", lambda found: len(names(found)) == 80)
         assert len(names(answers)) == 80
         assert min(await fetches_of_both()) > 0
+
+        async def all_committed() -> bool:
+            return await crawler.committed(prefix, "report") == 80
+
+        await until(all_committed)
     async with opened(settings) as here:
         await crawler.put("report", report("https://b.example/"))
         await until(lambda: has_a_fetch(here))
