@@ -211,7 +211,7 @@ def test_without_pyarrow_one_is_told_how_to_get_it(folder: Path, monkeypatch: py
         return real(name, *rest)
 
     monkeypatch.setattr("crawlguide.lab.recorded.import_module", hidden)
-    with pytest.raises(ConfigError, match=r"pip install 'crawlguide\[lab\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[lab\]' in a clone"):
         web.open(folder)
 
 

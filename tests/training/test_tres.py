@@ -148,7 +148,7 @@ def test_without_the_extra_the_command_says_what_to_install(
         crawled(guide, web(), 5)
     ended = here("train", "tres", "--data", tmp_path / "data", "--out", tmp_path / "m.onnx")
     assert ended.returncode == 2
-    assert ended.stderr.startswith("crawlguide: training needs the extra train: pip install '.[train]', ")
+    assert ended.stderr.startswith("crawlguide: training needs the extra train: pip install '.[train]' in a clone")
 
 
 def made_up(count: int = 300) -> Records:

@@ -123,7 +123,7 @@ async def test_a_package_that_is_not_installed_is_named(
     monkeypatch.setitem(sys.modules, package, None)
     settings = config(options)
     service = Service(open_guide(MEMORY, settings), settings)
-    with pytest.raises(ConfigError, match=rf"bus: this door needs {package}\b.* pip install 'crawlguide\[bus\]'"):
+    with pytest.raises(ConfigError, match=rf"bus: this door needs {package}\b.* pip install '\.\[bus\]' in a clone"):
         await doors.Doors(service).open()
     await service.guide.close()
 
