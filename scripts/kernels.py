@@ -6,20 +6,10 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[1] / "src"
-
-
-def modules() -> list[str]:
-    """Those in which kernels stand; to import them compiles them."""
-    files = [path for path in sorted(SOURCE.rglob("*.py")) if "\n@kernel(" in path.read_text()]
-    return [".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__") for path in files]
-
+from crawlguide.core.compiling import TAKES, compile_kernels
 
 if __name__ == "__main__":
-    sys.stdout.write("Kernels: what is not compiled for this machine yet takes a minute or two.\n")
+    sys.stdout.write(f"Kernels: what is not compiled for this machine yet takes {TAKES}.\n")
     sys.stdout.flush()
-    for name in modules():
-        import_module(name)
+    compile_kernels()

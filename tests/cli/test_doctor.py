@@ -17,6 +17,7 @@ import pytest
 
 from crawlguide import Guide, __version__
 from crawlguide.cli import doctor as command
+from crawlguide.core import compiling
 from crawlguide.core.config import BusOptions, Config, ServerOptions
 from crawlguide.gateway import doctor
 from crawlguide.gateway.access import api_keys
@@ -261,9 +262,9 @@ def test_compiled_loops_need_a_place(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     judged(command.compiled(), "ok", "kept in")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     judged(command.compiled(), "ok", "0 kept in")
-    assert not command.anything_compiled()
+    assert not compiling.anything_compiled()
     (tmp_path / "loop.nbi").touch()
-    assert command.anything_compiled()
+    assert compiling.anything_compiled()
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/nothing")
     judged(command.compiled(), "warn", "every start compiles")
     assert "NUMBA_CACHE_DIR" in command.compiled().mend

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crawlguide.cli.common import CaOption, ConfigOption, TokenOption, app, run, settings
+from crawlguide.cli.common import CaOption, ConfigOption, TokenOption, app, compile_first, run, settings
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 
@@ -135,6 +135,7 @@ def _check_installed() -> None:
 
 
 def _serve(options: Config, told: AgentsOptions, *, http: bool) -> None:
+    compile_first()
     from crawlguide.agents import serve
     from crawlguide.gateway import serve as door
     from crawlguide.gateway import tls

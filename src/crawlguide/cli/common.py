@@ -58,6 +58,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+COMPILING = "compiling for this machine, {takes}; later starts find it done"
 DataOption = Annotated[str | None, typer.Option("--data", help="The data folder; no server may have it open.")]
 UrlOption = Annotated[str | None, typer.Option("--url", help="A server that runs, such as http://127.0.0.1:8080.")]
 ServerOption = Annotated[
@@ -143,6 +144,19 @@ def settings(config: Path | None, flags: dict[str, Any]) -> Config:
 def say(text: str) -> None:
     """To whoever watches, in one line of what can be printed: some of it may come out of a file of somebody else's."""
     typer.echo(printable(text), err=True)
+
+
+def compile_first(announce: Callable[[str], None] | None = None) -> None:
+    """Where nobody has compiled anything yet, compile all kernels on all cores; whoever waits is told why."""
+    from crawlguide.core import compiling
+
+    if compiling.anything_compiled():
+        return
+    if announce is None:
+        say(f"crawlguide: {COMPILING.format(takes=compiling.TAKES)}")
+    else:
+        announce(compiling.TAKES)
+    compiling.compile_kernels()
 
 
 def say_json(message: Any) -> None:

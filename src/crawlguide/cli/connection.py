@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from crawlguide.cli.common import check_place, say, settings
+from crawlguide.cli.common import check_place, compile_first, say, settings
 from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound, UnavailableError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def answering(url: str | None, data: str | None, config: Path | None, *, new: bo
     guide: Verbs
     if data is not None:
         check_place(options, data, url, must_exist=not new)
+        compile_first()
         from crawlguide import Guide
 
         guide = Guide.open(Path(options.store.data), config=options)

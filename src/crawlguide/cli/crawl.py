@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crawlguide.cli.common import INTERRUPTED, CaOption, TokenOption, app, say
+from crawlguide.cli.common import INTERRUPTED, CaOption, TokenOption, app, compile_first, say
 from crawlguide.core.errors import ConfigError, CrawlGuideError, MalformedRequest, StorageFull
 
 if TYPE_CHECKING:
@@ -134,6 +134,8 @@ def _crawled(options: CrawlOptions) -> Outcome:
 
     import uvloop
 
+    if options.guide is None:
+        compile_first()
     from crawlguide.crawler.run import crawl as crawled
 
     on = f"free some space, then crawlguide crawl --resume --out {options.out} goes on"

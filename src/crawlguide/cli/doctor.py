@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import time
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import crawlguide
 from crawlguide.cli.common import FAILED, ConfigOption, JsonOption, app, config_file, say_json, settings
+from crawlguide.core import compiling
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import ANEW, installing
 from crawlguide.gateway import doctor as checks
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 MEMORY = ":memory:"
 SHOWN = ("numba", "numpy", "rocksdict", "msgspec", "httpx", "starlette", "uvicorn", "uvloop")
 BEHIND_S = 60.0
-COMPILING = "a minute or two"
 _REQUIRED = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:;.*extra == ['\"](?P<extra>[\w-]+)['\"])?")
 
 
@@ -182,24 +180,12 @@ def _last_write(folder: Path) -> float:
 
 
 def compiled() -> Finding:
-    places = _places()
+    places = compiling.cache_folders()
     place = next((one for one in places if checks.unwritable(checks.nearest(one)) is None), None)
     if place is None:
         mend = "name a folder that can be written in the environment variable NUMBA_CACHE_DIR"
-        found = f"none of {', '.join(map(str, places))} can be written, so every start compiles for {COMPILING}"
+        found = f"none of {', '.join(map(str, places))} can be written, so every start compiles for {compiling.TAKES}"
         return Finding("compiled loops", "warn", found, mend)
     count = sum(1 for _ in place.rglob("*.nbi"))
-    later = "" if count else f"; the first start compiles for {COMPILING}"
+    later = "" if count else f"; the first start compiles for {compiling.TAKES}"
     return Finding("compiled loops", "ok", f"{count} kept in {place}{later}")
-
-
-def anything_compiled() -> bool:
-    return any(True for place in _places() for _ in place.rglob("*.nbi"))
-
-
-def _places() -> list[Path]:
-    """Where numba keeps machine code between starts: where it is told, beside the source, or in the user's cache."""
-    if named := os.environ.get("NUMBA_CACHE_DIR"):
-        return [Path(named)]
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return [Path(crawlguide.__file__).parent, home / "numba"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crawlguide.cli.common import app, check_output, say
+from crawlguide.cli.common import app, check_output, compile_first, say
 from crawlguide.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from crawlguide.lab.jobs import Job
     from crawlguide.lab.pages import Task
     from crawlguide.lab.results import Run
+
+    compile_first()
     from crawlguide.lab.run import Settings
 
 webs = typer.Typer()

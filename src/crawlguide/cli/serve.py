@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crawlguide.cli.common import ConfigOption, app, run, settings
+from crawlguide.cli.common import COMPILING, ConfigOption, app, compile_first, run, settings
 from crawlguide.core.telemetry import happened
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     }
     options = settings(config, flags)
     with logs.kept(options.server, sys.stderr):
-        _say_why_it_takes_long()
+        compile_first(lambda takes: happened("compiling", COMPILING, takes=takes))
         _serve(options, ready_file, seed)
 
 
@@ -79,11 +79,3 @@ def _serve(options: Config, ready_file: Path | None, seed: int) -> None:
         await door.serve(guide, options, ready_file)
 
     run(answer())
-
-
-def _say_why_it_takes_long() -> None:
-    """To load the modules is to compile their loops, where nobody has done it before."""
-    from crawlguide.cli.doctor import COMPILING, anything_compiled
-
-    if not anything_compiled():
-        happened("compiling", "compiling for this machine, {takes}; later starts find it done", takes=COMPILING)
