@@ -343,7 +343,7 @@ PORTS: Body = {}  # of the other doors
 
 
 def urlfrontier() -> URLFrontierStub:
-    return URLFrontierStub(grpc.insecure_channel(f"127.0.0.1:{PORTS['urlfrontier_port']}"))
+    return URLFrontierStub(grpc.insecure_channel(f"127.0.0.1:{PORTS['frontier_port']}"))
 
 
 def put(stub: URLFrontierStub, crawl: str, count: int, at_once: int) -> Act:
@@ -399,7 +399,7 @@ def main() -> None:
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as folder,
-        serving(Path(folder) / "data", Path(folder), "--urlfrontier-port", "0") as server,
+        serving(Path(folder) / "data", Path(folder), "--frontier-port", "0") as server,
     ):
         PORTS.update(server.ready)
         print("| request | others waited, ms | it took, ms |\n|---|---|---|", flush=True)

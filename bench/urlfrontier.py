@@ -178,8 +178,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         with (
-            serving(folder / "data", folder, "--urlfrontier-port", "0") as server,
-            grpc.insecure_channel(f"127.0.0.1:{server.ready['urlfrontier_port']}", OPTIONS) as channel,
+            serving(folder / "data", folder, "--frontier-port", "0") as server,
+            grpc.insecure_channel(f"127.0.0.1:{server.ready['frontier_port']}", OPTIONS) as channel,
         ):
             for number in range(options.rounds):
                 one_round(server, URLFrontierStub(channel), options, f"round-{number}")

@@ -196,21 +196,21 @@ def test_a_server_that_should_answer_and_does_not_is_wrong() -> None:
 def test_every_door_that_is_configured_is_looked_at(tmp_path: Path) -> None:
     """Free, then with a server, then with those of a guide taken for each other."""
     one, other = free_port(), free_port()
-    options = ServerOptions(port=0, grpc=True, urlfrontier=True, grpc_port=one, urlfrontier_port=other)
+    options = ServerOptions(port=0, grpc=True, frontier=True, grpc_port=one, frontier_port=other)
     assert [(one.name, one.state) for one in doctor.ports(options)] == [
         ("server", "ok"),
         ("gRPC", "ok"),
         ("URLFrontier", "ok"),
     ]
-    with serving(tmp_path, options=["--grpc-port", str(one), "--urlfrontier-port", str(other)]):
+    with serving(tmp_path, options=["--grpc-port", str(one), "--frontier-port", str(other)]):
         _, grpc, urlfrontier = doctor.ports(options)
         judged(grpc, "ok", f"crawlguide {__version__} answers at grpc://127.0.0.1:{one}")
         judged(urlfrontier, "ok", f"clients of URLFrontier are answered at 127.0.0.1:{other}")
-        crossed = ServerOptions(port=0, grpc=True, urlfrontier=True, grpc_port=other, urlfrontier_port=one)
+        crossed = ServerOptions(port=0, grpc=True, frontier=True, grpc_port=other, frontier_port=one)
         _, grpc, urlfrontier = doctor.ports(crossed)
         judged(grpc, "wrong", "does not know this call")
         judged(urlfrontier, "wrong", "does not know this call")
-        assert "--urlfrontier-port" in urlfrontier.mend
+        assert "--frontier-port" in urlfrontier.mend
 
 
 def test_a_guide_that_wants_a_credential_is_not_taken_for_somebody_else(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1_500 * 1024 * 1024
 SHARES = (20, 2, 2, 2, 4)  # of HTTP, sockets, packed sockets, URLFrontier, gRPC
-OPTIONS = ("--urlfrontier-port", "0", "--grpc-port", "0")
+OPTIONS = ("--frontier-port", "0", "--grpc-port", "0")
 LOOKED_EVERY = 500
 SHOWN, MUCH = 2_000, 12_000
 SAID_WITHIN_S = 2.0  # the traceback of a fault comes into the log after its answer
@@ -96,7 +96,7 @@ def doors_of(served: Served, chance: Random) -> list[HttpDoor | SocketDoor | Grp
         HttpDoor(port, document, values, chance),
         SocketDoor(port, document, values, chance),
         PackedSocketDoor(port, document, values, chance),
-        GrpcDoor(ready["urlfrontier_port"], frontier, chance),
+        GrpcDoor(ready["frontier_port"], frontier, chance),
         GrpcDoor(ready["grpc_port"], guide_pb2.DESCRIPTOR.services_by_name["Guide"], chance),
     ]
 

@@ -467,7 +467,7 @@ DOORS: tuple[type[Library], ...] = (Library, Http, Socket, PackedSocket, Agents,
 KEPT: tuple[type[Kept], ...] = (NatsQueue, Kafka)
 GUARDED: tuple[type[Library], ...] = (Http, Socket, PackedSocket, AgentsOverHttp, Grpc, GrpcStream, *BUSES)
 OTHERWISE = {
-    "server.urlfrontier": "it neither asks nor tells: tests/gateway/urlfrontier",
+    "server.frontier": "it neither asks nor tells: tests/gateway/urlfrontier",
 }
 
 

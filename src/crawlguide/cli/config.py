@@ -32,8 +32,8 @@ MEANINGS = {
     "server.tls_client_ca": "PEM file of authorities: a client that shows a certificate shows one of theirs",
     "server.grpc": "answer over gRPC, too (also `--grpc-port`)",
     "server.grpc_port": "its port; 0 picks a free one",
-    "server.urlfrontier": "answer clients of URLFrontier, too (also `--urlfrontier-port`)",
-    "server.urlfrontier_port": "its port; 0 picks a free one",
+    "server.frontier": "answer clients of URLFrontier, too (also `--frontier-port`)",
+    "server.frontier_port": "its port; 0 picks a free one",
     "server.max_connections": "connections at once; fewer where the system allows fewer open files",
     "server.max_connections_per_address": (
         "the same of one address, or one IPv6 network (/64); 0: 2,000, and 12,000 of this machine"

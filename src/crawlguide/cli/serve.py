@@ -24,8 +24,13 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")] = None,
     grpc_port: Annotated[int | None, typer.Option(help="Answer over gRPC, too, on this port; usually 8081.")] = None,
-    urlfrontier_port: Annotated[
-        int | None, typer.Option(help="Answer clients of URLFrontier, too, on this port; usually 7071.")
+    frontier_port: Annotated[
+        int | None,
+        typer.Option(
+            "--frontier-port",
+            "--urlfrontier-port",
+            help="Answer clients of URLFrontier, too, on this port; usually 7071.",
+        ),
     ] = None,
     tls_certificate: Annotated[Path | None, typer.Option(help="Certificate in PEM: all doors speak TLS.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its private key in PEM.")] = None,
@@ -48,8 +53,8 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
         "server.port": port,
         "server.grpc": None if grpc_port is None else True,
         "server.grpc_port": grpc_port,
-        "server.urlfrontier": None if urlfrontier_port is None else True,
-        "server.urlfrontier_port": urlfrontier_port,
+        "server.frontier": None if frontier_port is None else True,
+        "server.frontier_port": frontier_port,
         "server.tls_certificate": tls_certificate and str(tls_certificate),
         "server.tls_key": tls_key and str(tls_key),
         "server.insecure": insecure or None,

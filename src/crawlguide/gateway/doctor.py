@@ -34,7 +34,7 @@ TOO_LITTLE_ROOM, LITTLE_ROOM = 64 * MIB, GIB
 FSYNCS = 20
 SLOW_FSYNC_MS, NO_FSYNC_MS = 20.0, 0.01
 ANSWER_S = 5.0
-NAME_OF = {"server.port": "server", "server.grpc_port": "gRPC", "server.urlfrontier_port": "URLFrontier"}
+NAME_OF = {"server.port": "server", "server.grpc_port": "gRPC", "server.frontier_port": "URLFrontier"}
 NOT_LET_IN = (Unauthenticated, Forbidden)
 SHOW_A_KEY = "to look further, show a key with the scope read in CRAWLGUIDE_TOKEN"
 ELSEWHERE = "name another folder with --data or store.data"
@@ -177,7 +177,7 @@ def frontier_answers(address: str, tls: bool) -> Finding:
     except NOT_LET_IN as problem:
         return _closed(name, address, problem)
     except CrawlGuideError as problem:
-        return Finding(name, "wrong", problem.message, "start a server with `crawlguide serve --urlfrontier-port`")
+        return Finding(name, "wrong", problem.message, "start a server with `crawlguide serve --frontier-port`")
     return Finding(name, "ok", f"clients of URLFrontier are answered at {address}; {given}")
 
 

@@ -51,8 +51,8 @@ class DoorKind(NamedTuple):
 DOORS = (
     DoorKind("server.grpc", lambda config: config.server.grpc, "crawlguide.gateway.grpc.server", "GrpcDoor", "grpc"),
     DoorKind(
-        "server.urlfrontier",
-        lambda config: config.server.urlfrontier,
+        "server.frontier",
+        lambda config: config.server.frontier,
         "crawlguide.gateway.urlfrontier.server",
         "UrlFrontierDoor",
         "grpc",

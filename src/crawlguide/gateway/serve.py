@@ -127,7 +127,7 @@ def check_free(options: ServerOptions) -> None:
 
 def ports(options: ServerOptions) -> list[tuple[str, int]]:
     """The setting and the port of every door that listens; 0: it picks one."""
-    wanted = (("port", True), ("grpc_port", options.grpc), ("urlfrontier_port", options.urlfrontier))
+    wanted = (("port", True), ("grpc_port", options.grpc), ("frontier_port", options.frontier))
     return [(f"server.{name}", getattr(options, name)) for name, is_wanted in wanted if is_wanted]
 
 
@@ -151,7 +151,7 @@ def _allow_files() -> None:
 
 
 def _other_doors(ready: Mapping[str, Any]) -> str:
-    named = {"grpc_port": "gRPC", "urlfrontier_port": "clients of URLFrontier"}
+    named = {"grpc_port": "gRPC", "frontier_port": "clients of URLFrontier"}
     return "".join(f"; {words} on port {ready[name]}" for name, words in named.items() if name in ready)
 
 

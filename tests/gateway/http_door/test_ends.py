@@ -57,7 +57,7 @@ def test_ctrl_c_ends_the_server_cleanly(own_server: Served) -> None:
     assert "Traceback" not in own_server.said()
 
 
-@pytest.mark.parametrize("option", ["port", "grpc-port", "urlfrontier-port"])
+@pytest.mark.parametrize("option", ["port", "grpc-port", "frontier-port"])
 def test_a_taken_port_is_named(command: Callable[..., subprocess.CompletedProcess[str]], option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-DOOR = {"CRAWLGUIDE_SERVER_URLFRONTIER": "true", "CRAWLGUIDE_SERVER_URLFRONTIER_PORT": "0"}
+DOOR = {"CRAWLGUIDE_SERVER_FRONTIER": "true", "CRAWLGUIDE_SERVER_FRONTIER_PORT": "0"}
 WITHIN_S = 30.0
 TENANTS = count()
 OK, SKIPPED, FAIL = wire.AckMessage.OK, wire.AckMessage.SKIPPED, wire.AckMessage.FAIL
@@ -122,7 +122,7 @@ class Frontier:
 
 
 def port_of(folder: Path) -> int:
-    return int(json.loads((folder / "ready.json").read_text())["urlfrontier_port"])
+    return int(json.loads((folder / "ready.json").read_text())["frontier_port"])
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class Acks(NamedTuple):
 
 
 class UrlFrontierDoor:
-    """Opened by `server.urlfrontier`."""
+    """Opened by `server.frontier`."""
 
     def __init__(self, service: Service) -> None:
         crawls = service.config.crawls
@@ -66,10 +66,10 @@ class UrlFrontierDoor:
 
     async def open(self) -> dict[str, Any]:
         options = self._service.options
-        port = transport.listen(self._server, options, options.urlfrontier_port, "server.urlfrontier_port")
+        port = transport.listen(self._server, options, options.frontier_port, "server.frontier_port")
         self._calls.node = f"{options.host}:{port}"
         await self._server.start()
-        return {"urlfrontier_port": port}
+        return {"frontier_port": port, "urlfrontier_port": port}  # the latter: what it was called before
 
     async def close(self) -> None:
         await self._server.stop(self._service.options.drain_s)
