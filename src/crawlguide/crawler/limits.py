@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import suppress
 from math import isinf
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from crawlguide.crawler.options import CrawlOptions
     from crawlguide.crawler.tally import Tally
 
+TICK_S = 0.5
+GROWTH = 1.1  # times as many requests as when somebody looked last: a quick crawl makes hundreds in a tick
 COUNTED_EVERY_S = 3.0  # the guide is asked how many URLs wait; where that may end the crawl, whenever somebody looks
 FEWEST_REQUESTS = 100  # before the harvest, or what remains, may end a crawl
 
@@ -30,6 +33,14 @@ class Limits:
         self._every_s = COUNTED_EVERY_S if options.until is None and options.min_harvest is None else 0.0
         self._counted = float("-inf")
         self._numbers: dict[str, Any] = {}  # of the crawl, as the guide counted them last
+
+    async def due(self, loop: CrawlLoop) -> None:
+        """Wait until it is time to look: by the clock, or since so many requests were made that it may be over."""
+        enough, grown = max(FEWEST_REQUESTS, GROWTH * loop.tally.requests), asyncio.Event()
+        loop.on_answered = lambda: grown.set() if loop.tally.requests >= enough else None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TICK_S):
+                await grown.wait()
 
     async def look(self, loop: CrawlLoop) -> None:
         """Stop the crawl if it is time; else say how much is left."""

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from crawlguide.gateway.client.verbs import AsyncVerbs
     from crawlguide.guide.local import LocalGuide
 
-TICK_S = 0.5
 UPKEEP_S = 10.0
 TRIES, DEADLINE_S = 2, 20.0  # of a call to a served guide; what passes by itself is tried again for as long as it takes
 CLOSES_WITHIN_S = 3.0
@@ -291,7 +290,7 @@ async def _tick(loop: CrawlLoop, outputs: Outputs, view: View, options: CrawlOpt
     limits = Limits(options)
     try:
         while True:
-            await asyncio.sleep(TICK_S)
+            await limits.due(loop)
             outputs.flush()
             await limits.look(loop)
             with suppress(OSError):  # nobody looks any more
