@@ -95,6 +95,7 @@ class Scheduler(BaseScheduler):
     def from_crawler(cls, crawler: Crawler) -> Self:
         made = cls(crawler)
         crawler.signals.connect(made.request_scheduled, signal=signals.request_scheduled)
+        crawler.signals.connect(made.request_reached_downloader, signal=signals.request_reached_downloader)
         crawler.signals.connect(made.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(made.spider_error, signal=signals.spider_error)
         return made
@@ -147,6 +148,16 @@ class Scheduler(BaseScheduler):
         visit = visit_of(request)
         if visit is not None and not visit.is_carried_by(request):
             asyncio.get_running_loop().call_soon(self._forsake, visit, request)
+
+    def request_reached_downloader(self, request: Request) -> None:
+        """Its slot is new and makes it wait no longer.
+
+        Since Scrapy 2.19 even the first request of a slot waits, on a machine that runs for less than the delay.
+        """
+        key = str(request.meta.get("download_slot", ""))
+        engine = self._crawler.engine
+        if key.startswith(SLOT) and engine is not None and key in engine.downloader.slots:
+            engine.downloader.slots[key].delay = 0.0
 
     def response_downloaded(self, request: Request) -> None:
         visit = visit_of(request)
