@@ -15,11 +15,14 @@ from pypdf import PdfWriter
 from pypdf.annotations import Link as PdfLink
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
+from crawlguide.core.types import READ_ROBOTS
 from crawlguide.crawler.fetched import Fetched
+from crawlguide.crawler.lines import robots_text
 from crawlguide.crawler.page import one_line
 from crawlguide.crawler.parse import Link, Page, is_quick, parse
 from crawlguide.crawler.readers import HTML, Document
 from crawlguide.crawler.reading import LIMIT_S, Reader
+from crawlguide.policy.robots import allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -380,3 +383,15 @@ def test_a_large_page_is_read_as_a_small_one() -> None:
     page = read(part[0] + "<p>more</p>" * 6_000 + "".join(part[1:]))
     assert (page.title, len(page.links), page.language, page.problem) == ("A page", 2, "en", "")
     assert page.links[1].anchor == "to the next"
+
+
+@pytest.mark.parametrize("size", [200_000, READ_ROBOTS - 40])
+def test_a_robots_txt_is_told_as_far_as_its_rules_are_read(size: int) -> None:
+    body = b"User-agent: *\n" + b"#" * size + b"\nDisallow: /private\n"
+    assert not allowed(robots_text(body).encode(), "crawlguide", "http://a.example/private")
+
+
+def test_the_last_line_of_a_robots_txt_that_is_cut_off_is_no_rule() -> None:
+    start, end = b"User-agent: *\n", b"\nDisallow: /pr"
+    body = start + b"#" * (READ_ROBOTS - len(start) - len(end)) + end + b"ivate\n"
+    assert allowed(robots_text(body).encode(), "crawlguide", "http://a.example/prices")

@@ -293,6 +293,7 @@ class Lesson:
 
 
 READ_TITLE, READ_TEXT, READ_ANCHOR = 1_000, 100_000, 1_000  # characters; nobody reads what follows
+READ_ROBOTS = 512_000  # bytes of a robots.txt; RFC 9309 asks for at least 500 KiB
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import xxhash
 from msgspec import Struct
 
 from crawlguide.core.messages import MAX_OUTLINKS, Fetch, Outlink
-from crawlguide.core.types import READ_TEXT, READ_TITLE
+from crawlguide.core.types import READ_ROBOTS, READ_TEXT, READ_TITLE
 from crawlguide.crawler.parse import Page
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def line_of(one: Assignment, fetched: Fetched, page: Page, at: str) -> PageLine:
 
 def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
     """What the guide is told. A redirect is a page with one link: going there is another fetch."""
-    text = robots_text(fetched) if line.kind == ROBOTS else page.text[:READ_TEXT]
+    text = robots_text(fetched.body) if line.kind == ROBOTS else page.text[:READ_TEXT]
     read = line.status is not None and line.error is None
     return Fetch(
         url=line.url,
@@ -116,8 +116,9 @@ def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
     )
 
 
-def robots_text(fetched: Fetched) -> str:
-    return fetched.body.decode("utf-8", "replace")[:READ_TEXT]
+def robots_text(body: bytes) -> str:
+    """A robots.txt as far as its rules are read, and one byte more, by which a last line is known to be cut off."""
+    return body[: READ_ROBOTS + 1].decode("utf-8", "replace")
 
 
 def outlinks(links: Sequence[Link]) -> list[Outlink] | None:

@@ -9,7 +9,6 @@ from crawlguide.crawler import charsets
 from crawlguide.crawler.fetched import Fetched
 from crawlguide.crawler.parse import parse
 
-ROBOTS_BYTES = 512_000
 READ = 20_000  # characters of a text: no judge reads more
 HTML = (("content-type", "text/html; charset=utf-8"),)
 
@@ -28,11 +27,6 @@ def read(html: str, url: str) -> Reading:
     page = parse(Fetched(url, 200, headers=HTML, body=html.encode("utf-8", "replace")))
     links = tuple(Outlink(link.url, link.anchor, link.rel, link.position) for link in page.links)
     return Reading(page.title, page.text, page.language, page.robots_meta, links)
-
-
-def robots_text(body: bytes) -> str:
-    """A robots.txt as far as anybody reads one."""
-    return body[:ROBOTS_BYTES].decode("utf-8", "replace")
 
 
 def decoded(body: bytes, content_type: str) -> str:

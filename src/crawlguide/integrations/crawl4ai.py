@@ -18,10 +18,11 @@ import httpx
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.outcomes import is_success
+from crawlguide.crawler.lines import robots_text
 from crawlguide.gateway.client.calls import seconds
 from crawlguide.integrations._answers import fetching
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
-from crawlguide.integrations._pages import READ, read, robots_text
+from crawlguide.integrations._pages import READ, read
 
 try:
     from crawl4ai.deep_crawling import DeepCrawlStrategy

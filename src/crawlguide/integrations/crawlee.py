@@ -23,10 +23,11 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.outcomes import is_success
+from crawlguide.crawler.lines import robots_text
 from crawlguide.gateway.client.calls import seconds
 from crawlguide.integrations._answers import error_of
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
-from crawlguide.integrations._pages import READ, Reading, decoded, read, robots_text
+from crawlguide.integrations._pages import READ, Reading, decoded, read
 
 try:
     from crawlee import Request, RequestState

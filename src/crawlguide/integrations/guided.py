@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.messages import Outlink
 from crawlguide.core.outcomes import is_success
+from crawlguide.crawler.lines import robots_text
 from crawlguide.integrations._answers import fetching, fetching_sync
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
-from crawlguide.integrations._pages import READ, Reading, decoded, read, robots_text
+from crawlguide.integrations._pages import READ, Reading, decoded, read
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Iterable, Mapping

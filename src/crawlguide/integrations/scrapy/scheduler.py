@@ -27,9 +27,9 @@ from scrapy.utils.url import url_is_from_any_domain
 from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.core.messages import Fetch, Outlink
 from crawlguide.core.urls import identity, queue
+from crawlguide.crawler.lines import robots_text
 from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.gateway.transfers import written
-from crawlguide.integrations._pages import robots_text
 from crawlguide.integrations.scrapy import travel
 from crawlguide.integrations.scrapy.middlewares import Downloads, Pages, error_of, now, visit_of
 from crawlguide.integrations.scrapy.pace import Pace

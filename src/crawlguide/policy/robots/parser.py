@@ -10,10 +10,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crawlguide.core.types import READ_ROBOTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_BYTES = 512_000  # of a file that are read; RFC 9309 asks for at least 500 KiB
+MAX_BYTES = READ_ROBOTS  # of a file
 MAX_LINE_BYTES = 8 * 2_083 - 1  # as Google cuts them: eight times the longest URL that was common once
 MAX_DELAY_S = 86_400.0
 ANY_AGENT = "*"
