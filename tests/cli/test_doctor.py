@@ -232,6 +232,7 @@ def test_a_bus_is_reached_or_not(here: Callable[..., Ended], monkeypatch: pytest
     printed = done(here("doctor"), 1)
     assert f"wrong  NATS            127.0.0.1:{nobody} cannot be reached" in printed
     judged(doctor.buses(BusOptions(kafka="nonsense"))[0], "wrong", "bus.kafka: expected HOST:PORT")
+    judged(doctor.buses(BusOptions(nats="nats://127.0.0.1:99999"))[0], "wrong", "bus.nats: expected nats://HOST:PORT")
 
 
 def test_a_door_whose_parts_are_missing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

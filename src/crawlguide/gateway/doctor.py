@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden, Unauthenticated, UnavailableError
 from crawlguide.core.extras import ANEW
@@ -195,10 +194,11 @@ def buses(options: BusOptions) -> list[Finding]:
 
 def _bus(name: str, setting: str, text: str, usual_port: int) -> Finding:
     """One of several servers is enough: it names the others."""
+    from crawlguide.gateway.bus import messages  # noqa: PLC0415
+
     reached, problems = [], []
-    for one in filter(None, map(str.strip, text.split(","))):
-        parts = urlsplit(one if "://" in one else f"//{one}")
-        host, port = parts.hostname or "", parts.port or usual_port
+    for server in filter(None, map(messages.server_at, messages.addresses(text))):
+        host, port = server.host, server.port or usual_port
         try:
             socket.create_connection((host, port), ANSWER_S).close()
             reached.append(f"{host}:{port}")

@@ -140,6 +140,9 @@ async def test_events_say_what_happened(nats_server: NatsServer, prefix: str) ->
     ("name", "text", "said"),
     [
         ("NATS", "127.0.0.1", "bus.nats: expected nats://HOST:PORT, got '127.0.0.1'"),
+        ("NATS", "nats://127.0.0.1:port", "bus.nats: expected nats://HOST:PORT, got 'nats://127.0.0.1:port'"),
+        ("NATS", "nats://[::1", "bus.nats: expected nats://HOST:PORT, got 'nats://[::1'"),
+        ("KAFKA", "127.0.0.1:99999", "bus.kafka: expected HOST:PORT, several with commas between"),
         ("KAFKA", "kafka://x", "bus.kafka: expected HOST:PORT, several with commas between, got 'kafka://x'"),
         ("TLS_CA", "missing.pem", "bus.tls_ca: no such file: missing.pem"),
         ("PREFIX", "a b", "bus.prefix: expected up to 100 letters"),

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 PREFIX = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 LONGEST_NAME = 249  # of a topic
 VERBS = ("next", "report")
+NATS_SCHEMES = ("nats", "tls", "ws", "wss")
 SHOWN_HEADERS = " !#$&'()*+,/:;<=>?@[]^`{|}\"\\"  # what stands in a header as it is, besides letters, digits and _.-~
 
 
-Respond = Callable[
-    [bytes, dict[str, str]], Awaitable[None]
-]  # a body and headers; nothing happens if nobody waits any more
+# Takes a body and headers; nothing happens if nobody waits any more.
+Respond = Callable[[bytes, dict[str, str]], Awaitable[None]]
 
 
 class BusAway(Exception):
@@ -120,16 +120,36 @@ def header(text: str) -> str:
     return quote(text, safe=SHOWN_HEADERS)
 
 
+class Server(NamedTuple):
+    """Where one is."""
+
+    host: str
+    port: int | None  # None: the usual one
+
+
+def addresses(text: str) -> list[str]:
+    """The addresses in a setting, which has commas between them."""
+    return [one for one in map(str.strip, text.split(",")) if one]
+
+
+def server_at(address: str) -> Server | None:
+    """Where an address with or without a scheme leads; None: nowhere."""
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        return Server(parts.hostname, parts.port) if parts.hostname else None
+    except ValueError:  # a port or an IPv6 address that is none
+        return None
+
+
 def check(options: BusOptions) -> None:
     """Addresses that cannot be any, and files that are not there, are refused at the start. Raises `ConfigError`."""
     Names(options.prefix)
-    for address in filter(None, (one.strip() for one in options.nats.split(","))):
-        scheme, _, rest = address.partition("://")
-        if scheme not in ("nats", "tls", "ws", "wss") or not rest.strip("/"):
+    for address in addresses(options.nats):
+        if address.partition("://")[0] not in NATS_SCHEMES or server_at(address) is None:
             raise ConfigError(f"bus.nats: expected nats://HOST:PORT, got {without_secrets(address)[:80]!r}")
-    for address in filter(None, (one.strip() for one in options.kafka.split(","))):
-        host, _, port = address.rpartition(":")
-        if not host or "/" in address or not port.isdigit():
+    for address in addresses(options.kafka):
+        found = None if "/" in address else server_at(address)
+        if found is None or found.port is None:
             raise ConfigError(f"bus.kafka: expected HOST:PORT, several with commas between, got {address[:80]!r}")
     for name in ("nats_credentials", "tls_ca"):
         if (file := getattr(options, name)) and not Path(file).is_file():

@@ -20,7 +20,7 @@ from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from crawlguide.core.errors import Forbidden
 from crawlguide.core.telemetry import WARNING, happened
-from crawlguide.gateway.bus.messages import VERBS, BusAway, Received, TooLargeForBus, token
+from crawlguide.gateway.bus.messages import VERBS, BusAway, Received, TooLargeForBus, addresses, token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ class NatsConnection:
         try:
             self._client = _Client()
             await self._client.connect(
-                [one.strip() for one in self._options.nats.split(",")], name="crawlguide", allow_reconnect=False,
+                addresses(self._options.nats), name="crawlguide", allow_reconnect=False,
                 connect_timeout=int(WITHIN_S), max_reconnect_attempts=1, reconnect_time_wait=0,
                 ping_interval=10, max_outstanding_pings=2,
                 error_cb=self._failed, closed_cb=self._closed, disconnected_cb=self._closed, **self._credentials(),
