@@ -18,6 +18,7 @@ from crawlee.storage_clients import MemoryStorageClient
 from crawlguide import AsyncClient, AsyncGuide
 from crawlguide.core.errors import UnavailableError
 from crawlguide.integrations.crawlee import GuidedHttpClient, GuideManager, guided_crawler
+from tests.crawler.strangers import stranger
 from tests.gateway.clients.common import free_port
 from tests.integrations.web import (
     BUSY,
@@ -131,6 +132,14 @@ async def test_what_does_not_answer_is_told_as_such(tmp_path: Path) -> None:
     assert seen == []
     assert (await explained(tmp_path, GARDEN))["state"] == "done"
     assert (await told(tmp_path))["failed"] == 1
+
+
+async def test_what_a_header_says_to_robots_counts(tmp_path: Path) -> None:
+    async with stranger() as there:
+        start = there.lay("/", b"<a href=/next>x</a>", Content_Type="text/html", X_Robots_Tag="nofollow")
+        crawler = guided_crawler(ParselCrawler, TOPIC, policy=FREE, storage_client=MemoryStorageClient(), **QUIET)
+        await crawled(crawler, _all_links, start)
+        assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/"]
 
 
 async def test_links_carry_their_anchors_and_labels(proxy: str, tmp_path: Path) -> None:

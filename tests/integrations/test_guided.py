@@ -16,6 +16,7 @@ import requests
 
 from crawlguide import AsyncClient, AsyncGuide, Client, Guide
 from crawlguide.core.errors import ConfigError, MalformedRequest, UnavailableError
+from crawlguide.integrations._answers import fetching_sync
 from crawlguide.integrations.guided import Page, guided, guided_sync
 from tests.crawler.strangers import stranger
 from tests.gateway.clients.common import free_port
@@ -124,6 +125,25 @@ def test_bytes_beyond_ascii_in_headers_are_read_as_text(kind: str) -> None:
             return [request.split()[1].decode() for request in there.requests]
 
     assert sorted(asyncio.run(asked())) == ["/", "/caf%C3%A9", "/moved", "/plain"]
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_what_a_header_says_to_robots_counts_unless_it_names_another(kind: str) -> None:
+    async def asked() -> list[str]:
+        async with stranger() as there:
+            there.lay("/", b"<a href=/mine>x</a><a href=/theirs>y</a>", Content_Type="text/html")
+            there.lay("/mine", b"<a href=/a>x</a>", X_Robots_Tag="noarchive\r\nX-Robots-Tag: nofollow")
+            there.lay("/theirs", b"<a href=/b>x</a>", X_Robots_Tag="otherbot: noindex, nofollow")
+            await asyncio.to_thread(crawled, kind, "", there.url(), policy=FREE)
+            return [request.split()[1].decode() for request in there.requests]
+
+    assert sorted(asyncio.run(asked())) == ["/", "/b", "/mine", "/robots.txt", "/theirs"]
+
+
+def test_a_client_that_sends_no_name_has_none() -> None:
+    with httpx.Client() as client:
+        del client.headers["user-agent"]
+        assert fetching_sync(client)[1] == ""
 
 
 @pytest.mark.parametrize("kind", CLIENTS)

@@ -16,9 +16,11 @@ from crawlguide.crawler.page import Link, Page
 from crawlguide.crawler.readers import HTML, PDF, Document, kind_of, read
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from crawlguide.crawler.fetched import Fetched
 
-__all__ = ["Link", "Page", "parse"]
+__all__ = ["Link", "Page", "parse", "robots_tag"]
 
 # What is read here. Within these bounds the worst that was found takes about a second; most pages are within them.
 MOST_BYTES = 1024 * 1024
@@ -33,7 +35,8 @@ def parse(fetched: Fetched, agent: str = "crawlguide") -> Page:
     """
     document = _document(fetched, agent)
     page = read(document) if is_quick(document) else reading.aside(document)
-    robots = dict.fromkeys([*_said(fetched, agent.lower()), *page.robots_meta])
+    said = robots_tag(fetched.header_values("x-robots-tag"), agent.lower())
+    robots = dict.fromkeys([*said, *page.robots_meta])
     language = page.language or language_of(fetched.header("content-language"))
     return replace(page, robots_meta=tuple(robots), language=language)
 
@@ -62,10 +65,10 @@ def _squares(body: bytes) -> int:
     return sum(len(piece) ** 2 for piece in body.split(b">"))
 
 
-def _said(fetched: Fetched, agent: str) -> list[str]:
-    """X-Robots-Tag: for all, or after our name and a colon."""
+def robots_tag(values: Iterable[str], agent: str) -> list[str]:
+    """X-Robots-Tag: what it says to all, or after our name and a colon."""
     found = []
-    for value in fetched.header_values("x-robots-tag"):
+    for value in values:
         name, colon, rest = value.partition(":")
         if not colon or name.strip().lower() == "unavailable_after" or "," in name:
             found += directives(value)

@@ -92,9 +92,10 @@ def _getter(client: Any, known: Mapping[str, Callable[..., Any]], other: str) ->
 
 
 def _agent(client: Any) -> str:
-    """aiohttp adds its own when it sends."""
-    said = str(client.headers.get("User-Agent") or "")
-    return said or sys.modules["aiohttp"].http.SERVER_SOFTWARE
+    """What it is set to send; "" for nothing. aiohttp adds its own when it sends."""
+    aiohttp = sys.modules.get("aiohttp")
+    usual = aiohttp.http.SERVER_SOFTWARE if aiohttp and isinstance(client, aiohttp.ClientSession) else ""
+    return str(client.headers.get("User-Agent") or usual)
 
 
 # asyncio programs
@@ -169,7 +170,12 @@ def _grow(body: bytearray, piece: bytes, until: float = float("inf")) -> None:
 
 
 def _lower(headers: Iterable[tuple[str, str]], codec: str) -> dict[str, str]:
-    return {name.lower(): _text(value, codec) for name, value in headers}
+    """Several of one name become one, with commas between, as httpx and requests have it."""
+    found: dict[str, str] = {}
+    for name, value in headers:
+        before = f"{found[name.lower()]}, " if name.lower() in found else ""
+        found[name.lower()] = before + _text(value, codec)
+    return found
 
 
 def _text(value: str, codec: str) -> str:

@@ -22,9 +22,10 @@ class Reading:
     links: tuple[Outlink, ...] = ()
 
 
-def read(html: str, url: str) -> Reading:
-    """What a page says; links are in their canonical form, those that nobody can follow are left out."""
-    page = parse(Fetched(url, 200, headers=HTML, body=html.encode("utf-8", "replace")))
+def read(html: str, url: str, tag: str = "") -> Reading:
+    """What a page says, and its header X-Robots-Tag (`tag`); links that nobody can follow are left out."""
+    headers = (*HTML, ("x-robots-tag", tag))
+    page = parse(Fetched(url, 200, headers=headers, body=html.encode("utf-8", "replace")))
     links = tuple(Outlink(link.url, link.anchor, link.rel, link.position) for link in page.links)
     return Reading(page.title, page.text, page.language, page.robots_meta, links)
 

@@ -101,7 +101,7 @@ class GuidedCrawlStrategy(DeepCrawlStrategy):  # type: ignore[misc]  # Crawl4AI 
         told = {"url": one.url, "status": status, "retry_after_s": seconds(_header(result, "retry-after"))}
         if not is_success(status):
             return told
-        reading = read(result.html or "", result.redirected_url or one.url)
+        reading = read(result.html or "", result.redirected_url or one.url, _header(result, "x-robots-tag") or "")
         return told | {
             "redirected_to": result.redirected_url or None,
             "content_type": _header(result, "content-type"),

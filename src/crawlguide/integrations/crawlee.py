@@ -215,7 +215,9 @@ class GuideManager(RequestManager):
         if visit.status in REDIRECTS:
             raise ContextPipelineInterruptedError(f"{context.request.url} leads elsewhere: the guide says when to go")
         if visit.status is not None and is_success(visit.status):
-            visit.reading = read(html, context.request.loaded_url or context.request.url)
+            visit.reading = read(
+                html, context.request.loaded_url or context.request.url, visit.headers.get("x-robots-tag", "")
+            )
 
     async def _robots(self, url: str) -> dict[str, Any]:
         """A robots.txt, through the crawler's own client."""

@@ -18,6 +18,7 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.messages import Outlink
 from crawlguide.core.outcomes import is_success
 from crawlguide.crawler.lines import robots_text
+from crawlguide.crawler.parse import robots_tag
 from crawlguide.integrations._answers import fetching, fetching_sync
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
 from crawlguide.integrations._pages import READ, Reading, decoded, read
@@ -87,9 +88,11 @@ class Page:
     @cached_property
     def _reading(self) -> Reading:
         kind = self._answer.content_type.partition(";")[0].strip().lower()
+        tag = self.headers.get("x-robots-tag", "")
         if kind in {"", "text/html", "application/xhtml+xml"}:
-            return read(self.html, self.url)
-        return Reading(text=self.html) if kind.startswith("text/") else Reading()
+            return read(self.html, self.url, tag)
+        text = self.html if kind.startswith("text/") else ""
+        return Reading(text=text, robots_meta=tuple(robots_tag([tag], "")))
 
     @property
     def _location(self) -> str | None:
@@ -108,7 +111,7 @@ class Page:
             "title": self.title,
             "text": self.text[:READ],
             "language": self._reading.language or None,
-            "robots_meta": [*self._reading.robots_meta, *_robots_tag(self.headers)] or None,
+            "robots_meta": list(self._reading.robots_meta) or None,
             "relevance": None if self.relevance is None else float(self.relevance),
             "outlinks": [_as_told(link) for link in self.links],
         }
@@ -214,12 +217,6 @@ def _told(url: str, answer: Answer) -> dict[str, Any]:
 def _robots(url: str, answer: Answer) -> dict[str, Any]:
     good = answer.status is not None and is_success(answer.status, answer.error or "")
     return _told(url, answer) | ({"text": robots_text(answer.content)} if good else {})
-
-
-def _robots_tag(headers: Mapping[str, str]) -> list[str]:
-    """X-Robots-Tag, as far as it is meant for everybody."""
-    said = headers.get("x-robots-tag", "")
-    return [word.strip().lower() for word in said.split(",") if word.strip() and ":" not in word]
 
 
 def _outlink(link: str | Mapping[str, Any]) -> Outlink:
