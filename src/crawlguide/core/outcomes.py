@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 RELEASED = "released"  # the error of a URL that was given back unused: nobody fetched it
 LATE = -1  # the status of feedback that comes after its fetch was told
 GONE = (404, 410)
+REDIRECTS = (301, 302, 303, 307, 308)
 RETRIED_ERRORS = frozenset({"timeout", "dns", "connect"})
 NOT_THE_HOSTS = ("", RELEASED, "too_large")
 

@@ -18,11 +18,12 @@ from crawlguide.core import urls
 from crawlguide.core.clock import SystemClock
 from crawlguide.core.errors import ConfigError, UrlError
 from crawlguide.core.extras import installing
+from crawlguide.core.outcomes import REDIRECTS
 from crawlguide.core.urls import parts
 from crawlguide.crawler.fetched import Fetched, Redirect, Validators
 from crawlguide.crawler.headers import one_line, retry_after_s, shown
 from crawlguide.crawler.patience import Patience
-from crawlguide.guide.robots.outgoing import REDIRECTS, Refused, usual_tls
+from crawlguide.guide.robots.outgoing import Refused, usual_tls
 from crawlguide.guide.robots.resolver import Resolver
 from crawlguide.policy.addresses import networks
 from crawlguide.version import __version__

@@ -9,13 +9,15 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.outcomes import is_success
+from crawlguide.crawler.lines import robots_text
 from crawlguide.gateway.client.calls import seconds
 
 if TYPE_CHECKING:
@@ -80,6 +82,18 @@ def error_of(problem: BaseException) -> str:
         chain.append(cause)
     names = " ".join(type(one).__name__ for one in chain)
     return next((word for part, word in ERRORS if part in names), "other")
+
+
+def told(url: str, answer: Answer) -> dict[str, Any]:
+    """A report of what came, without its content."""
+    outcome = {"error": answer.error} if answer.error else {"status": answer.status}
+    return {"url": url, "elapsed_ms": answer.elapsed_ms, "retry_after_s": answer.retry_after_s} | outcome
+
+
+def robots_told(url: str, answer: Answer) -> dict[str, Any]:
+    """A report of a robots.txt."""
+    good = answer.status is not None and is_success(answer.status, answer.error or "")
+    return told(url, answer) | ({"text": robots_text(answer.content)} if good else {})
 
 
 def _getter(client: Any, known: Mapping[str, Callable[..., Any]], other: str) -> Callable[..., Any]:
@@ -191,8 +205,7 @@ def _text(value: str, codec: str) -> str:
 
 
 def _took(answer: Answer, began: float) -> Answer:
-    elapsed_ms = (time.monotonic() - began) * 1_000
-    return Answer(answer.status, answer.headers, answer.content, answer.response, None, elapsed_ms)
+    return replace(answer, elapsed_ms=(time.monotonic() - began) * 1_000)
 
 
 def _failed(problem: Exception, began: float) -> Answer:

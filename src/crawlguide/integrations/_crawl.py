@@ -8,18 +8,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from crawlguide.core.errors import ConfigError, NotFound
 from crawlguide.gateway.client import AsyncClient
 from crawlguide.gateway.client.assignments import Assignments
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
     from types import TracebackType
 
     from crawlguide.gateway.client.verbs import AsyncVerbs
 
+Found = TypeVar("Found")
 Seeds = str | Sequence[str | Mapping[str, Any]]
 Goal = str | Mapping[str, Any] | None
 PRODUCT = re.compile(r"[A-Za-z_-]+")  # what robots.txt calls a crawler by
@@ -151,6 +152,37 @@ class GuidedCrawl:
             await guide.patch(self.settings.crawl_id, said if self.settings.served else whole)
         except NotFound:
             await guide.define(self.settings.crawl_id, whole)
+
+
+async def side_by_side(
+    step: Callable[[], Coroutine[Any, Any, Found | None]], concurrency: int, most: float
+) -> AsyncGenerator[Found, None]:
+    """What the step comes to, done `most` times and so many at a time, until it is None: nothing is left."""
+    running, begun = set[asyncio.Task[Found | None]](), 0
+    try:
+        while True:
+            while len(running) < concurrency and begun < most:
+                running.add(asyncio.create_task(step()))
+                begun += 1
+            if not running:
+                return
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for found in [task.result() for task in done]:
+                if found is None:
+                    most = 0  # those who still wait will hear so too
+                else:
+                    yield found
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def most_pages(max_pages: int) -> float:
+    """How many are requested at most; 0: as many as there are. Raises `ConfigError`."""
+    if not isinstance(max_pages, int) or max_pages < 0:
+        raise ConfigError(f"max_pages: expected an integer from 0, got {max_pages!r}")
+    return max_pages or float("inf")
 
 
 async def to_the_end(step: Callable[[], Awaitable[None]]) -> None:

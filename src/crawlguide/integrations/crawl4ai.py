@@ -8,9 +8,9 @@ The crawler keeps its browser or HTTP client, its markdown and its extraction.
 
 from __future__ import annotations
 
-import asyncio
 import html as entities
 import re
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Unpack
 
 import httpx
@@ -18,10 +18,9 @@ import httpx
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.outcomes import is_success
-from crawlguide.crawler.lines import robots_text
 from crawlguide.gateway.client.calls import seconds
-from crawlguide.integrations._answers import fetching
-from crawlguide.integrations._crawl import GuidedCrawl, Settings
+from crawlguide.integrations._answers import fetching, robots_told
+from crawlguide.integrations._crawl import GuidedCrawl, Settings, most_pages, side_by_side
 from crawlguide.integrations._pages import READ, read
 
 try:
@@ -65,8 +64,7 @@ class GuidedCrawlStrategy(DeepCrawlStrategy):  # type: ignore[misc]  # Crawl4AI 
         relevance: Callable[[CrawlResult], float | None] | None = None,
         **options: Unpack[Options],
     ) -> None:
-        if not isinstance(max_pages, int) or max_pages < 0:
-            raise ConfigError(f"max_pages: expected an integer from 0, got {max_pages!r}")
+        most_pages(max_pages)  # what cannot be is said at once
         if relevance is not None and not callable(relevance):
             raise ConfigError(f"relevance: expected a function of a result, got {relevance!r}")
         self.goal, self.settings, self.concurrency = goal, Settings(**options), concurrency
@@ -84,15 +82,16 @@ class GuidedCrawlStrategy(DeepCrawlStrategy):  # type: ignore[misc]  # Crawl4AI 
         agent = _agent(crawler, config)
         crawl = GuidedCrawl(start_url, self.goal, self.settings, agent=agent, concurrency=self.concurrency)
         async with crawl as assignments, _rules_client(config, agent) as client:
-            running = Fetching(assignments, crawler, config, fetching(client)[0])
+            pages = Pages(assignments, crawler, config, fetching(client)[0])
             self._open.add(crawl)
             try:
-                async for one, result in running.results(self.concurrency, self.max_pages or float("inf")):
-                    yield result
-                    assignments.report(self._report(one, result))
+                fetched = side_by_side(pages.next, self.concurrency, most_pages(self.max_pages))
+                async with aclosing(fetched):
+                    async for one, result in fetched:
+                        yield result
+                        assignments.report(self._report(one, result))
             finally:
                 self._open.discard(crawl)
-                await running.stop()
 
     def _report(self, one: Assignment, result: CrawlResult) -> dict[str, Any]:
         status = _status(result)
@@ -126,42 +125,18 @@ class GuidedCrawlStrategy(DeepCrawlStrategy):  # type: ignore[misc]  # Crawl4AI 
         """The guide discovers links in reports."""
 
 
-class Fetching:
-    """What a crawler fetches at the moment."""
+class Pages:
+    """What a crawler fetches, one after the other."""
 
     def __init__(self, assignments: Assignments, crawler: AsyncWebCrawler, config: CrawlerRunConfig, rules: Fetch):
         self._assignments, self._crawler, self._config, self._rules = assignments, crawler, config, rules
-        self._running: set[asyncio.Task[Fetched | None]] = set()
 
-    async def results(self, concurrency: int, most: float) -> AsyncGenerator[Fetched, None]:
-        begun = 0
-        while True:
-            while len(self._running) < concurrency and begun < most:
-                self._running.add(asyncio.create_task(self._next()))
-                begun += 1
-            if not self._running:
-                return
-            done, self._running = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-            for found in [task.result() for task in done]:
-                if found is None:
-                    most = 0  # nothing is left: those who still wait will hear so too
-                else:
-                    yield found
-
-    async def stop(self) -> None:
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
-
-    async def _next(self) -> Fetched | None:
+    async def next(self) -> Fetched | None:
         """The next page; None: nothing is left. A robots.txt on the way is told as it is."""
         while (one := await self._assignments.next()) is not None:
             if one.kind != "robots":
                 return one, await self._page(one)
-            answer = await self._rules(one.url, True)
-            outcome = {"error": answer.error} if answer.error else {"status": answer.status}
-            text = robots_text(answer.content)
-            self._assignments.report({"url": one.url, "text": text} | outcome)
+            self._assignments.report(robots_told(one.url, await self._rules(one.url, True)))
         return None
 
     async def _page(self, one: Assignment) -> CrawlResult:

@@ -22,7 +22,7 @@ import msgspec
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.messages import MAX_METADATA_BYTES
-from crawlguide.core.outcomes import is_success
+from crawlguide.core.outcomes import REDIRECTS, is_success
 from crawlguide.crawler.lines import robots_text
 from crawlguide.gateway.client.calls import seconds
 from crawlguide.integrations._answers import error_of
@@ -51,7 +51,6 @@ OURS = "crawlguide"  # where a request says what the guide thinks of it
 RELEVANCE = "relevance"  # where a handler says what it thinks of the page
 NOT_TRAVELLING = frozenset({OURS, RELEVANCE, "__crawlee"})  # of `user_data`
 SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})  # headers: others may share the guide
-REDIRECTS = (301, 302, 303, 307, 308)
 WAITS_S = 1.0
 MOST_REDIRECTS = 5  # of a robots.txt
 

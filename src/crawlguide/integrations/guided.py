@@ -11,16 +11,15 @@ loop ends, reports go out first and what was not fetched goes back.
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
-from crawlguide.core.errors import ConfigError
 from crawlguide.core.messages import Outlink
-from crawlguide.core.outcomes import is_success
-from crawlguide.crawler.lines import robots_text
+from crawlguide.core.outcomes import REDIRECTS, is_success
 from crawlguide.crawler.parse import robots_tag
-from crawlguide.integrations._answers import fetching, fetching_sync
-from crawlguide.integrations._crawl import GuidedCrawl, Settings
+from crawlguide.integrations._answers import fetching, fetching_sync, robots_told, told
+from crawlguide.integrations._crawl import GuidedCrawl, Settings, most_pages, side_by_side
 from crawlguide.integrations._pages import READ, Reading, decoded, read
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from crawlguide.gateway.client.assignments import Assignment, Assignments
     from crawlguide.integrations._answers import Answer, Fetch, FetchSync
     from crawlguide.integrations._crawl import Goal, Options, Seeds
-
-REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class Page:
@@ -100,11 +97,11 @@ class Page:
 
     def _report(self) -> dict[str, Any]:
         """A redirect is told with its target as a link, for which the guide finds the time."""
-        told = _told(self.url, self._answer)
+        found = told(self.url, self._answer)
         if self._location:
-            return told | {"outlinks": [{"url": self._location}]}
+            return found | {"outlinks": [{"url": self._location}]}
         if not self.ok:
-            return told
+            return found
         known = {
             "content_type": self._answer.content_type or None,
             "bytes": len(self.content),
@@ -115,7 +112,7 @@ class Page:
             "relevance": None if self.relevance is None else float(self.relevance),
             "outlinks": [_as_told(link) for link in self.links],
         }
-        return told | known
+        return found | known
 
 
 async def guided(
@@ -135,29 +132,13 @@ async def guided(
     `integrations._crawl.Settings`: `data=` or `guide=`, `crawl_id=`, `policy=`, `strategy=` …
     """
     fetch, agent = fetching(client)
-    most = _most(max_pages)
+    most = most_pages(max_pages)
     crawl = GuidedCrawl(seeds, goal, Settings(**options), agent=agent, concurrency=concurrency)
-    begun, fetches = 0, set[asyncio.Task[Page | None]]()
-    async with crawl as assignments:
-        try:
-            while True:
-                while len(fetches) < concurrency and begun < most:
-                    fetches.add(asyncio.create_task(_fetched(assignments, fetch)))
-                    begun += 1
-                if not fetches:
-                    return
-                done, fetches = await asyncio.wait(fetches, return_when=asyncio.FIRST_COMPLETED)
-                for page in [task.result() for task in done]:
-                    if page is None:
-                        most = 0  # nothing is left: those who still wait will hear so too
-                        continue
-                    if page.ok or (failures and not page._location):
-                        yield page
-                    assignments.report(page._report())
-        finally:
-            for task in fetches:
-                task.cancel()
-            await asyncio.gather(*fetches, return_exceptions=True)
+    async with crawl as assignments, _fetches(assignments, fetch, concurrency, most) as pages:
+        async for page in pages:
+            if page.ok or (failures and not page._location):
+                yield page
+            assignments.report(page._report())
 
 
 def guided_sync(
@@ -171,7 +152,7 @@ def guided_sync(
 ) -> Generator[Page, None, None]:
     """The same for scripts, one page after the other; `client` is a requests.Session or an httpx.Client."""
     fetch, agent = fetching_sync(client)
-    most = _most(max_pages)
+    most = most_pages(max_pages)
     crawl = GuidedCrawl(seeds, goal, Settings(**options), agent=agent, concurrency=1)
     _check_no_loop()
     with asyncio.Runner() as runner:
@@ -186,13 +167,19 @@ def guided_sync(
             runner.run(crawl.close())
 
 
+def _fetches(
+    assignments: Assignments, fetch: Fetch, concurrency: int, most: float
+) -> aclosing[AsyncGenerator[Page, None]]:
+    return aclosing(side_by_side(lambda: _fetched(assignments, fetch), concurrency, most))
+
+
 async def _fetched(assignments: Assignments, fetch: Fetch) -> Page | None:
     """What came of the next URL; None: nothing is left. A robots.txt on the way is told as it is."""
     while (one := await assignments.next()) is not None:
         answer = await fetch(one.url, one.kind == "robots")
         if one.kind != "robots":
             return Page(one, answer)
-        assignments.report(_robots(one.url, answer))
+        assignments.report(robots_told(one.url, answer))
     return None
 
 
@@ -201,22 +188,12 @@ def _fetched_sync(runner: asyncio.Runner, assignments: Assignments, fetch: Fetch
         answer = fetch(one.url, one.kind == "robots")
         if one.kind != "robots":
             return Page(one, answer)
-        runner.run(_reported(assignments, _robots(one.url, answer)))
+        runner.run(_reported(assignments, robots_told(one.url, answer)))
     return None
 
 
 async def _reported(assignments: Assignments, report: Mapping[str, Any]) -> None:
     assignments.report(report)
-
-
-def _told(url: str, answer: Answer) -> dict[str, Any]:
-    outcome = {"error": answer.error} if answer.error else {"status": answer.status}
-    return {"url": url, "elapsed_ms": answer.elapsed_ms, "retry_after_s": answer.retry_after_s} | outcome
-
-
-def _robots(url: str, answer: Answer) -> dict[str, Any]:
-    good = answer.status is not None and is_success(answer.status, answer.error or "")
-    return _told(url, answer) | ({"text": robots_text(answer.content)} if good else {})
 
 
 def _outlink(link: str | Mapping[str, Any]) -> Outlink:
@@ -226,12 +203,6 @@ def _outlink(link: str | Mapping[str, Any]) -> Outlink:
 def _as_told(link: Outlink) -> dict[str, Any]:
     known = {"url": link.url, "anchor": link.anchor, "rel": link.rel}
     return known | {name: value for name in ("position", "metadata") if (value := getattr(link, name)) is not None}
-
-
-def _most(max_pages: int) -> float:
-    if not isinstance(max_pages, int) or max_pages < 0:
-        raise ConfigError(f"max_pages: expected an integer from 0, got {max_pages!r}")
-    return max_pages or float("inf")
 
 
 def _check_no_loop() -> None:

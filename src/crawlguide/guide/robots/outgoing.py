@@ -20,6 +20,7 @@ import httpcore
 
 from crawlguide.core import urls
 from crawlguide.core.errors import UrlError
+from crawlguide.core.outcomes import REDIRECTS
 from crawlguide.guide.robots.resolver import Resolver
 from crawlguide.policy.addresses import may_reach, networks
 
@@ -36,7 +37,6 @@ MAX_REDIRECTS = 5
 MAX_RATIO, SMALL_BYTES = 100, 65_536  # so far may a body unpack, once it is no longer small
 PIECE_BYTES = 8_192  # may hold a thousand chunks, each of which takes a while
 MOST_AROUND_BYTES = 65_536  # of heads, of chunks and of what is packed to nothing; the longer the body, the more
-REDIRECTS = (301, 302, 303, 307, 308)
 USUAL_PORTS = {"http": 80, "https": 443}
 PRIVATE_NAMES = (".local", ".internal", ".localhost", ".localdomain", ".home.arpa", ".lan", ".intranet")
 _NOT_IN_HEADERS = re.compile(r"[^ -~]")
