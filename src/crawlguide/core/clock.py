@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Protocol
+
+LONGEST_RETRY_AFTER_S = 366 * 86_400.0
 
 
 class Clock(Protocol):
@@ -55,6 +58,29 @@ def instant(text: str) -> float:
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return float("nan")
+
+
+def retry_after_s(value: str | None, date: str = "", now: float | None = None) -> float | None:
+    """A Retry-After header: seconds; or a date less the date of the answer by the server's own clock, else by ours.
+
+    What is neither says nothing.
+    """
+    text = (value or "").strip()
+    if text.isascii() and text.isdecimal():
+        return min(float(text[:12]), LONGEST_RETRY_AFTER_S)
+    until = _http_instant(text)
+    if until is None:
+        return None
+    since = _http_instant(date) or (time.time() if now is None else now)
+    return min(max(0.0, until - since), LONGEST_RETRY_AFTER_S)
+
+
+def _http_instant(date: str) -> float | None:
+    try:
+        found = parsedate_to_datetime(date[:100])
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
 
 
 @lru_cache(maxsize=1_024)

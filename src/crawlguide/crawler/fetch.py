@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from crawlguide.core import urls
-from crawlguide.core.clock import SystemClock
+from crawlguide.core.clock import SystemClock, retry_after_s
 from crawlguide.core.errors import ConfigError, UrlError
 from crawlguide.core.extras import installing
 from crawlguide.core.outcomes import REDIRECTS
 from crawlguide.core.urls import parts
 from crawlguide.crawler.fetched import Fetched, Redirect, Validators
-from crawlguide.crawler.headers import one_line, retry_after_s, shown
+from crawlguide.crawler.headers import one_line, shown
 from crawlguide.crawler.patience import Patience
 from crawlguide.guide.robots.outgoing import Refused, usual_tls
 from crawlguide.guide.robots.resolver import Resolver

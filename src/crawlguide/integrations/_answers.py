@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from crawlguide.core.clock import retry_after_s
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.outcomes import is_success
 from crawlguide.crawler.lines import robots_text
-from crawlguide.gateway.client.calls import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +52,7 @@ class Answer:
 
     @property
     def retry_after_s(self) -> float | None:
-        return seconds(self.headers.get("retry-after"))
+        return retry_after_s(self.headers.get("retry-after"))
 
 
 Fetch = Callable[[str, bool], Awaitable[Answer]]  # of a URL, following redirects or not

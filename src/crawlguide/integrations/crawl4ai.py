@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import httpx
 
+from crawlguide.core.clock import retry_after_s
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.outcomes import is_success
-from crawlguide.gateway.client.calls import seconds
 from crawlguide.integrations._answers import fetching, robots_told
 from crawlguide.integrations._crawl import GuidedCrawl, Settings, most_pages, side_by_side
 from crawlguide.integrations._pages import READ, read
@@ -97,7 +97,7 @@ class GuidedCrawlStrategy(DeepCrawlStrategy):  # type: ignore[misc]  # Crawl4AI 
         status = _status(result)
         if status is None:
             return {"url": one.url, "error": _error(result.error_message or "")}
-        told = {"url": one.url, "status": status, "retry_after_s": seconds(_header(result, "retry-after"))}
+        told = {"url": one.url, "status": status, "retry_after_s": retry_after_s(_header(result, "retry-after"))}
         if not is_success(status):
             return told
         reading = read(result.html or "", result.redirected_url or one.url, _header(result, "x-robots-tag") or "")

@@ -19,12 +19,12 @@ from urllib.parse import urljoin
 
 import msgspec
 
+from crawlguide.core.clock import retry_after_s
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.outcomes import REDIRECTS, is_success
 from crawlguide.crawler.lines import robots_text
-from crawlguide.gateway.client.calls import seconds
 from crawlguide.integrations._answers import error_of
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
 from crawlguide.integrations._pages import READ, Reading, decoded, read
@@ -324,7 +324,8 @@ def _report(request: Request, visit: Visit) -> dict[str, Any]:
         done = request.state == RequestState.DONE  # by a crawler that shows no answers
         refused = "blocked" if request.state == RequestState.SKIPPED else visit.error or "connect"
         return told | ({"status": 200} if done else {"error": refused})
-    told |= {"status": visit.status, "retry_after_s": seconds(visit.headers.get("retry-after")), "bytes": visit.size}
+    wish_s = retry_after_s(visit.headers.get("retry-after"))
+    told |= {"status": visit.status, "retry_after_s": wish_s, "bytes": visit.size}
     if visit.status in REDIRECTS:
         return told | {"outlinks": [{"url": visit.headers["location"]}] if "location" in visit.headers else []}
     reading = visit.reading

@@ -10,8 +10,8 @@ import pytest
 
 from crawlguide import AsyncClient, Client
 from crawlguide.core import errors
+from crawlguide.core.clock import retry_after_s
 from crawlguide.core.errors import CrawlGuideError, RateLimited, UnavailableError
-from crawlguide.gateway.client import calls
 from crawlguide.gateway.client.over_http import timeout
 from crawlguide.gateway.client.patience import Patience, Tries
 
@@ -72,12 +72,12 @@ def test_no_try_may_last_beyond_the_deadline() -> None:
     ("text", "seconds"), [("3", 3.0), (" 0 ", 0.0), (None, None), ("", None), ("-3", None), ("soon", None)]
 )
 def test_retry_after_is_read(text: str | None, seconds: float | None) -> None:
-    assert calls.seconds(text) == seconds
+    assert retry_after_s(text) == seconds
 
 
 def test_retry_after_may_be_a_date() -> None:
-    assert calls.seconds(formatdate(time.time() + 100, usegmt=True)) == pytest.approx(100, abs=5)
-    assert calls.seconds(formatdate(time.time() - 100)) == 0.0
+    assert retry_after_s(formatdate(time.time() + 100, usegmt=True)) == pytest.approx(100, abs=5)
+    assert retry_after_s(formatdate(time.time() - 100)) == 0.0
 
 
 @pytest.mark.parametrize(

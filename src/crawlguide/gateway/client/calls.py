@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
@@ -17,6 +15,7 @@ import msgspec
 import orjson
 
 from crawlguide.core import messages
+from crawlguide.core.clock import retry_after_s
 from crawlguide.core.errors import (
     CrawlGuideError,
     MalformedRequest,
@@ -38,7 +37,6 @@ RAISED: list[type[CrawlGuideError]] = [UnavailableError, StorageFull, *RequestEr
 KINDS = {kind.code: kind for kind in RAISED}
 PASSING = {429: RateLimited, 502: UnavailableError, 503: UnavailableError, 504: UnavailableError}  # whoever says so
 LINES = "application/x-ndjson"
-LONGEST_WISH_S = 366 * 86_400.0
 
 
 class Answer(Protocol):
@@ -253,14 +251,14 @@ class Reply:
             error = msgspec.json.decode(self.body, type=ErrorMessage).error
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
-        wait_s = seconds(self.retry_after) if error.retry_after_s is None else error.retry_after_s
+        wait_s = retry_after_s(self.retry_after) if error.retry_after_s is None else error.retry_after_s
         return KINDS.get(error.code, CrawlGuideError)(error.message, field=error.field, retry_after_s=wait_s)
 
     def stranger(self) -> CrawlGuideError:
         """Somebody else has answered: another service at that address, or one that stands before the guide."""
         kind = PASSING.get(self.status)
         if kind is not None:
-            return kind(f"{self.server} answers {self.status}", retry_after_s=seconds(self.retry_after))
+            return kind(f"{self.server} answers {self.status}", retry_after_s=retry_after_s(self.retry_after))
         return CrawlGuideError(f"{self.server} is no crawlguide server: it answers {self.status} in its own words")
 
 
@@ -292,19 +290,6 @@ def body(call: Call[Any]) -> bytes:
         return msgspec.json.encode(given) if isinstance(given, msgspec.Struct) else orjson.dumps(given)
     except (TypeError, ValueError) as wrong:
         raise MalformedRequest(f"expected what JSON can say, got something else: {wrong}") from None
-
-
-def seconds(retry_after: str | None) -> float | None:
-    """A Retry-After header: seconds or a date. What is neither says nothing."""
-    text = (retry_after or "").strip()
-    if text.isascii() and text.isdecimal():
-        return min(float(text[:12]), LONGEST_WISH_S)
-    try:
-        at = parsedate_to_datetime(text[:100])
-        wait_s = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
-    return min(max(0.0, wait_s), LONGEST_WISH_S)
 
 
 def _message(kind: type[Message]) -> Callable[[Answer], Message]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
-from crawlguide.gateway.client.calls import seconds
+from crawlguide.core.clock import retry_after_s
 from crawlguide.integrations.scrapy import reading
 from crawlguide.integrations.scrapy.travel import KEY
 from crawlguide.integrations.scrapy.visits import Visit
@@ -117,7 +117,7 @@ def _facts(request: Request, response: Response) -> dict[str, Any]:
         "bytes": len(response.body),
         "elapsed_ms": _milliseconds(request.meta.get("download_latency")),
         "content_type": _header(response, "Content-Type"),
-        "retry_after_s": seconds(_header(response, "Retry-After")),
+        "retry_after_s": retry_after_s(_header(response, "Retry-After")),
         "ip": None if response.ip_address is None else str(response.ip_address),
     }
     return {name: value for name, value in facts.items() if value is not None}
