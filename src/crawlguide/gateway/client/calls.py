@@ -274,7 +274,7 @@ def keyed(call: Call[Result]) -> Call[Result]:
     return call
 
 
-def address(call: Call[Any]) -> str:
+def path_of(call: Call[Any]) -> str:
     """The path of a call. A name of dots alone would lead to another one."""
     name = quote(call.crawl_id, safe="")
     return call.path.format(crawl_id=name.replace(".", "%2E") if name in {".", ".."} else name)

@@ -9,8 +9,12 @@ import os
 import ssl
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlguide.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from crawlguide.gateway.client.transport import Shown
 
 TOKEN, CA = "CRAWLGUIDE_TOKEN", "CRAWLGUIDE_CA"
 CERTIFICATE, CERTIFICATE_KEY = "CRAWLGUIDE_CERTIFICATE", "CRAWLGUIDE_CERTIFICATE_KEY"
@@ -40,10 +44,26 @@ def _read(path: Path) -> str | None:
         raise ConfigError(f"token: {path} cannot be read: {problem}") from None
 
 
-def trust(ca: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
+class Files(NamedTuple):
+    """An authority to trust in place of the usual ones; a certificate with its key, which may lie in one file."""
+
+    ca: str | None
+    certificate: str | None
+    key: str | None
+
+
+def files(shown: Shown) -> Files:
+    """Those that are given, or in the environment."""
+    return Files(
+        shown.get("ca") or os.environ.get(CA),
+        shown.get("certificate") or os.environ.get(CERTIFICATE),
+        shown.get("certificate_key") or os.environ.get(CERTIFICATE_KEY),
+    )
+
+
+def trust(files: Files) -> ssl.SSLContext:
     """How servers are known, and what they are shown: for https alone."""
-    ca = ca or os.environ.get(CA)
-    certificate, key = certificate or os.environ.get(CERTIFICATE), key or os.environ.get(CERTIFICATE_KEY)
+    ca, certificate, key = files
     try:
         context = ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError) as problem:

@@ -5,7 +5,6 @@ Loaded when such an address is used, since grpcio is an extra.
 
 from __future__ import annotations
 
-import os
 import ssl
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +22,6 @@ from google.rpc.status_pb2 import Status
 from grpc.experimental import ChannelOptions
 
 from crawlguide.core.errors import (
-    ConfigError,
     CrawlGuideError,
     MalformedRequest,
     NotFound,
@@ -31,10 +29,10 @@ from crawlguide.core.errors import (
     UnavailableError,
 )
 from crawlguide.core.messages import AskMessage, ReleaseMessage, ReportMessage, SeedsMessage
-from crawlguide.gateway.arguments import SCHEMES, address, bracketed
+from crawlguide.gateway.arguments import SCHEMES, bracketed
 from crawlguide.gateway.client import credentials
 from crawlguide.gateway.client.calls import KINDS, body
-from crawlguide.gateway.client.transport import NO_TLS, Notice, untrusted
+from crawlguide.gateway.client.transport import NO_TLS, Notice, checked_address, untrusted
 from crawlguide.gateway.grpc import DETAILS
 from crawlguide.gateway.grpc.conversion import read_answer, written
 from crawlguide.gateway.grpc.methods import METHODS, SERVICE, WHOLE
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from crawlguide.gateway.client.calls import Call
+    from crawlguide.gateway.client.credentials import Files
     from crawlguide.gateway.client.patience import Tries
     from crawlguide.gateway.client.transport import Shown
     from crawlguide.gateway.grpc.methods import Method
@@ -75,15 +74,14 @@ class Target:
     """A server as both kinds of channel reach it, and what is shown to it."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None, shown: Shown) -> None:
-        self.server = _checked(url)
+        self.server = checked_address(url)
         parts = urlsplit(self.server)
         host = bracketed(parts.hostname or "")
         self.address = f"{host}:{parts.port or SCHEMES[parts.scheme]}"
         token = credentials.found_token(shown.get("token"))
         words = {"authorization": f"Bearer {token}"} if token else {}
         self.metadata = tuple({**words, **{name.lower(): text for name, text in (headers or {}).items()}}.items())
-        own = shown.get("ca"), shown.get("certificate"), shown.get("certificate_key")
-        self.credentials = _trust(*own) if parts.scheme == "grpcs" else None
+        self.credentials = _trust(credentials.files(shown)) if parts.scheme == "grpcs" else None
 
     def channel(self) -> grpc.Channel:
         if self.credentials is None:
@@ -327,18 +325,9 @@ def told(problem: Any) -> CrawlGuideError | None:
     return KINDS.get(reason, CrawlGuideError)(words, field=field, retry_after_s=wait_s)
 
 
-def _checked(url: str) -> str:
-    try:
-        return address(url)
-    except ConfigError as wrong:
-        raise ConfigError(wrong.message.removeprefix("--")) from None
-
-
-def _trust(ca: str | None, certificate: str | None, key: str | None) -> grpc.ChannelCredentials:
+def _trust(files: Files) -> grpc.ChannelCredentials:
     """As for https: the files are read and checked in the same way, then given to gRPC."""
-    credentials.trust(ca, certificate, key)
-    ca = ca or os.environ.get(credentials.CA) or ssl.get_default_verify_paths().cafile
-    certificate = certificate or os.environ.get(credentials.CERTIFICATE)
-    key = key or os.environ.get(credentials.CERTIFICATE_KEY) or certificate
-    trusted, shown, own = (None if name is None else Path(name).read_bytes() for name in (ca, certificate, key))
+    credentials.trust(files)
+    names = files.ca or ssl.get_default_verify_paths().cafile, files.certificate, files.key or files.certificate
+    trusted, shown, own = (None if name is None else Path(name).read_bytes() for name in names)
     return grpc.ssl_channel_credentials(trusted, own if shown else None, shown)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import httpx
 
-from crawlguide.core.errors import ConfigError, CrawlGuideError, UnavailableError
-from crawlguide.gateway.arguments import address
-from crawlguide.gateway.client.calls import LINES, Reply, body
-from crawlguide.gateway.client.calls import address as path_of
-from crawlguide.gateway.client.credentials import found_token, trust
-from crawlguide.gateway.client.transport import NO_TLS, Notice, untrusted
+from crawlguide.core.errors import CrawlGuideError, UnavailableError
+from crawlguide.gateway.client.calls import LINES, Reply, body, path_of
+from crawlguide.gateway.client.credentials import files, found_token, trust
+from crawlguide.gateway.client.transport import NO_TLS, Notice, checked_address, untrusted
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -133,16 +131,12 @@ class Sent(TypedDict):
 
 def _options(url: str, headers: Mapping[str, str] | None, shown: Shown) -> Options:
     """As many connections as there are callers at once, each used again."""
-    try:
-        base_url = address(url)
-    except ConfigError as wrong:
-        raise ConfigError(wrong.message.removeprefix("--")) from None
+    base_url = checked_address(url)
     words = {"content-type": "application/json", "user-agent": f"crawlguide/{__version__}", **(headers or {})}
     token = found_token(shown.get("token"))
     if token is not None and "@" not in base_url.partition("://")[2].partition("/")[0]:
         words = {"authorization": f"Bearer {token}", **words}
-    own = shown.get("ca"), shown.get("certificate"), shown.get("certificate_key")
-    verify = trust(*own) if base_url.startswith("https") else True
+    verify = trust(files(shown)) if base_url.startswith("https") else True
     limits = httpx.Limits(keepalive_expiry=KEPT_S)
     return Options(base_url=base_url, headers=words, limits=limits, trust_env=False, verify=verify)
 

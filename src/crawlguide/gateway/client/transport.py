@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar
 
-from crawlguide.core.errors import CrawlGuideError
+from crawlguide.core.errors import ConfigError, CrawlGuideError
+from crawlguide.gateway.arguments import address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
@@ -61,6 +62,14 @@ class AsyncTransport(Protocol):
     async def answered(self, call: Call[Result], tries: Tries) -> Result: ...
 
     async def opened(self, call: Call[None], tries: Tries) -> AsyncGenerator[bytes, None]: ...
+
+
+def checked_address(url: str) -> str:
+    """The URL of a server, without a slash at its end. Raises `ConfigError`."""
+    try:
+        return address(url)
+    except ConfigError as wrong:  # it is no option of a command here
+        raise ConfigError(wrong.message.removeprefix("--")) from None
 
 
 def untrusted(server: str, words: object) -> CrawlGuideError:
