@@ -7,25 +7,22 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from crawlguide.gateway import wire
 from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.access.entrance import Caller
 from crawlguide.gateway.client import AsyncClient, calls
 from crawlguide.gateway.client.verbs import AsyncVerbs
-from crawlguide.gateway.library import LocalAnswer
-from crawlguide.gateway.routes import BY_ENDPOINT, Lines
+from crawlguide.gateway.library import LocalVerbs, message_of
+from crawlguide.gateway.routes import BY_ENDPOINT
 from crawlguide.gateway.service import Service, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.client.calls import Call as GuideCall
 
-Result = TypeVar("Result")
-State = "Mapping[str, Any]"
 TRIES, DEADLINE_S = 2, 20.0  # of a call to a served guide: a model waits
 MOST_CLIENTS = 64  # of callers that came lately
 
@@ -74,7 +71,7 @@ class GuardedGuide:
         yield AdmittedGuide(self.service, caller), f"{credential.tenant}/{credential.name}"
 
 
-class AdmittedGuide(AsyncVerbs):
+class AdmittedGuide(LocalVerbs):
     """The guide of a service for one caller, whose credential, rate, scopes and tenant count in each call."""
 
     def __init__(self, service: Service, caller: Caller) -> None:
@@ -83,21 +80,10 @@ class AdmittedGuide(AsyncVerbs):
     async def close(self) -> None:
         """It is the service's."""
 
-    async def _done(self, call: GuideCall[Result]) -> Result:
-        found = await self._served(call)
-        message, new = found if isinstance(found, tuple) else (found, False)
-        return call.read(LocalAnswer(message, 201 if new else 200))
-
-    async def _pieces(self, call: GuideCall[None]) -> AsyncGenerator[bytes, None]:
-        async for piece in await self._served(call):
-            yield piece
-
     async def _served(self, call: GuideCall[Any]) -> Any:
         route = BY_ENDPOINT[call.method, call.path]
         path = {"crawl_id": call.crawl_id} if "{crawl_id}" in route.path else {}
-        checked = route.takes not in {None, Lines}
-        read = partial(wire.convert, call.message, route.takes) if checked else lambda: call.message
-        size = len(calls.body(call))
+        read, size = partial(message_of, call, route), len(calls.body(call))
         return await self._service.answer(self._caller, Wanted(route.path, route, path, call.query, read, size))
 
 

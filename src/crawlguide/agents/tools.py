@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 30_000  # of an answer that can be continued
 SCANNED, MOST_SCANNED = 500, 10_000  # URLs looked at for a word: in one piece, in one call
-TOPIC, ANCHOR, LINE = 200, 100, 300  # characters
+TOPIC, ANCHOR = 200, 100  # characters
 MOST_HISTORY = MOST_LINKS = 10
 
 

@@ -60,10 +60,6 @@ class CrawlOptions:
         return self.user_agent or "crawlguide"
 
     @property
-    def says_definition(self) -> bool:
-        return bool(definition(self, ""))
-
-    @property
     def name(self) -> str:
         """Of the crawl: as it is called, or else after its topic."""
         words = "-".join(re.findall(r"\w+", (self.topic or "").lower()))[:60].strip("-")

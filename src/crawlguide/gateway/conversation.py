@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -52,6 +54,13 @@ class Standing:
         if self._known_until <= time.time() or self._known_by != self._entrance.version:
             version = self._entrance.version
             self._known_by, self._known_until = version, self._entrance.identify(self._caller).expires
+
+
+async def waited(event: asyncio.Event, seconds: float) -> None:
+    """Until the event, or so long."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds if seconds < inf else None):
+            await event.wait()
 
 
 async def ended(tasks: Collection[asyncio.Task[Any]], holders: Iterable[Holder], guide: LocalGuide) -> None:

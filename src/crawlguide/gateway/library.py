@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -15,7 +15,7 @@ from crawlguide.gateway.client.verbs import AsyncVerbs, Verbs
 from crawlguide.gateway.opening import MEMORY, open_guide
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine, Generator
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
     from pathlib import Path
 
     from crawlguide.core.clock import Clock
@@ -26,7 +26,29 @@ Result = TypeVar("Result")
 Message = TypeVar("Message")
 
 
-class AsyncGuide(AsyncVerbs):
+class LocalVerbs(AsyncVerbs, Protocol):
+    """The verbs of a guide in this process, where what an endpoint gives is a message already."""
+
+    async def _served(self, call: Call[Any]) -> Any:
+        """What the endpoint gives that a server would have called."""
+
+    async def _done(self, call: Call[Result]) -> Result:
+        found = await self._served(call)
+        message, new = found if isinstance(found, tuple) else (found, False)
+        return call.read(LocalAnswer(message, 201 if new else 200))
+
+    async def _pieces(self, call: Call[None]) -> AsyncGenerator[bytes, None]:
+        async for piece in await self._served(call):
+            yield piece
+
+
+def message_of(call: Call[Any], route: routes.Route) -> Any:
+    """What a call says to an endpoint. Raises `MalformedRequest`."""
+    checked = route.takes not in {None, routes.Lines}
+    return wire.convert(call.message, route.takes) if checked else call.message
+
+
+class AsyncGuide(LocalVerbs):
     """A guide in an asyncio program."""
 
     def __init__(self, guide: LocalGuide) -> None:
@@ -41,21 +63,9 @@ class AsyncGuide(AsyncVerbs):
     async def close(self) -> None:
         await self._guide.close()
 
-    async def _done(self, call: Call[Result]) -> Result:
-        found = await self._served(call)
-        message, new = found if isinstance(found, tuple) else (found, False)
-        return call.read(LocalAnswer(message, 201 if new else 200))
-
-    async def _pieces(self, call: Call[None]) -> AsyncGenerator[bytes, None]:
-        async for piece in await self._served(call):
-            yield piece
-
     async def _served(self, call: Call[Any]) -> Any:
-        """What the endpoint gives that a server would have called."""
         route = routes.BY_ENDPOINT[call.method, call.path]
-        checked = route.takes not in {None, routes.Lines}
-        message = wire.convert(call.message, route.takes) if checked else call.message
-        path = {"crawl_id": call.crawl_id}
+        path, message = {"crawl_id": call.crawl_id}, message_of(call, route)
         return await route.serve(routes.RouteCall(self._guide, ANYONE, route.scope, path, call.query, message))
 
 
@@ -88,6 +98,10 @@ class Guide(Verbs):
         finally:
             if not self._loop.is_closed():
                 self._run(pieces.aclose())
+
+    def _run_on(self, step: Callable[[LocalGuide], Coroutine[Any, Any, Result]]) -> Result:
+        """What none of the verbs does."""
+        return self._run(step(self._guide._guide))
 
     def _run(self, step: Coroutine[Any, Any, Result]) -> Result:
         try:

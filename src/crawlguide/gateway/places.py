@@ -76,13 +76,13 @@ class Folder(Place):
     def backed_up(self, target: Path) -> Slip:
         from crawlguide.gateway.backup import backup  # noqa: PLC0415
 
-        return self._guide._run(backup(self._guide._guide._guide, target))
+        return self._guide._run_on(lambda guide: backup(guide, target))
 
     def counts(self) -> dict[Crawl, Mapping[str, Any]]:
         """The numbers of each crawl."""
         from crawlguide.gateway.opening import counts  # noqa: PLC0415
 
-        return self._guide._run(counts(self._guide._guide._guide))
+        return self._guide._run_on(counts)
 
 
 class Remote(Place):

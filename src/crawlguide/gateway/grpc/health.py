@@ -9,6 +9,7 @@ import grpc
 from grpc_health.v1 import health_pb2
 
 from crawlguide.core.errors import CrawlGuideError
+from crawlguide.gateway.conversation import waited
 from crawlguide.gateway.grpc import transport
 from crawlguide.gateway.grpc.methods import SERVICE
 
@@ -70,7 +71,7 @@ class Health:
                     if status != said:
                         await self._say(context, status)
                         said = status
-                    await _waited(self._leaving, LOOKS_EVERY_S)
+                    await waited(self._leaving, LOOKS_EVERY_S)
                 if known and said != Response.NOT_SERVING:
                     await self._say(context, Response.NOT_SERVING)
         except CrawlGuideError as problem:
@@ -78,11 +79,3 @@ class Health:
 
     async def _say(self, context: Context, status: Any) -> None:
         await transport.write(context, Response(status=status), self._service.options.socket_stall_s)
-
-
-async def _waited(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        pass

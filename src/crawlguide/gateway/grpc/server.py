@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message_factory import GetMessageClass
-from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection
 
 from crawlguide.core.errors import CrawlGuideError, MalformedRequest
@@ -52,8 +51,8 @@ class GrpcDoor:
             transport.handlers(SERVICE, behaviour | streams),
             transport.handlers(HEALTH, self._health.behaviour()),
         )
-        names = (SERVICE.full_name, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
-        reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self._server)
+        names = (SERVICE.full_name, HEALTH.full_name, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
 
     async def open(self) -> dict[str, Any]:
         options = self._service.options

@@ -10,6 +10,7 @@ import msgspec
 from crawlguide.core.messages import AskMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.assigned import Holder
+from crawlguide.gateway.conversation import waited
 from crawlguide.gateway.websocket.messages import State
 
 if TYPE_CHECKING:
@@ -126,12 +127,3 @@ class StatsSubscription:
 
     def stop(self) -> None:
         self._stopped.set()
-
-
-async def waited(event: asyncio.Event, seconds: float) -> None:
-    """Until the event, or so long."""
-    try:
-        async with asyncio.timeout(seconds if seconds < float("inf") else None):
-            await event.wait()
-    except TimeoutError:
-        pass
