@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
+import grpc
 import pytest
 
 from crawlguide import Client, UrlFrontierClient
 from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden, UnavailableError
+from crawlguide.gateway.client.urlfrontier import KnownUrl, Status
+from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
+from crawlguide.gateway.urlfrontier.urlfrontier_pb2_grpc import (
+    URLFrontierServicer,
+    add_URLFrontierServicer_to_server,
+)
 
 if TYPE_CHECKING:
     from tests.gateway.urlfrontier.common import Frontier
@@ -43,3 +51,34 @@ def test_its_port_is_none_for_other_clients(frontier: Frontier, scheme: str) -> 
 def test_an_address_is_no_url() -> None:
     with pytest.raises(ConfigError, match=r"expected HOST:PORT such as 127\.0\.0\.1:7071, got 'http://"):
         UrlFrontierClient("http://127.0.0.1:7071")
+
+
+class Forgetful(URLFrontierServicer):
+    """A server that does not acknowledge all it was sent."""
+
+    def PutURLs(self, request_iterator: Any, context: Any) -> Any:
+        for item in list(request_iterator)[:1]:
+            yield wire.AckMessage(ID=item.ID, status=wire.AckMessage.OK)
+
+    def PutDiscovered(self, request_iterator: Any, context: Any) -> Any:
+        list(request_iterator)
+        return iter(())
+
+
+def test_what_is_not_acknowledged_is_to_be_sent_again() -> None:
+    server = grpc.server(ThreadPoolExecutor(2))
+    add_URLFrontierServicer_to_server(Forgetful(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        with UrlFrontierClient(f"127.0.0.1:{port}") as client:
+            known = [KnownUrl("https://a.example/1"), KnownUrl("https://a.example/2")]
+            assert client.put(known) == [Status.OK, Status.FAIL]
+            assert client.discover(["https://a.example/1"]) == [Status.FAIL]
+    finally:
+        server.stop(None).wait()
+
+
+def test_a_certificate_is_shown_over_tls_alone() -> None:
+    with pytest.raises(ConfigError, match="certificate: expected ca beside it"):
+        UrlFrontierClient("127.0.0.1:7071", certificate=("crawler.pem", "crawler.key"))

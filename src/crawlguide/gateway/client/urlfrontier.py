@@ -55,7 +55,7 @@ class Status(IntEnum):
 
     OK = wire.AckMessage.OK
     SKIPPED = wire.AckMessage.SKIPPED  # known, or of no use: do not send it again
-    FAIL = wire.AckMessage.FAIL  # send it again later
+    FAIL = wire.AckMessage.FAIL  # or nothing was said of it: send it again later
 
 
 class NewUrl(NamedTuple):
@@ -122,6 +122,8 @@ class UrlFrontierClient:
         address = _address(self.address)
         options = [("grpc.max_receive_message_length", -1), (ChannelOptions.SingleThreadedUnaryStream, 1)]
         if self.ca is None:
+            if self.certificate is not None:
+                raise ConfigError("certificate: expected ca beside it, without which nothing is encrypted")
             self._channel = grpc.insecure_channel(address, options)
         else:
             self._channel = grpc.secure_channel(address, _trust(self.ca, self.certificate), options)
@@ -158,7 +160,9 @@ class UrlFrontierClient:
             ]
             try:
                 acks = {ack.ID: ack.statuses for ack in self._streamed(self._stub.PutDiscovered, batches)}
-                return [Status(one) for batch in batches for one in acks[batch.ID]]
+                return [
+                    Status(one) for batch in batches for one in acks.get(batch.ID, [Status.FAIL] * len(batch.items))
+                ]
             except errors.MethodNotAllowed:
                 self._batches = False
         return self._put([wire.URLItem(discovered=wire.DiscoveredURLItem(info=info)) for info in infos])
@@ -177,7 +181,7 @@ class UrlFrontierClient:
         for number, item in enumerate(some):
             item.ID = str(number)
         acks = {ack.ID: Status(ack.status) for ack in self._streamed(self._stub.PutURLs, some)}
-        return [acks[item.ID] for item in some]
+        return [acks.get(item.ID, Status.FAIL) for item in some]
 
     # URLs out
 
