@@ -380,6 +380,22 @@ def test_a_job_whose_untold_reports_are_damaged_goes_on(tmp_path: Path) -> None:
     assert "http://f.example/" in asked(log)
 
 
+def test_what_a_run_could_not_tell_is_kept_until_the_guide_has_it(tmp_path: Path) -> None:
+    kept = tmp_path / "job" / "crawlguide" / "untold.jsonl"
+    kept.parent.mkdir(parents=True)
+    kept.write_text('{"url": "http://g.example/1", "status": 200, "fetch_time": "2025-11-03T14:17:31Z"}\n')
+    told: dict[str, Any] = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 1}
+    with lab.served(TinyWeb(site("g.example", 8)), slowest_s=0) as served:
+        process = started(tmp_path, served, ["http://g.example/"], **told)
+        until(served, 1)
+        process.kill()
+        process.communicate()
+        assert kept.exists()
+        crawled = run(tmp_path / "tried.py", served, **told, **FAST)
+    assert "finish_reason': 'finished'" in crawled.said
+    assert not kept.exists()
+
+
 def test_a_killed_job_loses_nothing_and_asks_again_only_for_what_was_in_work(tmp_path: Path) -> None:
     pages = site("e.example", 40)
     told: dict[str, Any] = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 2}

@@ -39,6 +39,7 @@ from crawlguide.integrations.scrapy.travel import KEY
 from crawlguide.integrations.scrapy.visits import Visit
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Self
 
     from scrapy import Spider
@@ -465,27 +466,36 @@ class Scheduler(BaseScheduler):
         self._remember(assignments.unacknowledged())
 
     def _remember(self, reports: list[Fetch]) -> None:
-        """What could not be told, for the next run of this job."""
+        """What could not be told, for the next run of this job; what an earlier one has left is told by now."""
+        file = self._untold_file
         if reports:
-            kept = "" if self._plan.job is None else f"; they are in {self._plan.job / UNTOLD} for the next run"
+            kept = "" if file is None else f"; they are in {file} for the next run"
             logger.warning("crawlguide: %d reports could not be told%s", len(reports), kept)
-        if reports and self._plan.job is not None:
-            lines = (msgspec.json.encode(fetch) + b"\n" for fetch in reports if fetch.error != "released")
-            try:
-                with written(self._plan.job / UNTOLD) as file:
-                    file.writelines(lines)
-            except CrawlGuideError as problem:  # those pages are downloaded again when their leases end
-                logger.warning("crawlguide: %s", problem)
+        if file is None:
+            return
+        lines = [msgspec.json.encode(fetch) + b"\n" for fetch in reports if fetch.error != "released"]
+        if not lines:
+            file.unlink(missing_ok=True)
+            return
+        try:
+            with written(file) as opened:
+                opened.writelines(lines)
+        except CrawlGuideError as problem:  # those pages are downloaded again when their leases end
+            logger.warning("crawlguide: %s", problem)
+
+    @property
+    def _untold_file(self) -> Path | None:
+        return None if self._plan.job is None else self._plan.job / UNTOLD
 
     def _recall(self, assignments: Assignments) -> None:
-        file = None if self._plan.job is None else self._plan.job / UNTOLD
+        """The file stays until this run ends: killed before the guide has them, the next one tells them again."""
+        file = self._untold_file
         if file is not None and file.exists():
             for line in file.read_bytes().splitlines():
                 try:
                     assignments.report(msgspec.json.decode(line, type=Fetch))
                 except (msgspec.MsgspecError, UnicodeDecodeError) as wrong:
                     logger.warning("crawlguide: %s: a line is no report and is left out: %s", file, wrong)
-            file.unlink()
 
 
 def _check(crawler: Crawler) -> None:
