@@ -123,13 +123,17 @@ async def answering(config: Config, options: AgentsOptions) -> AsyncIterator[tup
 async def _guarded(config: Config, options: AgentsOptions) -> AsyncIterator[tuple[Guides, Guard]]:
     if options.guide is not None:
         served = ServedGuide(options.guide)
-        yield served, Guard(Entrance(config), Load(config.server), config.server, log_refusal)
-        await served.close()
+        try:
+            yield served, Guard(Entrance(config), Load(config.server), config.server, log_refusal)
+        finally:
+            await served.close()
         return
     async with _own_guide(config) as local:
         service = Service(local, config)
-        yield GuardedGuide(service), Guard(service.entrance, service.load, config.server, service.log_refusal)
-        service.audit.close()
+        try:
+            yield GuardedGuide(service), Guard(service.entrance, service.load, config.server, service.log_refusal)
+        finally:
+            service.audit.close()
 
 
 def _announce(config: Config, options: AgentsOptions, guard: Guard, where: tuple[str, int]) -> None:

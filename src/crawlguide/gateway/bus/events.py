@@ -120,17 +120,21 @@ class Events:
         if not events:
             return
         records = [packed(self._outgoing(event)) for event in events]
-        for spool in self._spools:
-            try:
-                spool.append(records)
-                self._failed = False
-            except OSError as problem:
-                self._lost(len(records))
-                if not self._failed:
-                    self._failed = True
-                    words = "events for the bus cannot be written, and are lost until they can: {problem}"
-                    happened("bus_events_lost", words, WARNING, problem=str(problem.strerror))
+        problems = [problem for spool in self._spools if (problem := self._appended(spool, records))]
+        if problems and not self._failed:
+            words = "events for the bus cannot be written, and are lost until they can: {problem}"
+            happened("bus_events_lost", words, WARNING, problem=problems[0])
+        self._failed = bool(problems)
         self._written()
+
+    def _appended(self, spool: Spool, records: Sequence[bytes]) -> str:
+        """Why they are lost, if they are."""
+        try:
+            spool.append(records)
+        except OSError as problem:
+            self._lost(len(records))
+            return str(problem.strerror)
+        return ""
 
     def _outgoing(self, event: Event) -> BusMessage:
         headers = {"id": f"{self._run}-{next(self._numbers)}", "event": event.event}
