@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from crawlguide.core.types import Crawl
+from crawlguide.gateway.bus.events import Events
 from crawlguide.gateway.bus.spool import SMALLEST_SEGMENT, Spool
 
 if TYPE_CHECKING:
@@ -195,3 +197,19 @@ def test_a_file_of_another_name_is_left_alone(opening: Opening) -> None:
     opening().append(numbered(2))
     (opening.folder / "mine.events").write_text("not ours")
     assert drained(opening()) == numbered(2)
+
+
+async def test_a_spool_that_takes_nothing_is_said_once_though_another_takes_all(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost: list[int] = []
+    bad, good = (Spool(tmp_path / name, MIB, lost.append) for name in ("bad", "good"))
+    (tmp_path / "bad").rmdir()
+    (tmp_path / "bad").touch()
+    events = Events([bad, good], lambda: None, lost.append)
+    for _ in range(3):
+        events.changed(Crawl("default", "news"), "paused", 0.0)
+        events.write()
+    assert (lost, good.waiting) == ([1, 1, 1], 3)
+    assert [record.event for record in caplog.records if hasattr(record, "event")] == ["bus_events_lost"]
+    good.close()

@@ -67,7 +67,7 @@ class Forgetful(URLFrontierServicer):
 
 def test_what_is_not_acknowledged_is_to_be_sent_again() -> None:
     server = grpc.server(ThreadPoolExecutor(2))
-    add_URLFrontierServicer_to_server(Forgetful(), server)
+    add_URLFrontierServicer_to_server(Forgetful(), server)  # type: ignore[abstract]  # of 19 calls it has two
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:
