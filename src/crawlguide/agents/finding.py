@@ -9,10 +9,10 @@ import asyncio
 import re
 import time
 from collections import Counter
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from anyio import CancelScope
@@ -30,7 +30,7 @@ from crawlguide.core.errors import (
     NotFound,
     UnavailableError,
 )
-from crawlguide.crawler import options as said
+from crawlguide.crawler import options as crawl_options
 from crawlguide.crawler import seeds as seeding
 from crawlguide.crawler.estimate import RELEVANT
 from crawlguide.crawler.fetch import FetchOptions
@@ -41,11 +41,12 @@ from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.gateway.dashboard.formatting import reason
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from crawlguide.agents.calls import Call
     from crawlguide.agents.messages import FindPages
     from crawlguide.core.messages import Fetch
+    from crawlguide.crawler.fetch import Fetcher
     from crawlguide.crawler.fetched import Fetched
     from crawlguide.crawler.lines import PageLine
     from crawlguide.gateway.client.verbs import AsyncVerbs
@@ -157,26 +158,20 @@ class Searches:
         for _, search in self._running:
             search.stop("stopping")
 
-    def _counted(self, whose: str, search: Search) -> _Counted:
+    @contextmanager
+    def _counted(self, whose: str, search: Search) -> Iterator[None]:
         if self._stopped:
             raise Draining("the server is shutting down", retry_after_s=5.0)
         own = sum(one == whose for one, _ in self._running)
         if own >= MOST_OF_ONE or len(self._running) >= MOST_AT_ONCE:
             words = f"{own} searches of yours and {len(self._running)} in all are running; wait until one has ended"
             raise UnavailableError(words, retry_after_s=10.0)
-        return _Counted(self._running, (whose, search))
-
-
-@dataclass(frozen=True)
-class _Counted:
-    running: list[tuple[str, Search]]
-    entry: tuple[str, Search]
-
-    def __enter__(self) -> None:
-        self.running.append(self.entry)
-
-    def __exit__(self, *_: object) -> None:
-        self.running.remove(self.entry)
+        entry = whose, search
+        self._running.append(entry)
+        try:
+            yield
+        finally:
+            self._running.remove(entry)
 
 
 class Search:
@@ -214,13 +209,13 @@ class Search:
         """Ask the guide before anything is fetched: whoever may not do this there sends us nowhere."""
         wanted, crawler_id = self._wanted, f"find-{token_hex(6)}"
         guide = self._call.guide
-        plain_start = _checked_start(wanted.start)
+        _check_start(wanted.start)
         await self._call.progress(0, wanted.max_pages, f"crawl {self.crawl_id!r}: looking at the starting points")
         await self._define(guide)
         await guide.release(self.crawl_id, crawler_id)
         async with AsyncExitStack() as stack:
             both = await stack.enter_async_context(fetchers(self._options.fetching))
-            seeds = await self._seeds(plain_start, both.files)
+            seeds = await self._seeds(both.files)
             assignments = await stack.enter_async_context(
                 Assignments(guide, self.crawl_id, crawler_id, concurrency=CONCURRENCY, ahead=AHEAD)
             )
@@ -249,19 +244,20 @@ class Search:
     def _definition(self) -> Definition:
         policy = {
             "seed_hosts_only": self._wanted.same_site,
-            "user_agent": said.token(self._options.fetching.user_agent),
+            "user_agent": crawl_options.token(self._options.fetching.user_agent),
         }
         if self._options.delay_s is not None:
             policy["default_delay_s"] = self._options.delay_s
-        return msgspec.convert(said.completed({"goal": msgspec.to_builtins(self._goal), "policy": policy}), Definition)
+        told = {"goal": msgspec.to_builtins(self._goal), "policy": policy}
+        return msgspec.convert(crawl_options.completed(told), Definition)
 
-    async def _seeds(self, start: list[str], fetcher: Any) -> list[str]:
+    async def _seeds(self, fetcher: Fetcher) -> list[str]:
         """Looking at hosts takes some of the time."""
         pause_s = seeding.PAUSE_S if self._options.delay_s is None else self._options.delay_s
         agent, goal = self._options.fetching.user_agent, msgspec.to_builtins(self._goal)
         try:
             async with asyncio.timeout(self._left_s):
-                return await seeding.found(start, goal, fetcher, agent, lambda _: None, pause_s)
+                return await seeding.found(self._wanted.start, goal, fetcher, agent, lambda _: None, pause_s)
         except TimeoutError:
             words = f"start: the hosts were not looked through within {self._wanted.max_seconds} s"
             raise CrawlGuideError(f"{words}; give URLs of pages, or more max_seconds") from None
@@ -324,7 +320,7 @@ def _advice(why: str, crawl_id: str, tally: Tally, shown: int) -> str:
     return f"Read the pages you need; {on}."
 
 
-def _checked_start(start: list[str]) -> list[str]:
+def _check_start(start: list[str]) -> None:
     """What is no URL and no host is said before anything is done."""
     for number, text in enumerate(start):
         try:
@@ -332,7 +328,6 @@ def _checked_start(start: list[str]) -> list[str]:
         except ConfigError as wrong:
             where = f"start[{number}]"
             raise MalformedRequest(f"{where}: {wrong.message.removeprefix('SEED: ')}", field=where) from None
-    return start
 
 
 def _name(topic: str) -> str:

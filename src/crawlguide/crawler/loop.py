@@ -49,7 +49,7 @@ async def fetchers(every: FetchOptions) -> AsyncIterator[Fetchers]:
         yield Fetchers(pages, files)
 
 
-class Kept(Protocol):
+class KeepsPages(Protocol):
     """What becomes of what is fetched: files in a folder (`outputs.py`), or whatever whoever crawls makes of it."""
 
     def add(self, line: PageLine, fetched: Fetched, report: Fetch) -> int:
@@ -66,7 +66,7 @@ class CrawlLoop:
         self,
         assignments: Assignments,
         fetchers: Fetchers,
-        outputs: Kept,
+        outputs: KeepsPages,
         tally: Tally,
         *,
         copies: Copies | None = None,

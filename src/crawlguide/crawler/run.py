@@ -16,7 +16,7 @@ from crawlguide.core.config import Config
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound
 from crawlguide.crawler import folder as folders
-from crawlguide.crawler import options as said
+from crawlguide.crawler import options as crawl_options
 from crawlguide.crawler import seeds as seeding
 from crawlguide.crawler.copies import Copies
 from crawlguide.crawler.fetch import FetchOptions
@@ -77,9 +77,8 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         folders.checked(options.out, resume=options.resume)  # another crawl may have been made in it meanwhile
         view.say(f"crawl {identity.crawl_id!r} in {folder.path}")
         guide = await stack.enter_async_context(_guide(identity, folder))
-        definition = await _define(
-            guide, identity, options, view
-        )  # what the guide refuses is said before sites are asked
+        # What the guide refuses is said before sites are asked.
+        definition = await _define(guide, identity, options, view)
         identity = await _with_seeds(identity, options, both.files, view)
         folder.begin(identity)
         tally, copies = Tally(), Copies(wanted=definition["policy"]["recrawl"])
@@ -139,17 +138,17 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) 
     if known is None and not options.seeds:
         raise ConfigError("SEED: expected a URL or a host to begin with, got none")
     reference = await seeding.reference(options.reference, files) if options.reference else ""
-    told = said.definition(options, reference)
+    told = crawl_options.definition(options, reference)
     if known is not None:
         _check_same(known, options, told)
         return known
     return Identity(
         crawl_id=options.name,
         crawler_id=folders.crawler_name(),
-        definition=said.completed(told),
+        definition=crawl_options.completed(told),
         seeds=[],
         guide=options.guide,
-        proxy=options.proxy and said.without_password(options.proxy),
+        proxy=options.proxy and crawl_options.without_password(options.proxy),
         allow_networks=list(options.allow_networks),
         contact=options.contact,
         parquet=options.parquet,
@@ -171,8 +170,8 @@ def _check_same(known: Identity, options: CrawlOptions, told: dict[str, Any]) ->
             if known.definition.get(part, {}).get(name) != value:
                 had = known.definition.get(part, {}).get(name)
                 raise ConfigError(
-                    f"--resume: {said.option(name)}: this crawl was begun with {said.shown(had)}, got"
-                    f" {said.shown(value)};"
+                    f"--resume: {crawl_options.option(name)}: this crawl was begun with {crawl_options.shown(had)}, got"
+                    f" {crawl_options.shown(value)};"
                     " leave it out, or begin another crawl in another --out"
                 )
     if options.guide not in (None, known.guide):
@@ -219,7 +218,7 @@ async def _define(guide: AsyncVerbs, identity: Identity, options: CrawlOptions, 
         return dict(msgspec.to_builtins(wanted))
     if options.resume or identity.guide is None:
         return there
-    differing = said.differing(wanted, there, identity.definition)
+    differing = crawl_options.differing(wanted, there, identity.definition)
     if differing:
         raise ConfigError(
             f"--guide: a crawl {identity.crawl_id!r} is there already, and differs in {', '.join(differing)};"
@@ -263,14 +262,14 @@ async def _watched(loop: CrawlLoop, outputs: Outputs, view: View, options: Crawl
 @contextmanager
 def _interruptible(loop: CrawlLoop, view: View) -> Iterator[None]:
     """Ctrl-C once ends what is begun, twice everything. So does whoever ends a container."""
-    listening, before = asyncio.get_running_loop(), {number: signal.getsignal(number) for number in ENDING}
+    events, before = asyncio.get_running_loop(), {number: signal.getsignal(number) for number in ENDING}
     for number in ENDING:
-        listening.add_signal_handler(number, _interrupted, loop, view)
+        events.add_signal_handler(number, _interrupted, loop, view)
     try:
         yield
     finally:
         for number in ENDING:
-            listening.remove_signal_handler(number)
+            events.remove_signal_handler(number)
             signal.signal(number, before[number])
 
 

@@ -142,10 +142,7 @@ class Door:
             return problem_response(Draining("not ready", retry_after_s=1.0))
         if self.service.trouble():  # no ask and no report can be kept: others may do better
             return problem_response(UnavailableError("the data folder cannot be written", retry_after_s=1.0))
-        failed = [
-            *self.service.not_running(),
-            *self.service.buses_away(),
-        ]  # all is answered, so that it stays in service
+        failed = [*self.service.not_running(), *self.service.buses_away()]  # all is answered: it stays in service
         status = {"status": "degraded", "not_running": failed} if failed else {"status": "ready"}
         return Response(msgspec.json.encode(status), media_type=JSON)
 

@@ -113,8 +113,8 @@ class Places:
         owners = _owners(credential)
         for owner, most in zip(owners, bounds, strict=True) if credential is not ANYONE else ():
             if most and self._taken[owner] >= most:
-                whose = "credential" if len(owner) > 1 else "tenant"
-                words = f"your {whose}: expected at most {most} sockets and streams at once"
+                kind = "credential" if len(owner) > 1 else "tenant"
+                words = f"your {kind}: expected at most {most} sockets and streams at once"
                 raise RateLimited(words, retry_after_s=RETRY_AFTER_S)
         self._taken.update(owners)
 

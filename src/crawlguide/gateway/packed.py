@@ -91,10 +91,8 @@ def is_utf8(body, at, end):  # type: ignore[no-untyped-def]  # noqa: C901 - one 
             continue
         if byte < 0xC2 or byte > 0xF4 or at == end:
             return False
-        least, most = (
-            0x80,
-            0xBF,
-        )  # of the second byte: no overlong letters, no surrogates, none beyond the last
+        # Bounds of the second byte: no overlong letters, no surrogates, none beyond the last.
+        least, most = 0x80, 0xBF
         if byte == 0xE0:
             least = 0xA0
         elif byte == 0xED:

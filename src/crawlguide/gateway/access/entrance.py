@@ -96,17 +96,16 @@ class Entrance:
         """The same for somebody who has knocked."""
         if not self.required:
             return ANYONE
-        credential = self.unless_guessed(caller)
+        credential = self.identify_newcomer(caller)
         self._credential_limit.take((credential.tenant, credential.name))
         self._tenant_limit.take(credential.tenant, self._quota(credential.tenant).requests_per_s)
         return credential
 
-    def unless_guessed(self, caller: Caller) -> Credential:
+    def identify_newcomer(self, caller: Caller) -> Credential:
         """Who this is, for somebody of whom no request is counted yet.
 
-        Where too much was wrong lately, nothing new is looked at: a guess must not come true sooner than others.
-
-        What was right there before still is: many share the address of a proxy, and one of them may guess.
+        Where too much was wrong lately nothing new is looked at: a guess must not come true sooner than others. What
+        was right there before still is: many share the address of a proxy, and one of them may guess.
         """
         address = whose(caller.address)
         shown = address, hash(caller.authorization)

@@ -128,7 +128,7 @@ class Assignments:
         self._reports: deque[Report] = deque()
         self._sending: list[Report] = []
         self._seeds: deque[dict[str, Any]] = deque()
-        self._taken = 0
+        self._pushed = 0  # so many were: of those that may start at once the first comes first
         self._report_id = ""
         self._asking: AskMessage | None = None
         self._ask_after = 0.0
@@ -138,7 +138,7 @@ class Assignments:
         self._on_change = on_change or (lambda: None)
         self._task: asyncio.Task[None] | None = None
         self._closing = self._closed = False
-        self._seeded = 0  # times
+        self._times_seeded = 0
 
     async def __aenter__(self) -> Self:
         """Whatever an earlier run under the same name held goes back first."""
@@ -201,7 +201,7 @@ class Assignments:
     async def seed(self, urls: Sequence[str | Mapping[str, Any]]) -> int:
         """Add seeds while it runs; returns how many were new. What was said of the crawl before no longer holds."""
         new = await self.guide.seed(self.crawl_id, urls)
-        self._seeded += 1
+        self._times_seeded += 1
         self.state = "running"
         self._ask_after = 0.0
         self._wake.set()
@@ -287,8 +287,8 @@ class Assignments:
 
     def _may_ask(self) -> bool:
         """Not while there is something to report: the answer should know it."""
-        waiting = self.unreported or self._closing
-        return not waiting and self._wanted() > 0 and time.monotonic() >= self._ask_after
+        has_more_to_do = self.unreported or self._closing
+        return not has_more_to_do and self._wanted() > 0 and time.monotonic() >= self._ask_after
 
     async def _persist(self, step: Callable[[], Any]) -> None:
         """Try again, ever more slowly, while the guide is away or too busy."""
@@ -414,11 +414,11 @@ class Assignments:
 
     async def _ask(self) -> None:
         """The same message in every try, so that no lease is granted twice."""
-        self._asking, seeded = self._asking or self._question(), self._seeded
+        self._asking, seeded = self._asking or self._question(), self._times_seeded
         advice = await self.guide.ask(self._asking)
         self._asking = None
         self._take_in(advice, time.monotonic())
-        if seeded != self._seeded:  # the answer may be older than the seeds
+        if seeded != self._times_seeded:  # the answer may be older than the seeds
             self.state, self._ask_after = "running", 0.0
         self._tell_all()
 
@@ -455,8 +455,8 @@ class Assignments:
                 self._push(earliest, first)
 
     def _push(self, at: float, one: Assignment) -> None:
-        self._taken += 1
-        heappush(self._waiting, (at, self._taken, one))
+        self._pushed += 1
+        heappush(self._waiting, (at, self._pushed, one))
 
     def _tell_all(self) -> None:
         self._changed.set()

@@ -133,7 +133,7 @@ def checked(service: Service, context: Context, unread: Unread) -> Any:
 def check_known(service: Service, who: Caller) -> Credential:
     """Nothing long is read for somebody who cannot come in."""
     try:
-        return service.entrance.unless_guessed(who)
+        return service.entrance.identify_newcomer(who)
     except (Unauthenticated, RateLimited) as problem:
         service.log_refusal("grpc", STATUS[problem.code], problem, **who.logged)
         raise
