@@ -14,9 +14,12 @@ from crawlguide.version import __version__
 REFERENCE = "#/components/schemas/{name}"
 PROBLEMS = {
     400: "The request is malformed, or of a version we do not speak.",
+    401: "A credential is wanted, and none was shown that is good.",
+    403: "The credential does not permit it, or a web page of another site asks.",
     404: "No such crawl.",
     409: "The id came before with another body.",
     413: "The message is too large.",
+    429: "Too many requests; try again.",
     503: "Not available now; try again.",
     507: "No room left on the disk; reads go on.",
 }
