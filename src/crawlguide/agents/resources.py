@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
 from crawlguide.agents import tools
-from crawlguide.agents.messages import MOST_ASKED, CrawlNumbers, CrawlStats, ListCrawls
+from crawlguide.agents.messages import MOST_ASKED, MOST_LISTED, CrawlNumbers, CrawlStats, ListCrawls
 from crawlguide.agents.texts import NOTICE, plain
 from crawlguide.core.errors import NotFound
 from crawlguide.gateway import wire
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LIST, PREFIX = "crawls://list", "crawl://"
 JSON, TEXT = "application/json", "text/markdown"
-MOST_LISTED = 50  # crawls in one piece of the list
+LISTED_AT_ONCE = 50  # crawls in one piece of the list of resources
 KINDS = {
     "stats": ("Numbers of a crawl", JSON, "State, counts and harvest of one crawl, as crawl_stats gives them."),
     "report": (
@@ -44,7 +44,7 @@ class Named(NamedTuple):
 
 async def listed(searches: Searches, call: Call, cursor: str | None) -> tuple[list[Named], str | None]:
     """The list itself, and two resources for each crawl, piece by piece."""
-    page = await tools.list_crawls(searches, call, ListCrawls(limit=MOST_LISTED, cursor=cursor))
+    page = await tools.list_crawls(searches, call, ListCrawls(limit=LISTED_AT_ONCE, cursor=cursor))
     first = [] if cursor else [Named(LIST, "All crawls", JSON, "Crawls by name with state, topic and strategy.")]
     return first + [_named(line.crawl_id, kind) for line in page.crawls for kind in KINDS], page.cursor
 
@@ -60,7 +60,8 @@ def uri(crawl_id: str, kind: str) -> str:
 
 async def read(searches: Searches, call: Call, address: str) -> Content:
     if address == LIST:
-        return Content(wire.encode(await tools.list_crawls(searches, call, ListCrawls(limit=100))).decode(), JSON)
+        crawls = await tools.list_crawls(searches, call, ListCrawls(limit=MOST_LISTED))
+        return Content(wire.encode(crawls).decode(), JSON)
     name, slash, kind = address.removeprefix(PREFIX).partition("/")
     if not address.startswith(PREFIX) or not slash or kind not in KINDS:
         expected = f"{LIST}, {PREFIX}CRAWL/stats or {PREFIX}CRAWL/report"

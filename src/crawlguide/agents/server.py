@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -38,7 +38,7 @@ from crawlguide.gateway.responses import fault_of_ours
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from crawlguide.agents.calls import Guides
     from crawlguide.agents.finding import Searches
@@ -64,7 +64,7 @@ class Desk:
 
     def server(self) -> Server[Any]:
         return Server(
-            "crawlguide",
+            TITLE,
             version=__version__,
             title=TITLE,
             instructions=INSTRUCTIONS,
@@ -108,7 +108,9 @@ class Desk:
 
     async def _list_templates(self, _: Context, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         shown = [
-            ResourceTemplate(uri_template=f"crawl://{{id}}/{kind}", name=title, mime_type=media, description=words)
+            ResourceTemplate(
+                uri_template=f"{resources.PREFIX}{{id}}/{kind}", name=title, mime_type=media, description=words
+            )
             for kind, (title, media, words) in resources.KINDS.items()
         ]
         return ListResourceTemplatesResult(resource_templates=shown)
@@ -121,15 +123,14 @@ class Desk:
         return ReadResourceResult(contents=[content])
 
 
-class _in_their_words:  # noqa: N801 - used as a statement
+@contextmanager
+def _in_their_words() -> Iterator[None]:
     """An error of a resource is one of their protocol."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
-        if isinstance(problem, CrawlGuideError):
-            code = INVALID_PARAMS if isinstance(problem, RequestError) else INTERNAL_ERROR
-            raise MCPError(code, f"{problem.code}: {problem.message}") from None
+    try:
+        yield
+    except CrawlGuideError as problem:
+        code = INVALID_PARAMS if isinstance(problem, RequestError) else INTERNAL_ERROR
+        raise MCPError(code, f"{problem.code}: {problem.message}") from None
 
 
 def _known(name: str) -> Tool:

@@ -76,7 +76,7 @@ class Tokens:
         path = Path(options.jwt_keys)
         self._file = WatchedFiles([path], lambda: keys_of(path))
         self._remembered: Bounded[str, Credential] = Bounded(REMEMBERED)
-        self._version = 0
+        self._remembered_of = 0  # this version of the file
 
     @property
     def version(self) -> int:
@@ -87,9 +87,9 @@ class Tokens:
     def credential(self, text: str) -> Credential:
         """Whose token this is. Raises `Unauthenticated`, and says what is wrong with it."""
         keys = self._file.content() or []
-        if self._version != self._file.version:  # what a key that is gone has signed counts no longer
+        if self._remembered_of != self._file.version:  # what a key that is gone has signed counts no longer
             self._remembered.clear()
-            self._version = self._file.version
+            self._remembered_of = self._file.version
         found = self._remembered.get(text)
         if found is None:
             found = self._remembered[text] = self._verified(text, keys)

@@ -46,10 +46,7 @@ MOST_FAULTS, FAULTS_REMEMBERED = 5, 10_000
 FAULT_REST_S = 1.0  # after the first; after each more twice as long
 LONGEST_LATER_S = 60.0
 LONGEST_HEADER = 100  # of a dead letter, before it is escaped: JetStream keeps 64 KiB of all of them
-PATH_OF = {verb: f"/v1/{verb}" for verb in VERBS}
-ROUTE_OF: dict[str, Route] = {
-    verb: route for verb, path in PATH_OF.items() for route in routes.ROUTES if route.path == path
-}
+ROUTE_OF: dict[str, Route] = {verb: routes.BY_ENDPOINT["POST", f"/v1/{verb}"] for verb in VERBS}
 AUTHORIZATION, CORRELATION, REPLY_TO = "authorization", "correlation-id", "reply-to"
 log = logging.getLogger(__name__)
 

@@ -42,9 +42,12 @@ class Health:
         ready = not (self._service.draining or self._leaving.is_set() or self._service.trouble())
         return Response.SERVING if ready else Response.NOT_SERVING
 
+    def _knock(self, context: Context) -> None:
+        self._service.entrance.knock(transport.address(context.peer()))
+
     async def _check(self, request: Any, context: Context) -> Any:
         try:
-            self._service.entrance.knock(transport.address(context.peer()))
+            self._knock(context)
             name = request.read().service
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
@@ -54,7 +57,7 @@ class Health:
 
     async def _list(self, _: Any, context: Context) -> Any:
         try:
-            self._service.entrance.knock(transport.address(context.peer()))
+            self._knock(context)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
         return health_pb2.HealthListResponse(statuses={name: Response(status=self._status) for name in NAMES})
@@ -62,7 +65,7 @@ class Health:
     async def _watch(self, request: Any, context: Context) -> None:
         """Says each change; of a service that is not there, that it is unknown."""
         try:
-            self._service.entrance.knock(transport.address(context.peer()))
+            self._knock(context)
             known = request.read().service in NAMES
             with transport.counted(self._service, context):
                 said = None

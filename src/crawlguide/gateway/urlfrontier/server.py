@@ -128,7 +128,8 @@ class Answers:
 
     async def _get_urls(self, request: Any, context: Context) -> None:
         """Round by round, as long as there is something to give and the client reads."""
-        began, counts, caller = time.perf_counter(), self._calls.counts, transport.caller(context)
+        began, waits = time.perf_counter(), True
+        counts, caller = self._calls.counts, transport.caller(context)
         counts.get_calls.inc()
         try:
             wanted: wire.GetParams = transport.checked(self._service, context, request)
@@ -138,9 +139,9 @@ class Answers:
                 while left is not None:
                     crawl = None if any_crawl else wanted.crawlID
                     given: Given = await self._answer("GetURLs", caller, left, crawl, wanted.ByteSize())
-                    if began:
+                    if waits:
                         counts.latency.observe(time.perf_counter() - began)
-                        began = 0.0
+                        waits = False
                     await self._give(context, given)
                     left = given.rest
         except CrawlGuideError as problem:

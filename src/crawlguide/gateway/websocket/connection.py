@@ -136,14 +136,16 @@ class Connection(WebSocketsSansIOProtocol):
     def _finish(self, rest: int = 0) -> None:
         """A message came whole; so many bytes of what came are of the next."""
         self._free(self._unfinished_bytes - rest)
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        self._end_deadline()
 
     def _free(self, size: int) -> None:
         self._load.bodies.free(size)
         self._unfinished_bytes -= size
-        if not self._unfinished_bytes and self._deadline is not None:
+        if not self._unfinished_bytes:
+            self._end_deadline()
+
+    def _end_deadline(self) -> None:
+        if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
