@@ -18,6 +18,7 @@ import pytest
 from backports import zstd
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.crawler.codings import Body
 from crawlguide.crawler.fetch import Fetcher, FetchOptions, Validators
 from crawlguide.crawler.patience import Patience
 from crawlguide.testing import ManualClock
@@ -292,6 +293,16 @@ async def test_bare_deflate_and_gzip_in_members_are_read(there: Stranger) -> Non
     assert (await fetched(there.lay("/b", members, Content_Encoding="x-gzip"))).body == b"one two"
 
 
+@pytest.mark.parametrize("piece_bytes", [1, 2, 3, 5])
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+def test_members_are_read_however_their_bytes_come(coding: str, piece_bytes: int) -> None:
+    packed = CODINGS[coding](b"one ") + CODINGS[coding](b"two ") + CODINGS[coding](b"three")
+    body = Body(coding, MIB, 100)
+    for at in range(0, len(packed), piece_bytes):
+        body.add(packed[at : at + piece_bytes])
+    assert body.whole() == b"one two three"
+
+
 @pytest.mark.parametrize("coding", CODINGS)
 async def test_a_bomb_is_not_unpacked(there: Stranger, coding: str) -> None:
     packed = CODINGS[coding](b"\0" * (64 * MIB))
@@ -469,6 +480,13 @@ async def test_a_connection_that_is_reset_is_an_error(there: Stranger) -> None:
 
     found = await fetched(there.lay_raw("/a", play))
     assert (found.error, found.status) == ("connect", None)
+
+
+async def test_a_name_that_none_can_have_is_refused_by_nobody_and_found_by_nobody() -> None:
+    url = f"http://{'a' * 64}.example/"
+    async with local() as fetcher:
+        assert await fetcher.refusal(url) == ""
+        assert (await fetcher.fetch(url)).error == "dns"
 
 
 async def test_a_closed_port_is_an_error(there: Stranger) -> None:

@@ -87,9 +87,10 @@ class Members:
     def __init__(self, start: Callable[[], zlib._Decompress | zstd.ZstdDecompressor], magic: bytes) -> None:
         self._start, self._magic = start, magic
         self._stream, self._left = start(), MOST_MEMBERS
+        self._rest = b""  # behind a member: how the next one may begin
 
     def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        found = b""
+        found, data, self._rest = b"", self._rest + data, b""
         while not self._stream.eof or data.startswith(self._magic):
             if self._stream.eof:
                 self._next()
@@ -97,6 +98,8 @@ class Members:
             if len(found) >= max_length or not self._stream.eof:
                 break
             data = self._stream.unused_data  # what is no member is padding
+        if self._stream.eof and self._magic.startswith(data):
+            self._rest = data
         return found
 
     def _next(self) -> None:

@@ -193,7 +193,7 @@ class Fetcher:
                 self._reach.check(address, host)
         except Refused as wrong:
             return str(wrong)
-        except OSError:
+        except (OSError, UnicodeError):  # of no address, or a name that none can have
             return ""
         return ""
 
