@@ -57,6 +57,11 @@ def test_scrapys_words_for_politeness_become_the_policy_of_the_crawl() -> None:
     }
 
 
+@pytest.mark.parametrize("agent", ["", " ", "/1.0"])
+def test_a_user_agent_without_a_name_is_scrapys(agent: str) -> None:
+    assert (planned(USER_AGENT=agent).definition or {})["policy"]["user_agent"] == "Scrapy"
+
+
 def test_what_the_project_does_not_say_is_left_to_the_guide() -> None:
     assert (planned().definition or {})["policy"].keys() == {"robots", "user_agent"}
 

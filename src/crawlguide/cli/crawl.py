@@ -107,18 +107,18 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
 
     Example: crawlguide crawl example.com --topic "database internals" --max-pages 200 --out databases
     """
-    from crawlguide.crawler import options as said
+    from crawlguide.crawler import options as crawl_options
 
     os.environ.update({name: text for name, text in (("CRAWLGUIDE_TOKEN", token), ("CRAWLGUIDE_CA", ca)) if text})
-    options = said.CrawlOptions(
+    options = crawl_options.CrawlOptions(
         seeds=tuple(seeds or ()), topic=topic, keywords=_words(keywords), reference=reference, strategy=strategy,
         max_pages=_most(max_pages, max_time, until, min_harvest), max_depth=max_depth,
-        max_time_s=said.seconds(max_time) if max_time else 0.0,
-        recrawl_after_s=said.seconds(recrawl_after, "--recrawl-after") if recrawl_after else None,
+        max_time_s=crawl_options.seconds(max_time) if max_time else 0.0,
+        recrawl_after_s=crawl_options.seconds(recrawl_after, "--recrawl-after") if recrawl_after else None,
         concurrency=concurrency, out=out, resume=resume, guide=guide and _address(guide), crawl=crawl and _name(crawl),
         proxy=proxy, allow_networks=tuple(allow_network or ()), user_agent=user_agent, contact=contact, delay_s=delay,
         same_site=same_site, allow_domains=tuple(allow or ()), deny_domains=tuple(deny or ()),
-        until=said.share(until) if until else None, min_harvest=min_harvest, min_p=min_p,
+        until=crawl_options.share(until) if until else None, min_harvest=min_harvest, min_p=min_p,
         warc=not no_warc, parquet=not no_parquet,
     )  # fmt: skip
     outcome = _crawled(options)

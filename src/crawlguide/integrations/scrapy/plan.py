@@ -153,8 +153,9 @@ def _definition(settings: BaseSettings, served: bool) -> dict[str, Any] | None:
 
 def _policy(settings: BaseSettings, served: bool) -> dict[str, Any]:
     """Scrapy's words for politeness in those of a guide. A served guide goes for robots.txt itself."""
-    agent = settings.get("ROBOTSTXT_USER_AGENT") or settings.get("USER_AGENT") or "Scrapy"
-    policy: dict[str, Any] = {"user_agent": str(agent).partition("/")[0].split()[0]}
+    agent = settings.get("ROBOTSTXT_USER_AGENT") or settings.get("USER_AGENT")
+    words = str(agent or "").partition("/")[0].split() or ["Scrapy"]
+    policy: dict[str, Any] = {"user_agent": words[0]}
     if not served:
         policy["robots"] = "crawler" if settings.getbool("ROBOTSTXT_OBEY") else "ignore"
     if _is_set(settings, "DOWNLOAD_DELAY"):
