@@ -10,7 +10,7 @@ import pytest
 from tests.gateway.conftest import Served
 
 from crawlguide import AsyncClient, AsyncGuide
-from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.errors import MalformedRequest, UnavailableError
 from crawlguide.gateway.client.assignments import Assignments
 
 if TYPE_CHECKING:
@@ -264,3 +264,12 @@ async def test_nobody_waits_for_assignments_that_are_closed(guide: Any, crawl: s
     assignments = await Assignments(guide, crawl).__aenter__()
     await assignments.close()
     assert await asyncio.wait_for(assignments.next(), 10) is None
+
+
+async def test_nobody_waits_for_reports_that_will_never_be_sent(guide: Any, crawl: str) -> None:
+    await begun(guide, crawl)
+    assignments = await Assignments(guide, crawl).__aenter__()
+    await assignments.close()
+    assignments.report({"url": HOME, "status": 200})
+    with pytest.raises(UnavailableError, match="1 are left"):
+        await asyncio.wait_for(assignments.flush(), 10)

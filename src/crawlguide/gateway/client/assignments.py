@@ -233,12 +233,14 @@ class Assignments:
         return self._closed or (self._failure is None and self.state in OVER and not held)
 
     async def flush(self) -> None:
-        """Wait until every seed and every report is acknowledged."""
-        while (self.unreported or self._seeds) and self._failure is None:
+        """Wait until every seed and every report is acknowledged. Raises `UnavailableError` where none will be."""
+        while (self.unreported or self._seeds) and self._failure is None and not self._closed:
             self._changed.clear()
             await self._changed.wait()
         if self._failure is not None:
             raise self._failure
+        if left := self.unreported + len(self._seeds):
+            raise UnavailableError(f"closed before the guide had all reports and seeds: {left} are left")
 
     async def close(self, within_s: float = CLOSES_WITHIN_S) -> None:
         """Report all that is to be reported and give back the rest, as far as the guide can be reached in that time.
@@ -254,6 +256,7 @@ class Assignments:
                 await self._wind_up(self._task)
         self._task.cancel()
         self._closed = True
+        self._changed.set()
 
     async def _wind_up(self, task: asyncio.Task[None]) -> None:
         """What is being said is said to the end: an answer that nobody hears would leave its leases behind."""
