@@ -7,20 +7,24 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet
 import pytest
 
-from crawlguide import lab
-from crawlguide.core.errors import ConfigError
+from crawlguide import AsyncGuide, lab
+from crawlguide.core.errors import ConfigError, Forbidden
+from crawlguide.crawler import loop as looping
 from crawlguide.crawler import reading
+from crawlguide.crawler.fetch import FetchOptions
 from crawlguide.crawler.fetched import Fetched
 from crawlguide.crawler.folder import CrawlFolder
 from crawlguide.crawler.options import CrawlOptions
 from crawlguide.crawler.reading import Reader
 from crawlguide.crawler.run import crawl
+from crawlguide.crawler.tally import Tally
 from crawlguide.crawler.warc import Warc
+from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.lab.run import Settings, run
 from tests.crawler.crawling import Listener, Place, lines
 from tests.crawler.strangers import LOOPBACK, stranger
@@ -28,6 +32,8 @@ from tests.crawler.strangers import LOOPBACK, stranger
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from crawlguide.core.messages import Fetch
+    from crawlguide.crawler.lines import PageLine
     from crawlguide.crawler.run import Outcome
     from crawlguide.lab.synthetic import SyntheticWeb
 
@@ -186,3 +192,49 @@ def test_pages_that_take_long_to_read_keep_no_other_page_from_being_read(
     impatient.close()
     assert len(urls) == many + 1
     assert next(at for at, url in enumerate(urls) if url.endswith("/quick")) < many / 2
+
+
+class Denying(AsyncGuide):
+    """It may say no at any time."""
+
+    denies = False
+
+    async def ask(self, message: Any) -> Any:
+        if self.denies:
+            raise Forbidden("no more")
+        return await super().ask(message)
+
+
+class Unkept:
+    """Nothing becomes of what is fetched."""
+
+    def add(self, line: PageLine, fetched: Fetched, report: Fetch) -> int:
+        return 0
+
+    def answered(self, number: int, relevance: float | None) -> None:
+        pass
+
+
+@pytest.mark.parametrize("ends", ["cancelled", "fails"])
+async def test_a_loop_leaves_nothing_under_way_however_it_ends(monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
+    monkeypatch.setattr(looping, "ENDS_WITHIN_S", 0.1)
+
+    async def silent(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    async with Denying.open() as guide, stranger() as there:
+        await guide.define("c", {"policy": {"robots": "ignore", "default_delay_s": 0}})
+        await guide.seed("c", [there.lay_raw("/silent", silent)])
+        options = FetchOptions(allow_networks=LOOPBACK)
+        async with Assignments(guide, "c") as assignments, looping.fetchers(options) as both:
+            loop = looping.CrawlLoop(assignments, both, Unkept(), Tally())
+            running = asyncio.create_task(loop.run())
+            while not there.requests:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.01)
+            if ends == "fails":
+                guide.denies = True
+            else:
+                running.cancel()
+            with pytest.raises(asyncio.CancelledError if ends == "cancelled" else Forbidden):
+                await asyncio.wait_for(running, 30)
+            assert loop.under_way == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -93,9 +93,12 @@ class CrawlLoop:
     async def run(self) -> str:
         """Crawl until nothing is left, a limit is reached or somebody stops it; returns why it ended."""
         self._dispatching = asyncio.create_task(self._dispatch())
-        with suppress(asyncio.CancelledError):
-            await self._dispatching
-        await self._finish()
+        self._dispatching.add_done_callback(self._note_failure)
+        try:
+            await asyncio.wait({self._dispatching})
+        finally:
+            self._dispatching.cancel()
+            await self._finish()
         if self._failure is not None:
             raise self._failure
         return self.ended
@@ -158,6 +161,9 @@ class CrawlLoop:
     def _visited(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
         self._slots.release()
+        self._note_failure(task)
+
+    def _note_failure(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (problem := task.exception()) is not None:
             self.fail(problem)
 
