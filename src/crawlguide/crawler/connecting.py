@@ -7,14 +7,13 @@ checked once more: whatever leads to a connection passes there.
 from __future__ import annotations
 
 import socket
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from crawlguide.core import urls
 from crawlguide.guide.robots.outgoing import USUAL_PORTS, Refused
-from crawlguide.policy.addresses import may_reach
+from crawlguide.policy.addresses import address_of, may_reach
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -40,7 +39,7 @@ class Reach:
         number = int(port or USUAL_PORTS[scheme])
         if number < 1_024 and number not in WEB_PORTS:
             raise Refused(f"port {number} belongs to another protocol")
-        if _is_address(host.strip("[]")):
+        if address_of(host.strip("[]")) is not None:
             self.check(host.strip("[]"), host)
 
     def check(self, address: str, host: str) -> None:
@@ -82,11 +81,3 @@ def _result(host: str, port: int, address: str) -> ResolveResult:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
     return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=flags)
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True

@@ -8,7 +8,6 @@ still calls it evil.example.
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from socket import gethostname
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from starlette.datastructures import Headers
 
 from crawlguide.core.errors import Forbidden
 from crawlguide.gateway.responses import STATUS, problem_response
+from crawlguide.policy.addresses import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -120,10 +120,5 @@ def _without_port(host: str) -> str:
 
 def _is_this_machine(name: str) -> bool:
     """By its name, or by an address of whatever kind."""
-    if name in ("localhost", HOST_NAME) or name.endswith(".localhost"):
-        return True
-    try:
-        ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    return True
+    named = name in ("localhost", HOST_NAME) or name.endswith(".localhost")
+    return named or address_of(name.strip("[]")) is not None

@@ -47,11 +47,18 @@ SIX_TO_FOUR = IPv6Network("2002::/16")
 ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # the third quarter of an address that is made of an IPv4 address
 
 
+def address_of(text: str | Address) -> Address | None:
+    """What a text is as an address; None: it is none."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
 def is_public(address: str | Address) -> bool:
     """Does this address belong to the public Internet? What is no address does not."""
-    try:
-        known = ip_address(address)
-    except ValueError:
+    known = address_of(address)
+    if known is None:
         return False
     if isinstance(known, IPv4Address):
         return not any(known in network for network in NOT_PUBLIC)
@@ -79,11 +86,8 @@ def may_reach(address: str, allowed: Iterable[Network]) -> bool:
     """Public, or in a network that the operator allows."""
     if is_public(address):
         return True
-    try:
-        known = ip_address(address)
-    except ValueError:
-        return False
-    return any(known in network for network in allowed)
+    known = address_of(address)
+    return known is not None and any(known in network for network in allowed)
 
 
 def _carried(address: IPv6Address) -> Iterator[IPv4Address]:

@@ -13,7 +13,6 @@ import re
 import zlib
 from dataclasses import dataclass, field, replace
 from functools import cache
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import httpcore
@@ -22,7 +21,7 @@ from crawlguide.core import urls
 from crawlguide.core.errors import UrlError
 from crawlguide.core.outcomes import REDIRECTS
 from crawlguide.guide.robots.resolver import Resolver
-from crawlguide.policy.addresses import may_reach, networks
+from crawlguide.policy.addresses import address_of, may_reach, networks
 
 if TYPE_CHECKING:
     import ssl
@@ -133,7 +132,11 @@ class Outgoing:
     def _check(self, host: str, port: int) -> None:
         if self.options.ports and port not in self.options.ports:
             raise Refused(f"port {port} is none of outgoing.ports")
-        if not _is_address(host) and not self.allowed and ("." not in host or host.rstrip(".").endswith(PRIVATE_NAMES)):
+        if (
+            address_of(host) is None
+            and not self.allowed
+            and ("." not in host or host.rstrip(".").endswith(PRIVATE_NAMES))
+        ):
             raise Refused(f"{host[:100]} is no public name")
 
 
@@ -199,7 +202,7 @@ class Checked(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        addresses = [host] if _is_address(host) else await self.resolve(host, port)
+        addresses = [host] if address_of(host) is not None else await self.resolve(host, port)
         for address in addresses:
             if not may_reach(address, self.allowed):
                 raise Refused(f"{host[:100]} leads to {address}, which is no public address")
@@ -250,11 +253,3 @@ def _in_a_header(agent: str) -> str:
 def _header(response: httpcore.Response, name: bytes) -> str:
     values = [value for key, value in response.headers if key.lower() == name]
     return values[0].decode("utf-8", "replace") if values else ""
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
