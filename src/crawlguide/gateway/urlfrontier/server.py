@@ -188,12 +188,15 @@ class Answers:
                     while some := await ahead.next():
                         acks, refusal = await put(caller, some)
                         await self._write(context, acks)
-                        if refusal is not None:  # what others have said was taken nevertheless
-                            label = f"urlfrontier {name}"
-                            self._service.log_refusal(label, STATUS[refusal.code], refusal, **caller.logged)
-                            raise refusal
+                        self._raise_refusal(name, caller, refusal)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
+
+    def _raise_refusal(self, name: str, caller: Caller, refusal: RequestError | None) -> None:
+        """What others have said was taken nevertheless."""
+        if refusal is not None:
+            self._service.log_refusal(f"urlfrontier {name}", STATUS[refusal.code], refusal, **caller.logged)
+            raise refusal
 
     @contextmanager
     def _counted(self, context: Context) -> Iterator[Credential]:

@@ -132,11 +132,8 @@ class Outgoing:
     def _check(self, host: str, port: int) -> None:
         if self.options.ports and port not in self.options.ports:
             raise Refused(f"port {port} is none of outgoing.ports")
-        if (
-            address_of(host) is None
-            and not self.allowed
-            and ("." not in host or host.rstrip(".").endswith(PRIVATE_NAMES))
-        ):
+        is_name = address_of(host) is None
+        if is_name and not self.allowed and ("." not in host or host.rstrip(".").endswith(PRIVATE_NAMES)):
             raise Refused(f"{host[:100]} is no public name")
 
 
