@@ -12,7 +12,7 @@ import pytest
 
 from crawlguide import Client, UrlFrontierClient
 from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden, UnavailableError
-from crawlguide.gateway.client.urlfrontier import KnownUrl, Status
+from crawlguide.gateway.client.urlfrontier import KnownUrl, Status, _address
 from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
 from crawlguide.gateway.urlfrontier.urlfrontier_pb2_grpc import (
     URLFrontierServicer,
@@ -51,6 +51,20 @@ def test_its_port_is_none_for_other_clients(frontier: Frontier, scheme: str) -> 
 def test_an_address_is_no_url() -> None:
     with pytest.raises(ConfigError, match=r"expected HOST:PORT such as 127\.0\.0\.1:7071, got 'http://"):
         UrlFrontierClient("http://127.0.0.1:7071")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("localhost", "localhost:7071"),
+        ("localhost:1", "localhost:1"),
+        ("::1", "[::1]:7071"),
+        ("[::1]", "[::1]:7071"),
+        ("[::1]:1", "[::1]:1"),
+    ],
+)
+def test_an_address_without_a_port_gets_the_usual_one(text: str, address: str) -> None:
+    assert _address(text) == address
 
 
 class Forgetful(URLFrontierServicer):

@@ -307,10 +307,11 @@ class UrlFrontierClient:
 
 
 def _address(text: str) -> str:
-    """HOST:PORT, as gRPC takes it."""
-    if text.startswith(("http:", "https:", "grpc:", "grpcs:")):
+    """HOST:PORT, as gRPC takes it; an IPv6 address without brackets is a host alone."""
+    if not text or text.startswith(("http:", "https:", "grpc:", "grpcs:")):
         raise ConfigError(f"address: expected HOST:PORT such as 127.0.0.1:{PORT}, got {text[:200]!r}")
-    return text if ":" in text else f"{text}:{PORT}"
+    whole = f"[{text}]" if text.count(":") > 1 and not text.startswith("[") else text
+    return whole if ":" in whole.rpartition("]")[2] else f"{whole}:{PORT}"
 
 
 def _error(server: str, problem: grpc.RpcError) -> CrawlGuideError:
