@@ -85,6 +85,8 @@ def test_every_example_runs(here: Here, tmp_path: Path, monkeypatch: pytest.Monk
         (("http://",), "SEED: "),
         (("http://a.example/", "--max-time", "soon"), "--max-time: expected a time such as"),
         (("http://a.example/", "--until", "all"), "--until: expected a share such as"),
+        (("http://a.example/", "--until", "95 %"), "--until: it counts relevant pages, and this crawl has no words"),
+        (("http://a.example/", "--min-harvest", "0.1"), "--min-harvest: it counts relevant pages"),
         (("http://a.example/", "--user-agent", "12"), "--user-agent: expected a name"),
         (("--resume",), "--resume: there is no crawl in"),
         (("http://a.example/", "--guide", "nowhere"), "--guide: expected one such as http://127.0.0.1:8080"),
@@ -224,6 +226,7 @@ def test_what_goes_on_goes_through_the_same_proxy(here: Here, place: Place, tmp_
     ended = here("crawl", "--resume", "--out", tmp_path / "out", "--max-pages", 40)
     assert ended.returncode == 0
     assert len(place.requested()) - before == 20
+    assert "; 20 of the requests in this run" in ended.stdout
     assert f"--resume --out {tmp_path / 'out'} --max-pages 80" in ended.stdout
     other = here("crawl", "--resume", "--out", tmp_path / "out", "--delay", 1)
     assert "--resume: --delay: this crawl was begun with 0.0, got 1.0" in other.stderr

@@ -67,6 +67,33 @@ def test_a_host_that_nobody_reaches_is_an_error_that_names_it() -> None:
         asyncio.run(unreached())
 
 
+def test_where_nobody_knows_the_name_of_any_seed_that_is_said_at_once() -> None:
+    async def sought(*given: str) -> list[str]:
+        async with Fetcher(FetchOptions(timeout_s=2), resolve=_of_example) as fetcher:
+            return await seeds.found(given, {}, fetcher, "crawlguide", str)
+
+    with pytest.raises(CrawlGuideError, match=r"^no seed can be reached: nowhere\.example: not known$"):
+        asyncio.run(sought("http://nowhere.example/a", "http://nowhere.example/b"))
+    with pytest.raises(CrawlGuideError, match=r"nowhere\.example: not known; nohost\.example: "):
+        asyncio.run(sought("http://nowhere.example/a", "nohost.example"))
+    assert asyncio.run(sought("http://nowhere.example/a", "http://example.com/")) == [
+        "http://nowhere.example/a",
+        "http://example.com/",
+    ]
+
+
+async def _of_example(host: str, port: int) -> list[str]:
+    if host == "example.com":
+        return ["93.184.215.14"]
+    raise OSError(-2, "not known")
+
+
+def test_a_seed_without_a_letter_is_an_error(site: Served) -> None:
+    for given in ("", "  "):
+        with pytest.raises(ConfigError, match="SEED: expected a URL or a host, got nothing"):
+            asyncio.run(found(site, given))
+
+
 def test_what_is_no_url_is_an_error_that_names_it(site: Served) -> None:
     with pytest.raises(ConfigError, match="SEED: "):
         asyncio.run(found(site, "http://"))

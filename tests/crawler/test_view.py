@@ -20,6 +20,8 @@ from tests.gateway.conftest import serving
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.crawler.test_command import Here
+
 
 def fetched(number: int, relevance: float | None, **more: Any) -> PageLine:
     usual: dict[str, Any] = {
@@ -77,6 +79,28 @@ def test_a_tally_counts_pages_failures_and_hosts() -> None:
     assert dict(tally.problems) == {"status 404": 1, "timeout": 1}
     assert [(name, host.relevant) for name, host in tally.best_hosts(5)] == [("h0.example", 1)]
     assert tally.harvest == 0.2
+
+
+def test_hosts_whose_robots_txt_cannot_be_read_are_said_until_it_can() -> None:
+    tally = Tally()
+    tally.add(fetched(0, None, kind="robots", status=None, error="dns", problem="nobody knows it"))
+    tally.add(fetched(1, None, kind="robots", status=503))
+    tally.add(fetched(2, None, kind="robots", status=404))
+    assert tally.without_rules == (
+        "robots.txt of h0.example (and of 1 more host) cannot be read and is tried again: nobody knows it"
+    )
+    tally.add(fetched(0, None, kind="robots"))
+    assert tally.without_rules == "robots.txt of h1.example cannot be read and is tried again: status 503"
+    tally.add(fetched(1, None, kind="robots", status=403))
+    assert tally.without_rules == ""
+
+
+def test_a_crawl_that_waits_for_robots_txt_says_so(here: Here, tmp_path: Path) -> None:
+    words = ("--proxy", "http://127.0.0.1:9", "--max-time", "7s", "--out", tmp_path / "out")
+    ended = here("crawl", "http://nowhere.example/", *words)
+    said = "robots.txt of nowhere.example cannot be read and is tried again: Cannot connect to host 127.0.0.1:9"
+    assert said in ended.stderr
+    assert said in ended.stdout
 
 
 def test_a_curve_of_any_length_has_few_points() -> None:

@@ -139,3 +139,18 @@ def test_rules_survive_a_restart(tmp_path: Path, clock: ManualClock) -> None:
     with Guide.open(tmp_path / "data", clock=clock) as guide:
         assert guide.rules("default") == rules
         assert asked(guide) == [B]
+
+
+def test_a_host_may_be_given_as_a_url_and_not_with_a_star() -> None:
+    with Guide.open(":memory:") as guide:
+        guide.define("default", {})
+        rules = guide.edit_rules("default", {"ban": {"hosts": ["https://a.org/x"]}, "priority": {"hosts": {B: 2}}})
+        assert rules["ban"]["hosts"] == ["a.org"]
+        assert rules["priority"]["hosts"] == {"b.org": 2}
+        for edit, field in (
+            ({"ban": {"hosts": ["*.c.org"]}}, "ban"),
+            ({"priority": {"hosts": {"*.c.org": 2}}}, "priority"),
+        ):
+            with pytest.raises(MalformedRequest, match=rf"^{field}\.hosts: expected one host, got '\*\.c\.org'"):
+                guide.edit_rules("default", edit)
+        guide.edit_rules("default", {"unban": {"hosts": ["*.c.org"]}, "priority": {"hosts": {"*.c.org": None}}})

@@ -58,6 +58,17 @@ def test_patterns_are_changed_while_the_crawl_runs() -> None:
         assert {f"{A}one", f"{A}four"} <= set(asked(guide))
 
 
+@pytest.mark.parametrize("written", ["b.org", "https://b.org/x", "http://b.org:8080/", "*.b.org", ".b.org."])
+def test_a_domain_may_be_written_as_people_write_it(written: str) -> None:
+    with opened(deny_domains=[written]) as guide:
+        guide.seed("default", [A])
+        tell(guide, fetched(A, f"{A}1", f"{B}1", "https://www.b.org/2"))
+        assert asked(guide) == [f"{A}1"]
+    with opened(allow_domains=[written]) as guide:
+        tell(guide, fetched(A, f"{A}1", "https://www.b.org/2"))
+        assert asked(guide) == ["https://www.b.org/2"]
+
+
 def test_a_bad_pattern_is_named() -> None:
     with pytest.raises(MalformedRequest, match=r"policy\.include_patterns\[0\]: expected an RE2 pattern"):
         scope.build(Definition(policy=Policy(include_patterns=("(?=look)",))))

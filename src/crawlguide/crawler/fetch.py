@@ -183,7 +183,7 @@ class Fetcher:
             await self._session.close()
 
     async def refusal(self, url: str) -> str:
-        """Why nothing of this canonical URL may be fetched; "" where something may, or its name cannot be found now."""
+        """Why nothing of this canonical URL can be fetched: it may not be reached, nobody knows its name; or ""."""
         if self._reach is None:
             return ""
         try:
@@ -193,8 +193,10 @@ class Fetcher:
                 self._reach.check(address, host)
         except Refused as wrong:
             return str(wrong)
-        except (OSError, UnicodeError):  # of no address, or a name that none can have
-            return ""
+        except OSError as problem:
+            return f"{parts(url).host[:100]}: {problem.strerror or problem}"
+        except UnicodeError:  # a name that none can have
+            return f"{parts(url).host[:100]}: no host can be called so"
         return ""
 
     async def fetch(self, url: str, validators: Validators | None = None) -> Fetched:

@@ -78,7 +78,7 @@ class CrawlLoop:
         self._slots = asyncio.Semaphore(assignments.concurrency)
         self._aside = asyncio.Lock()  # one process reads what may take long: who waits for it needs no thread
         self._under_way: set[asyncio.Task[None]] = set()
-        self._requested = tally.requests
+        self._requested = tally.earlier = tally.requests
         self._dispatching: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
         self.ended = ""  # why

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from crawlguide.core.config import Config
-from crawlguide.core.definition import Definition
+from crawlguide.core.definition import Definition, Goal
 from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound
 from crawlguide.crawler import folder as folders
 from crawlguide.crawler import options as crawl_options
@@ -210,12 +210,15 @@ async def _define(guide: AsyncVerbs, identity: Identity, options: CrawlOptions, 
     """A crawl that others have begun is joined, if it is the same one. Returns its definition."""
     wanted = msgspec.convert(identity.definition, Definition)
     if identity.guide is None and not options.resume:  # its folder may hold one that never came to its first page
+        _check_judged(options, wanted.goal)
         await guide.define(identity.crawl_id, wanted)
     try:
         there: dict[str, Any] = (await guide.crawl(identity.crawl_id))["definition"]
     except NotFound:
+        _check_judged(options, wanted.goal)
         await guide.define(identity.crawl_id, wanted)
         return dict(msgspec.to_builtins(wanted))
+    _check_judged(options, msgspec.convert(there["goal"], Goal))
     if options.resume or identity.guide is None:
         return there
     differing = crawl_options.differing(wanted, there, identity.definition)
@@ -226,6 +229,16 @@ async def _define(guide: AsyncVerbs, identity: Identity, options: CrawlOptions, 
         )
     view.say(f"joining the crawl {identity.crawl_id!r}, which is there already")
     return there
+
+
+def _check_judged(options: CrawlOptions, goal: Goal) -> None:
+    """Where nothing is judged no page is ever relevant, and what waits for relevant pages waits for ever."""
+    for name, value in (("--until", options.until), ("--min-harvest", options.min_harvest)):
+        if value is not None and not goal:
+            raise ConfigError(
+                f"{name}: it counts relevant pages, and this crawl has no words of what is relevant: say them with"
+                " --topic, --keywords or --reference"
+            )
 
 
 def _assignments(guide: AsyncVerbs, identity: Identity, concurrency: int) -> Assignments:

@@ -69,26 +69,29 @@ async def found(
     pause_s: float = PAUSE_S,
 ) -> list[str]:
     """The seeds. Raises `ConfigError` for what is none, `CrawlGuideError` where no host answers."""
+    if not all(text.strip() for text in given):
+        raise ConfigError("SEED: expected a URL or a host, got nothing: is a variable of your shell empty?")
     urls = [text if SCHEME.match(text) else "" if _is_host(text) else f"https://{text}" for text in given]
     plain = [_checked(url) for url in urls if url]
-    await _check_reach(plain, fetcher, say, alone=len(plain) == len(given))
+    hosts = {parts(url).host: url for url in plain}
+    refused = [words for words in [await fetcher.refusal(url) for url in hosts.values()] if words]
+    is_lost = len(refused) == len(hosts)  # so far: sites may be reached
+    if plain and is_lost and len(plain) == len(given):
+        raise _unreached(refused)
+    for words in refused[:5]:
+        say(words)
     sites = [Site(_host(text), fetcher, agent, say, pause_s) for text, url in zip(given, urls, strict=True) if not url]
     aim = msgspec.convert(dict(goal), Goal)
     of_sites = await asyncio.gather(*(site.seeds(aim) for site in sites))
-    if sites and not plain and not any(of_sites):
-        raise CrawlGuideError(f"no seed can be reached: {'; '.join(site.problem for site in sites)}")
+    if sites and is_lost and not any(of_sites):
+        raise _unreached([*refused, *(site.problem for site in sites)])
     return [*dict.fromkeys([*plain, *(url for some in of_sites for url in some)])]
 
 
-async def _check_reach(plain: Sequence[str], fetcher: Fetcher, say: Callable[[str], object], *, alone: bool) -> None:
-    """A crawl whose every seed lies where it may not go would wait for ever."""
-    hosts = {parts(url).host: url for url in plain}
-    refused = [words for words in [await fetcher.refusal(url) for url in hosts.values()] if words]
-    if refused and alone and len(refused) == len(hosts):
-        how = "; --allow-network permits such" if any("no public address" in words for words in refused) else ""
-        raise CrawlGuideError(f"no seed can be reached: {'; '.join(refused[:5])}{how}")
-    for words in refused[:5]:
-        say(words)
+def _unreached(problems: Sequence[str]) -> CrawlGuideError:
+    """A crawl whose every seed lies where it may not go, or where nobody is, would wait for ever."""
+    how = "; --allow-network permits such" if any("no public address" in words for words in problems) else ""
+    return CrawlGuideError(f"no seed can be reached: {'; '.join(problems[:5])}{how}")
 
 
 def checked(text: str) -> str:

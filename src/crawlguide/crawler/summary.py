@@ -56,16 +56,21 @@ class Summary:
             ("relevant", f"{tally.relevant:,}, {percent(tally.harvest)} of the requests"),
             ("hosts", f"{len(tally.hosts):,}"),
             ("received", size(tally.bytes)),
-            (
-                "time",
-                f"{span(self.outcome.seconds)}, {tally.requests / max(self.outcome.seconds, 1e-9):.1f} requests/s",
-            ),
+            ("time", self._time()),
             ("failures", _counted(tally.problems.most_common(HOSTS))),
             ("dropped", _counted(sorted(stats.get("dropped", {}).items(), key=lambda pair: -pair[1]))),
             ("waiting", f"{stats['queued']:,} URLs" if stats.get("queued") else ""),
+            ("unread", "" if tally.requests else tally.without_rules),
             ("remaining", self.outcome.remaining),
         ]
         return [(name, text) for name, text in found if text]
+
+    def _time(self) -> str:
+        """Of this run, and what was requested in it."""
+        tally, seconds = self.outcome.tally, self.outcome.seconds
+        new = tally.requests - tally.earlier
+        run = f"; {new:,} of the requests in this run" if tally.earlier else ""
+        return f"{span(seconds)}, {new / max(seconds, 1e-9):.1f} requests/s{run}"
 
     def advice(self) -> list[str]:
         """What to try next."""

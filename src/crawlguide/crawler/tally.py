@@ -7,7 +7,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crawlguide.core.outcomes import is_failure, is_success
+from crawlguide.core.outcomes import is_failure, is_retryable, is_success
 from crawlguide.core.urls import queue
 from crawlguide.crawler.estimate import RELEVANT, Estimator
 from crawlguide.crawler.lines import ROBOTS
@@ -57,7 +57,9 @@ class Tally:
     redirects: int = 0
     revisits: int = 0  # of pages that came before; whether they are relevant was counted then
     bytes: int = 0
+    earlier: int = 0  # of the requests, those of runs before this one
     problems: Counter[str] = field(default_factory=Counter)
+    unread: dict[str, str] = field(default_factory=dict)  # why a host's robots.txt could not be read the last time
     hosts: dict[str, HostCount] = field(default_factory=dict)
     curve: Curve = field(default_factory=Curve)
     estimator: Estimator = field(default_factory=Estimator)
@@ -69,6 +71,7 @@ class Tally:
         self.bytes += line.bytes
         if line.kind == ROBOTS:
             self.robots += 1
+            self._note_robots(line)
             return
         self.requests += 1
         if line.revisited:
@@ -89,6 +92,14 @@ class Tally:
         self.curve.add(self.requests, self.relevant)
         if good:
             self._note_best(line)
+
+    def _note_robots(self, line: PageLine) -> None:
+        """Without it nothing of the host may be fetched, and it is tried again ever later."""
+        name = queue(line.url)
+        self.unread.pop(name, None)
+        failed = line.error is not None or line.status is None or is_retryable(line.status)
+        if failed and len(self.unread) < MOST_HOSTS:
+            self.unread[name] = line.problem or line.error or f"status {line.status}"
 
     def _note_best(self, line: PageLine) -> None:
         self.best.append(line)
@@ -125,6 +136,16 @@ class Tally:
     def _forget(self, now: float) -> None:
         while self._times and self._times[0] < now - PACE_S:
             self._times.popleft()
+
+    @property
+    def without_rules(self) -> str:
+        """Which hosts wait because nobody can read what may be fetched there, in words."""
+        if not self.unread:
+            return ""
+        host, problem = next(iter(self.unread.items()))
+        more = len(self.unread) - 1
+        others = f" (and of {more:,} more {'host' if more == 1 else 'hosts'})" if more else ""
+        return f"robots.txt of {host}{others} cannot be read and is tried again: {problem}"
 
     @property
     def harvest(self) -> float:

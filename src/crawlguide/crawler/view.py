@@ -103,6 +103,8 @@ def _waits(loop: CrawlLoop) -> str:
     if loop.under_way or loop.assignments.trouble:
         return ""
     held = loop.assignments.upcoming(1)
+    if not held and loop.tally.unread:
+        return loop.tally.without_rules
     wait_s = max(0.0, held[0].not_before - time.monotonic()) if held else loop.assignments.asks_in_s
     return f"waiting {span(wait_s)} for the pace of hosts" if wait_s > SHORT_WAIT_S else ""
 

@@ -10,7 +10,7 @@ import numpy as np
 from crawlguide.core import urls
 from crawlguide.core.errors import MalformedRequest, UrlError
 from crawlguide.core.patterns import Patterns
-from crawlguide.policy.scope import named
+from crawlguide.policy.scope import host_named
 
 if TYPE_CHECKING:
     from crawlguide.core.definition import Definition
@@ -61,8 +61,8 @@ def build(definition: Definition) -> Banned:
     ban, where = definition.rules.ban, "rules.ban"
     known = [address(url, f"{where}.urls[{number}]") for number, url in enumerate(ban.urls)]
     ids = np.array([urls.identity(url) for url in known], np.uint64)
-    hosts, patterns = named(ban.hosts, f"{where}.hosts"), Patterns(ban.patterns, f"{where}.patterns")
-    return Banned(frozenset(known), hosts, patterns, ids)
+    hosts = frozenset(host_named(host, f"{where}.hosts[{number}]") for number, host in enumerate(ban.hosts))
+    return Banned(frozenset(known), hosts, Patterns(ban.patterns, f"{where}.patterns"), ids)
 
 
 def address(url: str, field: str) -> str:

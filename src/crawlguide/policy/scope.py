@@ -132,11 +132,19 @@ def build(definition: Definition) -> Scope:
 
 def named(domains: Iterable[str], field: str) -> frozenset[str]:
     """Domains in the form they have in canonical URLs, however people write them."""
-    return frozenset(host_named(domain, f"{field}[{number}]") for number, domain in enumerate(domains))
+    return frozenset(domain_named(domain, f"{field}[{number}]") for number, domain in enumerate(domains))
+
+
+def domain_named(domain: str, field: str) -> str:
+    """A domain stands for what is below it, too; many write that as `*.example.com`."""
+    return host_named(domain.removeprefix("*."), field)
 
 
 def host_named(domain: str, field: str) -> str:
+    """Also where somebody gives a URL of it: taken as it stands it would name the host `https`."""
+    _, scheme, rest = domain.partition("://")
+    name = (rest if scheme else domain).strip(".")
     try:
-        return urls.parts(urls.canonical(f"https://{domain.strip('.')}/")).host
+        return urls.parts(urls.canonical(f"https://{name}/")).host
     except UrlError:
         raise MalformedRequest(f"{field}: expected a domain, got {domain!r}", field=field) from None

@@ -13,7 +13,7 @@ from crawlguide import policy, strategies
 from crawlguide.core import plugs
 from crawlguide.core.definition import CLASSIC, Definition, Fixed, Goal
 from crawlguide.core.errors import ConfigError, MalformedRequest
-from crawlguide.policy.scope import host_named
+from crawlguide.policy.scope import domain_named
 from crawlguide.strategies import composed
 from crawlguide.strategies.composed.guard import GuardedPredictor, GuardedStrategy, GuardOptions
 from crawlguide.strategies.shared.composition import Composition, Top
@@ -218,7 +218,7 @@ def strategy(
     missing = (lambda why: Composition(Top(), Missing(why), CLASSIC)) if opening else None
     table = chosen(definition, defaults)
     weights = {
-        host_named(name, f"policy.{DOMAIN_WEIGHTS}"): max(weight, 0.0)
+        domain_named(name, f"policy.{DOMAIN_WEIGHTS}"): max(weight, 0.0)
         for name, weight in definition.policy.domain_weights.items()
     }
     composer = Composer(defaults, definition.goal, crawl, weights, missing)

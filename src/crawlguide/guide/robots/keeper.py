@@ -108,6 +108,7 @@ class Tried(NamedTuple):
     body: bytes
     at: float
     teller: str = GUIDE  # the tenant whose crawler tried
+    problem: str = ""  # in words, where a crawler tells of it
 
 
 class Keeper:
@@ -257,7 +258,8 @@ class Keeper:
                 well = fetch.status is not None and is_success(fetch.status)
                 status = fetch.status if fetch.error is None and not (well and fetch.text is None) else None
                 body = (fetch.text or "").encode("utf-8", "replace")
-                tried = Tried(origin_of(url), status, body, report.at, report.crawl.tenant)
+                problem = fetch.error or ("no text was told" if well else f"status {fetch.status}")
+                tried = Tried(origin_of(url), status, body, report.at, report.crawl.tenant, problem)
                 await self._settled(tried, [report.crawl])
                 await let_others()  # others are served between the files
 
@@ -272,6 +274,8 @@ class Keeper:
             return 0.0
         await self.copies.keep(origin, msgspec.structs.replace(copy, told_by=tried.teller))
         if copy.failures:
+            if tried.problem:
+                _say_unread(origin, tried.problem)
             return 0.0
         if old.version and old.body != copy.body:
             await self.copies.note_change(tried.teller)
@@ -410,5 +414,9 @@ def _ids(texts: Iterable[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
 
 def _say(origin: str, answer: Answer) -> None:
     if answer.status is None:
-        words = "robots.txt of {origin} could not be read: {problem}; its URLs wait"
-        happened("robots_unread", words, origin=origin, problem=answer.problem)
+        _say_unread(origin, answer.problem)
+
+
+def _say_unread(origin: str, problem: str) -> None:
+    words = "robots.txt of {origin} could not be read: {problem}; its URLs wait, and it is tried again"
+    happened("robots_unread", words, origin=origin, problem=problem)
