@@ -204,6 +204,8 @@ def test_processes_side_by_side_make_the_same_runs(tmp_path: Path) -> None:
 def test_tasks_that_the_web_does_not_have_are_refused() -> None:
     with pytest.raises(ConfigError, match="--tasks: expected all or some of"):
         jobs.tasks_named(WEB, ["nothing"])
+    with pytest.raises(ConfigError, match="--task: expected one of"):
+        jobs.task_named(WEB, "all")
 
 
 def test_the_command_prints_a_table_and_writes_what_it_found(lab: Lab, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
         "server.insecure": insecure or None,
         "store.data": data or MEMORY,
     }
-    options, where = settings(config, flags), guide and address(guide)
+    options, where = settings(config, flags), guide and address(guide, "--guide")
     _check_installed()
     from crawlguide.agents.finding import CONCURRENCY, SearchOptions
     from crawlguide.agents.serve import AgentsOptions

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crawlguide.crawler.view import View
 
 USUAL_PAGES = 1_000
-OPTIONS = {"proxy": "--proxy", "allow_networks": "--allow-network", "strategy.kind": "--strategy", "--url": "--guide"}
+OPTIONS = {"proxy": "--proxy", "allow_networks": "--allow-network", "strategy.kind": "--strategy"}
 SCOPE, LIMITS, WAYS, FILES = "Where it may go", "When it ends", "How it fetches", "What it leaves"
 
 
@@ -201,10 +201,7 @@ def _words(text: str | None) -> tuple[str, ...]:
 def _address(text: str) -> str:
     from crawlguide.gateway.arguments import address
 
-    try:
-        return address(text)
-    except ConfigError as wrong:
-        raise _as_typed(wrong) from None
+    return address(text, "--guide")
 
 
 def _name(text: str) -> str:

@@ -89,8 +89,10 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
 
     Example: crawlguide lab run --web synthetic --policies random,keyword,layered,oracle --quick --html lab.html
     """
+    from crawlguide.gateway.arguments import address
     from crawlguide.lab.run import Settings
 
+    via = via and address(via, "--via")
     settings = Settings(
         seeds_from=seeds_from, budget=budget or (QUICK_BUDGET if quick else USUAL_BUDGET), batch=batch,
         crawlers=crawlers, feedback=feedback, cap_per_host=cap_per_host, seed=seed, via=via,
@@ -127,7 +129,7 @@ def explain_run(  # noqa: PLR0913, PLR0917 - every argument is an option of the 
 
     _check_outputs(json, html, None)
     opened = jobs.opened(_absolute(web))
-    (wanted,) = jobs.tasks_named(opened, [task])[:1] if task else jobs.tasks_named(opened, ["all"])[:1]
+    wanted = jobs.task_named(opened, task)
     settings = Settings(seeds_from=seeds_from, budget=budget, batch=batch, feedback=feedback, seed=seed)
     chosen = next(one for one in opened.tasks() if one.name == wanted)
     command = ["crawlguide", *_without_outputs(sys.argv[1:])]

@@ -28,7 +28,7 @@ def existing(path: Path) -> Path:
     return path
 
 
-def address(text: str) -> str:
+def address(text: str, option: str = "--url") -> str:
     """The URL of a server, without a slash at its end."""
     try:
         parts = urlsplit(text)
@@ -38,7 +38,7 @@ def address(text: str) -> str:
     except ValueError:
         good = False
     if not good or parts.query or parts.fragment:
-        raise ConfigError(f"--url: expected one such as http://127.0.0.1:8080, got {text[:200]!r}")
+        raise ConfigError(f"{option}: expected one such as http://127.0.0.1:8080, got {text[:200]!r}")
     return text.rstrip("/")
 
 

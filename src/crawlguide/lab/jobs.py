@@ -92,6 +92,14 @@ def versions() -> dict[str, str]:
     return {package: version(package) for package in PACKAGES}
 
 
+def task_named(web: Web, wanted: str | None) -> str:
+    """The one task that a command means; without a name the first of the web."""
+    names = tasks_named(web, ["all"])
+    if wanted is not None and wanted not in names:
+        raise ConfigError(f"--task: expected one of {', '.join(names)}, got {wanted!r}")
+    return wanted or names[0]
+
+
 def tasks_named(web: Web, wanted: Sequence[str]) -> list[str]:
     """The tasks of a web that a command means, in the web's own order."""
     names = [task.name for task in web.tasks()]

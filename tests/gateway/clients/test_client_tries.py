@@ -30,6 +30,7 @@ import crawlguide
 from crawlguide.core import errors
 from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, UnavailableError
 from crawlguide.gateway.client.over_http import heard
+from crawlguide.gateway.client.transport import untrusted
 from crawlguide.gateway.responses import STATUS
 
 
@@ -192,6 +193,22 @@ def test_a_certificate_that_is_not_trusted_is_not_tried_again() -> None:
     with pytest.raises(CrawlGuideError, match="cannot be trusted") as raised, heard("https://guide.example"):
         raise httpx.ConnectError("self-signed") from ssl.SSLCertVerificationError()
     assert not isinstance(raised.value, UnavailableError)
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("unable to get local issuer certificate", "name the authority that signed its certificate with --ca"),
+        ("IP address mismatch, certificate is not valid for '10.0.0.1'", "its certificate is for another name"),
+        ("Hostname mismatch, certificate is not valid for 'a.example'", "its certificate is for another name"),
+        ("Peer name a.example is not in peer certificate", "its certificate is for another name"),
+        ("certificate has expired", "it needs a new certificate"),
+        ("certificate is not yet valid", "compare the clocks"),
+    ],
+)
+def test_what_is_wrong_with_a_certificate_says_what_to_do(words: str, remedy: str) -> None:
+    with pytest.raises(CrawlGuideError, match=re.escape(f"https://guide.example cannot be trusted ({remedy}")):
+        raise untrusted("https://guide.example", f"certificate verify failed: {words}")
 
 
 def test_a_header_that_cannot_be_sent_is_not_tried_again(kind: Kind) -> None:

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from crawlguide.gateway.client.patience import Tries
 
 Result = TypeVar("Result")
+OTHER_NAME = "its certificate is for another name: use that name, or make one that has this name or address"
+REMEDIES = {  # by what OpenSSL and gRPC say of a certificate
+    "mismatch": OTHER_NAME,
+    "Peer name": OTHER_NAME,
+    "has expired": "it needs a new certificate, if the clock here is right",
+    "not yet valid": "compare the clocks of both machines",
+}
 NO_TLS = "WRONG_VERSION_NUMBER"  # in what OpenSSL says of somebody who does not speak it
 
 
@@ -73,8 +80,9 @@ def checked_address(url: str) -> str:
 
 
 def untrusted(server: str, words: object) -> CrawlGuideError:
-    """Of a certificate that nobody known has signed, or that is of somebody else."""
-    how = "name the authority that signed its certificate with --ca or CRAWLGUIDE_CA"
+    """Of a certificate that nobody known has signed, that is of somebody else, or not of this time."""
+    unknown = "name the authority that signed its certificate with --ca or CRAWLGUIDE_CA"
+    how = next((remedy for sign, remedy in REMEDIES.items() if sign in str(words)), unknown)
     return CrawlGuideError(f"{server} cannot be trusted ({how}): {words}")
 
 
