@@ -100,6 +100,13 @@ async def test_a_cancelled_search_gives_back_what_it_holds_and_keeps_what_it_fou
         assert answer(await client.call_tool("find_pages", search(place, max_pages=3, crawl_id="cut")))["fetched"] == 3
 
 
+async def test_a_page_that_is_not_there_is_a_problem_and_no_find(place: Place) -> None:
+    async with in_process(place) as (client, _):
+        found = answer(await client.call_tool("find_pages", search(place, start=["http://nowhere.example/"])))
+    assert (found["fetched"], found["pages"], found["problems"]) == (1, [], ["once: status 404"])
+    assert found["next"].startswith("No page could be fetched: see problems")
+
+
 async def test_time_is_a_bound(place: Place) -> None:
     async with in_process(place, delay_s=SLOW_S) as (client, guide):
         found = answer(await client.call_tool("find_pages", search(place, max_pages=500, max_seconds=1)))
