@@ -83,7 +83,11 @@ def test_every_example_runs(here: Here, tmp_path: Path, monkeypatch: pytest.Monk
     [
         ((), "SEED: expected a URL or a host to begin with"),
         (("http://",), "SEED: "),
-        (("http://a.example/", "--max-time", "soon"), "--max-time: expected a time such as"),
+        (("http://a.example/", "--max-time", "soon"), "--max-time: expected a time above 0 such as 90s"),
+        *(
+            (("http://a.example/", option, " "), f"{option}: expected some text, got ' '")
+            for option in ("--topic", "--keywords", "--reference", "--max-time", "--guide")
+        ),
         (("http://a.example/", "--until", "all"), "--until: expected a share such as"),
         (("http://a.example/", "--until", "95 %"), "--until: it counts relevant pages, and this crawl has no words"),
         (("http://a.example/", "--min-harvest", "0.1"), "--min-harvest: it counts relevant pages"),
@@ -267,6 +271,12 @@ def test_a_crawl_ends_when_its_time_is_over(place: Place, tmp_path: Path) -> Non
 @pytest.mark.parametrize(("text", "value"), [("90", 90), ("90s", 90), ("30m", 1_800), ("2h", 7_200), ("1.5 h", 5_400)])
 def test_times_have_units(text: str, value: float) -> None:
     assert options.seconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["0", "0s", "-1s", "soon", "5 weeks", ""])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"--max-time: expected a time above 0 such as 90s"):
+        options.seconds(text)
 
 
 @pytest.mark.parametrize(("text", "value"), [("95 %", 0.95), ("95%", 0.95), ("0.8", 0.8)])

@@ -109,6 +109,10 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
     """
     from crawlguide.crawler import options as crawl_options
 
+    _refuse_blanks(
+        topic=topic, keywords=keywords, reference=reference, strategy=strategy, max_time=max_time, until=until,
+        recrawl_after=recrawl_after, guide=guide, crawl=crawl, proxy=proxy, user_agent=user_agent,
+    )  # fmt: skip
     os.environ.update({name: text for name, text in (("CRAWLGUIDE_TOKEN", token), ("CRAWLGUIDE_CA", ca)) if text})
     options = crawl_options.CrawlOptions(
         seeds=tuple(seeds or ()), topic=topic, keywords=_words(keywords), reference=reference, strategy=strategy,
@@ -127,6 +131,13 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
         say(f"saved; go on with: crawlguide crawl --resume --out {options.out}")
         raise typer.Exit(INTERRUPTED)
     _check_found(outcome)
+
+
+def _refuse_blanks(**texts: str | None) -> None:
+    """An empty variable of a script would crawl without what it was to say."""
+    for name, text in texts.items():
+        if text is not None and not text.strip():
+            raise ConfigError(f"--{name.replace('_', '-')}: expected some text, got {text[:40]!r}")
 
 
 def _crawled(options: CrawlOptions) -> Outcome:

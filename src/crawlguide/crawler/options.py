@@ -137,9 +137,10 @@ def without_password(url: str) -> str:
 def seconds(text: str, option: str = "--max-time") -> float:
     """90, 90s, 30m, 2h, 1d."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
-    if found is None or found[2] not in UNITS:
-        raise ConfigError(f"{option}: expected a time such as 90s, 30m, 2h or 1d, got {text[:40]!r}")
-    return float(found[1]) * UNITS[found[2]]
+    length = float(found[1]) * UNITS.get(found[2], 0.0) if found else 0.0
+    if not length:
+        raise ConfigError(f"{option}: expected a time above 0 such as 90s, 30m, 2h or 1d, got {text[:40]!r}")
+    return length
 
 
 def share(text: str) -> float:
