@@ -94,6 +94,14 @@ def test_a_fetch_counts_once_however_small_its_place() -> None:
     assert column(found, many[5], "host") == pytest.approx(expected, rel=1e-3)
 
 
+def test_what_is_said_of_a_place_is_of_one_that_was_fetched_from() -> None:
+    found, inside, beside = learner(), [f"{A}x/y/{number}" for number in range(6)], f"{A}z/w/1"
+    found.learn(seeds(*inside, beside))
+    found.learn(told(*(fetched(url, relevance=1.0) for url in inside[:5])))
+    assert "links of this form paid 100% of the time lately" in found.explain(batch([inside[5]]))
+    assert "links around it paid 100% of the time lately" in found.explain(batch([beside]))
+
+
 def test_what_is_under_way_counts_against_its_place_until_it_is_told() -> None:
     found, many = learner(), [f"{A}x/{number}" for number in range(6)]
     found.learn(seeds(*many))

@@ -88,7 +88,7 @@ def facts(loop: CrawlLoop) -> list[str]:
     """How it goes, in few words."""
     tally = loop.tally
     said = [f"{tally.requests:,} requests", f"{tally.relevant:,} relevant", f"harvest {percent(tally.harvest)}"]
-    said += [f"{len(tally.hosts):,} hosts", f"{tally.pace():.1f} pages/s"]
+    said += [f"{len(tally.hosts):,} host{'s' if len(tally.hosts) != 1 else ''}", f"{tally.pace():.1f} pages/s"]
     said += [loop.remaining] if loop.remaining else []
     said += [waits] if (waits := _waits(loop)) else []
     if loop.left_s is not None:

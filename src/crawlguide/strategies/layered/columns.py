@@ -25,7 +25,7 @@ class Column(NamedTuple):
 
 PARENT_FACTS = "{parents_sum:.3g} of {parents:.0f} {pages} linking here paid"
 HOST_FACTS = "{host_sum:.3g} of {host_fetched} pages fetched from this host paid"
-PLACE_FACTS = "links of this form paid {place_rate:.0%} of the time lately"
+PLACE_FACTS = "{place} paid {place_rate:.0%} of the time lately"
 SIBLINGS, NO_SIBLINGS = "other links of the same pages paid", "other links of the same pages did not pay"
 NEAR_GOAL, FAR_FROM_GOAL = "its words are near to the goal", "its words are far from the goal"
 

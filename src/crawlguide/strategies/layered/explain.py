@@ -34,12 +34,15 @@ def facts(memory: LayeredMemory, row: int) -> dict[str, Any]:
     labels = pages["label"][link["parents"][link["parents"] >= 0]]
     labels = labels[~np.isnan(labels)]
     count, total = link["count"] + len(labels), link["sum"] + labels.sum()
-    host, place = memory.places.rows[link["places"][[0, link["levels"] - 1]]]
+    places = memory.places.rows[link["places"][: link["levels"]]]  # from its host to the innermost
+    host, tried = places[0], np.flatnonzero(places["tried"] > 0)
+    place = places[tried[-1] if len(tried) else 0]
     return {
         "parents": count,
         "parents_sum": total,
         "pages": "page" if count == 1 else "pages",
         "host_sum": host["total"],
         "host_fetched": host["fetched"],
+        "place": "links of this form" if len(tried) == len(places) else "links around it",
         "place_rate": place["good"] / max(float(place["tried"]), 1e-9),
     }
