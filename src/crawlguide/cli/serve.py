@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crawlguide.cli.common import COMPILING, ConfigOption, app, compile_first, run, settings
+from crawlguide.cli.common import ConfigOption, app, compile_first, run, settings
 from crawlguide.core.telemetry import happened
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     }
     options = settings(config, flags)
     with logs.kept(options.server, sys.stderr):
-        compile_first(lambda takes: happened("compiling", COMPILING, takes=takes))
+        compile_first(partial(happened, "compiling"))
         _serve(options, ready_file, seed)
 
 
