@@ -81,7 +81,7 @@ class Target:
         token = credentials.found_token(shown.get("token"))
         words = {"authorization": f"Bearer {token}"} if token else {}
         self.metadata = tuple({**words, **{name.lower(): text for name, text in (headers or {}).items()}}.items())
-        self.credentials = _trust(credentials.files(shown)) if parts.scheme == "grpcs" else None
+        self.credentials = channel_credentials(credentials.files(shown)) if parts.scheme == "grpcs" else None
 
     def channel(self) -> grpc.Channel:
         if self.credentials is None:
@@ -278,7 +278,7 @@ def _sides(method: Method) -> tuple[str, Any, Any]:
 
 def _problem(server: str, problem: Any, cancelled: str) -> CrawlGuideError:
     """The error that a guide tells in its details, or what gRPC itself has to say."""
-    return told(problem) or of_grpc(server, problem.code(), problem.details() or "", cancelled)
+    return error_in_details(problem) or of_grpc(server, problem.code(), problem.details() or "", cancelled)
 
 
 def of_grpc(server: str, code: grpc.StatusCode, words: str, cancelled: str = "") -> CrawlGuideError:
@@ -309,7 +309,7 @@ def _lasting(server: str, code: grpc.StatusCode, words: str) -> CrawlGuideError 
     return None
 
 
-def told(problem: Any) -> CrawlGuideError | None:
+def error_in_details(problem: Any) -> CrawlGuideError | None:
     """The error that a guide tells in the details of a status; None: it has none."""
     details, words = dict(problem.trailing_metadata() or ()).get(DETAILS), problem.details() or ""
     if details is None:
@@ -325,7 +325,7 @@ def told(problem: Any) -> CrawlGuideError | None:
     return KINDS.get(reason, CrawlGuideError)(words, field=field, retry_after_s=wait_s)
 
 
-def _trust(files: Files) -> grpc.ChannelCredentials:
+def channel_credentials(files: Files) -> grpc.ChannelCredentials:
     """As for https: the files are read and checked in the same way, then given to gRPC."""
     credentials.trust(files)
     names = files.ca or ssl.get_default_verify_paths().cafile, files.certificate, files.key or files.certificate
