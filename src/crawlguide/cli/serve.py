@@ -26,12 +26,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")] = None,
     grpc_port: Annotated[int | None, typer.Option(help="Answer over gRPC, too, on this port; usually 8081.")] = None,
     frontier_port: Annotated[
-        int | None,
-        typer.Option(
-            "--frontier-port",
-            "--urlfrontier-port",
-            help="Answer clients of URLFrontier, too, on this port; usually 7071.",
-        ),
+        int | None, typer.Option(help="Answer clients of URLFrontier, too, on this port; usually 7071.")
     ] = None,
     tls_certificate: Annotated[Path | None, typer.Option(help="Certificate in PEM: all doors speak TLS.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its private key in PEM.")] = None,
