@@ -66,15 +66,25 @@ def test_crawlers_are_sent_for_robots_txt_before_any_page_of_its_host(guide: Gui
     assert state_of(guide, "https://a.org/private/y") == "dropped"
 
 
-def test_a_robots_txt_that_a_crawler_could_not_read_is_logged(guide: Guide, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ({"error": "dns"}, "dns"),
+        ({"status": 200}, "the crawler reported it without `text`"),
+        ({"status": 503}, "status 503"),
+    ],
+)
+def test_a_robots_txt_that_a_crawler_could_not_read_is_logged(
+    guide: Guide, caplog: pytest.LogCaptureFixture, answer: dict[str, Any], problem: str
+) -> None:
     """Its URLs wait, and for a crawl of one host that looks as if nothing happened."""
     crawler_mode(guide)
     guide.seed("default", ["https://a.org/x", "https://b.org/x"])
     asked(guide)
     with caplog.at_level("INFO", "crawlguide"):
-        tell(guide, {"url": FILE, "error": "dns"}, {"url": "https://b.org/robots.txt", "status": 404})
+        tell(guide, {"url": FILE, **answer}, {"url": "https://b.org/robots.txt", "status": 404})
     assert [record.message for record in caplog.records] == [
-        "robots.txt of https://a.org could not be read: dns; its URLs wait, and it is tried again"
+        f"robots.txt of https://a.org could not be read: {problem}; its URLs wait, and it is tried again"
     ]
 
 

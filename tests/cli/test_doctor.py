@@ -263,9 +263,11 @@ def test_compiled_loops_need_a_place(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     judged(command.compiled(), "ok", "kept in")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     judged(command.compiled(), "ok", "0 kept in")
-    assert not compiling.anything_compiled()
-    (tmp_path / "loop.nbi").touch()
-    assert compiling.anything_compiled()
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/nothing")
+    judged(command.compiled(), "ok", "the first start compiles")
+    compiling.mark(tmp_path).touch()
+    assert "the first start" not in command.compiled().found
+    for variable in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, "/proc/nothing")
+    monkeypatch.setattr(compiling, "PACKAGE", Path("/proc/nothing"))
     judged(command.compiled(), "warn", "every start compiles")
     assert "NUMBA_CACHE_DIR" in command.compiled().mend

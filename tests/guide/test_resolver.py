@@ -142,6 +142,20 @@ async def test_a_crawl_of_silent_names_leaves_room_to_look_up_those_of_others() 
     await guide.close()
 
 
+async def test_the_errands_end_at_once_though_names_are_silent() -> None:
+    guide = open_guide(":memory:", Config())
+    with names() as system:
+        errands = asyncio.create_task(guide.robots.run(Outgoing(Options(), Resolver(system))))
+        await wanted(guide, "silent", *(f"https://silent.{number}.org/" for number in range(9)))
+        async with asyncio.timeout(10):
+            while len(system.asked) < 9:  # noqa: ASYNC110 - nobody says when
+                await asyncio.sleep(0.01)
+        errands.cancel()
+        async with asyncio.timeout(5):
+            await asyncio.gather(errands, return_exceptions=True)
+    await guide.close()
+
+
 async def wanted(guide: LocalGuide, name: str, *urls: str) -> None:
     await guide.seed(Crawl("default", name), SeedsMessage(list(urls)))
     await guide.ask(AskMessage(VERSION, "c-1", BudgetMessage(10_000), crawl_id=name))

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from crawlguide import Guide
+from crawlguide.core.config import Config
+from crawlguide.core.definition import Bans, Definition, HandRules, Policy, Priorities, PriorityEdit, RulesEdit
 from crawlguide.core.errors import MalformedRequest, NotFound
+from crawlguide.core.messages import SeedsMessage
+from crawlguide.core.types import Crawl
+from crawlguide.gateway.opening import open_guide
 from crawlguide.guide.crawl import crawls as crawls_module
+from crawlguide.guide.crawl.active_crawl import CrawlRecord
 from crawlguide.testing import ManualClock
 from tests.guide.common import UNPACED
 from tests.life.common import A, B, numbers, policy
@@ -141,16 +148,57 @@ def test_rules_survive_a_restart(tmp_path: Path, clock: ManualClock) -> None:
         assert asked(guide) == [B]
 
 
-def test_a_host_may_be_given_as_a_url_and_not_with_a_star() -> None:
+def test_a_host_may_be_given_as_a_url() -> None:
     with Guide.open(":memory:") as guide:
         guide.define("default", {})
         rules = guide.edit_rules("default", {"ban": {"hosts": ["https://a.org/x"]}, "priority": {"hosts": {B: 2}}})
         assert rules["ban"]["hosts"] == ["a.org"]
         assert rules["priority"]["hosts"] == {"b.org": 2}
-        for edit, field in (
-            ({"ban": {"hosts": ["*.c.org"]}}, "ban"),
-            ({"priority": {"hosts": {"*.c.org": 2}}}, "priority"),
-        ):
-            with pytest.raises(MalformedRequest, match=rf"^{field}\.hosts: expected one host, got '\*\.c\.org'"):
-                guide.edit_rules("default", edit)
-        guide.edit_rules("default", {"unban": {"hosts": ["*.c.org"]}, "priority": {"hosts": {"*.c.org": None}}})
+
+
+STARS = ["*.c.org", "https://*.c.org/", "c.*", "*"]
+
+
+@pytest.mark.parametrize("host", STARS)
+@pytest.mark.parametrize("field", ["ban", "priority"])
+def test_a_rule_for_a_host_with_a_star_is_refused_however_it_comes(guide: Guide, field: str, host: str) -> None:
+    rule = {field: {"hosts": [host] if field == "ban" else {host: 2}}}
+    before = guide.rules("default")
+    for change in (
+        lambda: guide.define("default", {"policy": UNPACED, "rules": rule}),
+        lambda: guide.define("new", {"rules": rule}),
+        lambda: guide.patch("default", {"rules": rule}),
+        lambda: guide.edit_rules("default", rule),
+    ):
+        with pytest.raises(MalformedRequest, match=rf"^rules\.{field}\.hosts: expected one host, got '") as wrong:
+            change()
+        assert wrong.value.field == f"rules.{field}.hosts"
+    assert guide.rules("default") == before
+
+
+@pytest.mark.parametrize("domain", ["c.*", "*", "https://a.*.org/"])
+def test_a_domain_has_no_star_but_before_it(guide: Guide, domain: str) -> None:
+    for change in (
+        {"allow_domains": [domain]},
+        {"domain_weights": {domain: 2}},
+        {"robots_exceptions": [domain]},
+        {"crawlers": {"me*": {"deny_domains": [domain]}}},
+    ):
+        with pytest.raises(MalformedRequest, match=r"^policy\.[\w.*]+: expected a domain, got '"):
+            guide.patch("default", {"policy": change})
+
+
+async def test_what_was_taken_before_is_opened_and_may_be_lifted() -> None:
+    """An older version took hosts with a star; a crawl with such rules goes on, and each can be lifted alone."""
+    guide, crawl = open_guide(":memory:", Config()), Crawl("default", "old")
+    old = Definition(
+        policy=Policy(allow_domains=("*", "a.org")),
+        rules=HandRules(Bans(hosts=("*.c.org", "c.*")), Priorities(hosts={"*.d.org": 2.0})),
+    )
+    await guide.store.crawl_put(crawl, msgspec.json.encode(CrawlRecord(old)), 0.0)
+    await guide.seed(crawl, SeedsMessage([A]))
+    rules = await guide.edit_rules(crawl, RulesEdit(unban=Bans(hosts=("*.c.org",))))
+    assert rules.ban.hosts == ("c.*",)
+    rules = await guide.edit_rules(crawl, RulesEdit(priority=PriorityEdit(hosts={"*.d.org": None})))
+    assert rules.priority.hosts == {}
+    await guide.close()

@@ -58,7 +58,9 @@ def test_patterns_are_changed_while_the_crawl_runs() -> None:
         assert {f"{A}one", f"{A}four"} <= set(asked(guide))
 
 
-@pytest.mark.parametrize("written", ["b.org", "https://b.org/x", "http://b.org:8080/", "*.b.org", ".b.org."])
+@pytest.mark.parametrize(
+    "written", ["b.org", "https://b.org/x", "http://b.org:8080/", "*.b.org", "https://*.b.org/", ".b.org."]
+)
 def test_a_domain_may_be_written_as_people_write_it(written: str) -> None:
     with opened(deny_domains=[written]) as guide:
         guide.seed("default", [A])

@@ -96,15 +96,19 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
     }
     options, where = settings(config, flags), guide and address(guide, "--guide")
     _check_installed()
-    from crawlguide.agents.finding import CONCURRENCY, SearchOptions
-    from crawlguide.agents.serve import AgentsOptions
     from crawlguide.cli.connection import check_answers
-    from crawlguide.crawler.fetch import FetchOptions
     from crawlguide.crawler.options import token as robots_name
     from crawlguide.policy.addresses import networks
 
     robots_name(user_agent)  # these say what is wrong
     networks(tuple(allow_network or ()), "--allow-network")
+    if where is not None:
+        check_answers(where)
+    compile_first()
+    from crawlguide.agents.finding import CONCURRENCY, SearchOptions
+    from crawlguide.agents.serve import AgentsOptions
+    from crawlguide.crawler.fetch import FetchOptions
+
     fetching = FetchOptions(
         user_agent=user_agent,
         contact=contact,
@@ -112,11 +116,9 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
         concurrency=CONCURRENCY,
         allow_networks=tuple(allow_network or ()),
     )
-    told = AgentsOptions(SearchOptions(fetching, delay), where, ready_file)
-    if where is not None:
-        check_answers(where)
+    agent_options = AgentsOptions(SearchOptions(fetching, delay), where, ready_file)
     with logs.kept(options.server, sys.stderr):
-        _serve(options, told, http=http)
+        _serve(options, agent_options, http=http)
 
 
 def _check_only_http(**options: object) -> None:
@@ -134,17 +136,16 @@ def _check_installed() -> None:
     del mcp
 
 
-def _serve(options: Config, told: AgentsOptions, *, http: bool) -> None:
-    compile_first()
+def _serve(options: Config, agent_options: AgentsOptions, *, http: bool) -> None:
     from crawlguide.agents import serve
     from crawlguide.gateway import serve as door
     from crawlguide.gateway import tls
     from crawlguide.gateway.listener import bound
 
     if not http:
-        run(serve.over_stdio(options, told))
+        run(serve.over_stdio(options, agent_options))
         return
     door.check_listening(options)
     tls.loaded(options.server)
     bound(options.server.host, options.server.port).close()  # say that a port is taken before opening anything
-    run(serve.over_http(options, told))
+    run(serve.over_http(options, agent_options))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from crawlguide.cli.common import app, check_output, say
+from crawlguide.cli.common import app, check_output, compile_first, say
 from crawlguide.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,11 +32,12 @@ def bench(
 
     Example: crawlguide bench --urls 100000 --json speed.json
     """
+    check_output("--json", json)
+    compile_first()
     import msgspec
 
     from crawlguide.lab.speed import run, table
 
-    check_output("--json", json)
     others = _peers(max(urls)) if peers else None
     with tempfile.TemporaryDirectory(prefix="crawlguide-bench-", dir=scratch) as folder:
         found = run.document(run.Plan(sorted(set(urls)), hosts, rounds, Path(folder), say), others)

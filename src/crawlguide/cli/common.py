@@ -59,6 +59,7 @@ app = typer.Typer(
 )
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 COMPILING = "compiling for this machine, {takes}; later starts find it done"
+NOT_KEPT = "compiling for this machine, {takes}, at every start: set NUMBA_CACHE_DIR to a folder that can be written to"
 DataOption = Annotated[str | None, typer.Option("--data", help="The data folder; no server may have it open.")]
 UrlOption = Annotated[str | None, typer.Option("--url", help="A server that runs, such as http://127.0.0.1:8080.")]
 ServerOption = Annotated[
@@ -106,6 +107,7 @@ def opened(options: Config, url: str | None) -> Iterator[Place]:
 
         place = Remote(url, options.server.max_message_bytes)
     else:
+        compile_first()
         from crawlguide.gateway.places import Folder
 
         place = Folder(Path(options.store.data), options)
@@ -146,17 +148,22 @@ def say(text: str) -> None:
     typer.echo(printable(text), err=True)
 
 
-def compile_first(announce: Callable[[str], None] | None = None) -> None:
-    """Where nobody has compiled anything yet, compile all kernels on all cores; whoever waits is told why."""
+def _say_compiling(sentence: str, takes: str) -> None:
+    say(f"crawlguide: {sentence.format(takes=takes)}")
+
+
+def compile_first(announce: Callable[..., None] = _say_compiling) -> None:
+    """Unless it was done before, compile all kernels on all cores; whoever waits is told why.
+
+    To be called before modules with kernels are imported: each compiles its own, one after the other, without a word.
+    """
     from crawlguide.core import compiling
 
-    if compiling.anything_compiled():
-        return
-    if announce is None:
-        say(f"crawlguide: {COMPILING.format(takes=compiling.TAKES)}")
-    else:
-        announce(compiling.TAKES)
-    compiling.compile_kernels()
+    if not compiling.can_be_kept():  # other processes could hand nothing over to this one
+        announce(NOT_KEPT, takes=compiling.TAKES)
+    elif not compiling.all_compiled():
+        announce(COMPILING, takes=compiling.TAKES)
+        compiling.compile_kernels()
 
 
 def say_json(message: Any) -> None:

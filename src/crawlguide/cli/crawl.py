@@ -145,8 +145,7 @@ def _crawled(options: CrawlOptions) -> Outcome:
 
     import uvloop
 
-    if options.guide is None:
-        compile_first()
+    compile_first()
     from crawlguide.crawler.run import crawl as crawled
 
     on = f"free some space, then crawlguide crawl --resume --out {options.out} goes on"

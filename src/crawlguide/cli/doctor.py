@@ -187,5 +187,5 @@ def compiled() -> Finding:
         found = f"none of {', '.join(map(str, places))} can be written, so every start compiles for {compiling.TAKES}"
         return Finding("compiled loops", "warn", found, mend)
     count = sum(1 for _ in place.rglob("*.nbi"))
-    later = "" if count else f"; the first start compiles for {compiling.TAKES}"
+    later = "" if compiling.mark(place).exists() else f"; the first start compiles for {compiling.TAKES}"
     return Finding("compiled loops", "ok", f"{count} kept in {place}{later}")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from crawlguide.lab.jobs import Job
     from crawlguide.lab.pages import Task
     from crawlguide.lab.results import Run
-
-    compile_first()
     from crawlguide.lab.run import Settings
 
 webs = typer.Typer()
@@ -90,15 +88,17 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
     Example: crawlguide lab run --web synthetic --policies random,keyword,layered,oracle --quick --html lab.html
     """
     from crawlguide.gateway.arguments import address
-    from crawlguide.lab.run import Settings
 
     via = via and address(via, "--via")
+    kept = resume or (json and json.with_name(json.name + ".runs"))
+    _check_outputs(json, html, kept)
+    compile_first()
+    from crawlguide.lab.run import Settings
+
     settings = Settings(
         seeds_from=seeds_from, budget=budget or (QUICK_BUDGET if quick else USUAL_BUDGET), batch=batch,
         crawlers=crawlers, feedback=feedback, cap_per_host=cap_per_host, seed=seed, via=via,
     )  # fmt: skip
-    kept = resume or (json and json.with_name(json.name + ".runs"))
-    _check_outputs(json, html, kept)
     todo = _jobs(_absolute(web), _names(policies), _names(tasks), QUICK_REPEATS if quick else repeat, quick, settings)
     _report(_run_all(todo, kept), json, html)
     if json is not None and resume is None and kept is not None:
@@ -122,12 +122,13 @@ def explain_run(  # noqa: PLR0913, PLR0917 - every argument is an option of the 
 
     Example: crawlguide lab explain-run --web synthetic --policy layered --budget 300 --html errors.html
     """
+    _check_outputs(json, html, None)
+    compile_first()
     from rich.console import Console
 
     from crawlguide.lab import error_budget, jobs, report
     from crawlguide.lab.run import Settings
 
-    _check_outputs(json, html, None)
     opened = jobs.opened(_absolute(web))
     wanted = jobs.task_named(opened, task)
     settings = Settings(seeds_from=seeds_from, budget=budget, batch=batch, feedback=feedback, seed=seed)

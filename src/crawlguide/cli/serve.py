@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crawlguide.cli.common import COMPILING, ConfigOption, app, compile_first, run, settings
+from crawlguide.cli.common import ConfigOption, app, compile_first, run, settings
 from crawlguide.core.telemetry import happened
 
 if TYPE_CHECKING:
@@ -25,12 +26,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")] = None,
     grpc_port: Annotated[int | None, typer.Option(help="Answer over gRPC, too, on this port; usually 8081.")] = None,
     frontier_port: Annotated[
-        int | None,
-        typer.Option(
-            "--frontier-port",
-            "--urlfrontier-port",
-            help="Answer clients of URLFrontier, too, on this port; usually 7071.",
-        ),
+        int | None, typer.Option(help="Answer clients of URLFrontier, too, on this port; usually 7071.")
     ] = None,
     tls_certificate: Annotated[Path | None, typer.Option(help="Certificate in PEM: all doors speak TLS.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its private key in PEM.")] = None,
@@ -63,7 +59,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     }
     options = settings(config, flags)
     with logs.kept(options.server, sys.stderr):
-        compile_first(lambda takes: happened("compiling", COMPILING, takes=takes))
+        compile_first(partial(happened, "compiling"))
         _serve(options, ready_file, seed)
 
 

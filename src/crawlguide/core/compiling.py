@@ -9,11 +9,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import suppress
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from crawlguide.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,20 +46,35 @@ def groups(modules: Sequence[str]) -> list[list[str]]:
 
 
 def cache_folders() -> list[Path]:
-    """Where numba may keep machine code between starts: where it is told, beside the source, in the user's cache."""
-    if named := os.environ.get("NUMBA_CACHE_DIR"):
-        return [Path(named)]
+    """Where numba may keep machine code between starts: where it is told, beside the source, in the user's cache.
+
+    It takes the first of them that it can write to.
+    """
+    named = os.environ.get("NUMBA_CACHE_DIR")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return [PACKAGE, home / "numba"]
-
-
-def anything_compiled() -> bool:
-    return any(True for place in cache_folders() for _ in place.rglob("*.nbi"))
+    return [*([Path(named)] if named else []), PACKAGE, home / "numba"]
 
 
 def can_be_kept() -> bool:
     """Whether numba can write to one of its folders."""
-    return any(_can_write(folder) for folder in cache_folders())
+    return _cache_folder() is not None
+
+
+def all_compiled() -> bool:
+    """Whether every kernel of this version was compiled for this processor, and its machine code kept."""
+    folder = _cache_folder()
+    return folder is not None and mark(folder).exists()
+
+
+def mark(folder: Path) -> Path:
+    """The file that says so of a folder. Code of others, or half of ours, is not all that this start needs."""
+    import numba  # noqa: PLC0415 - it takes half a second to load, which `--help` is not to wait for
+    from numba.core.registry import cpu_target  # noqa: PLC0415
+
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    made_for = __version__, numba.__version__, sys.implementation.cache_tag, processor
+    name = f"crawlguide-{blake2b(repr(made_for).encode(), digest_size=8).hexdigest()}.compiled"
+    return (folder / "__pycache__" if folder == PACKAGE else folder) / name
 
 
 def compile_kernels(processes: int | None = None) -> None:
@@ -65,6 +84,15 @@ def compile_kernels(processes: int | None = None) -> None:
         _compile_in_processes(modules, count)
     for name in modules:
         import_module(name)
+    folder = _cache_folder()
+    if folder is not None:
+        with suppress(OSError):  # a full disk: the next start looks again
+            mark(folder).parent.mkdir(exist_ok=True)
+            mark(folder).touch()
+
+
+def _cache_folder() -> Path | None:
+    return next((folder for folder in cache_folders() if _can_write(folder)), None)
 
 
 def _can_write(folder: Path) -> bool:

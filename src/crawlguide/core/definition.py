@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -199,3 +200,20 @@ def pattern_lists(definition: Definition) -> dict[str, tuple[str, ...]]:
         "rules.ban.patterns": rules.ban.patterns,
         "rules.priority.patterns": tuple(rules.priority.patterns),
     }
+
+
+def domain_lists(definition: Definition) -> dict[str, Collection[str]]:
+    """All domains of a crawl, each with what is below it, by the field they stand in."""
+    policy, lists = definition.policy, ("allow_domains", "deny_domains", "robots_exceptions", "domain_weights")
+    crawlers = {
+        f"policy.crawlers.{key}.{name}": getattr(one, name)
+        for key, one in policy.crawlers.items()
+        for name in lists[:2]
+    }
+    return {f"policy.{name}": getattr(policy, name) for name in lists} | crawlers
+
+
+def host_lists(definition: Definition) -> dict[str, Collection[str]]:
+    """All single hosts of a crawl, by the field they stand in."""
+    rules = definition.rules
+    return {"rules.ban.hosts": rules.ban.hosts, "rules.priority.hosts": rules.priority.hosts}

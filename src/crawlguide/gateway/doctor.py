@@ -9,7 +9,6 @@ import fcntl
 import os
 import shutil
 import socket
-import ssl
 import struct
 import tempfile
 import time
@@ -164,14 +163,11 @@ def _closed(name: str, where: str, problem: CrawlGuideError) -> Finding:
 
 def frontier_answers(address: str, tls: bool) -> Finding:
     """Does somebody who knows the calls of URLFrontier answer there?"""
-    from crawlguide.gateway.client.credentials import CA  # noqa: PLC0415
-
     name = "URLFrontier"
-    authority = (os.environ.get(CA) or ssl.get_default_verify_paths().cafile) if tls else None
     try:
         from crawlguide.gateway.client.urlfrontier import UrlFrontierClient  # noqa: PLC0415
 
-        with UrlFrontierClient(address, ca=authority, timeout_s=ANSWER_S) as client:
+        with UrlFrontierClient(address, tls=tls, timeout_s=ANSWER_S) as client:
             given = "URLs are given out" if client.active else "nothing is given out: it is set inactive"
     except NOT_LET_IN as problem:
         return _closed(name, address, problem)

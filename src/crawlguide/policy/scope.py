@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from crawlguide.core import urls
+from crawlguide.core.definition import domain_lists, host_lists
 from crawlguide.core.errors import MalformedRequest, UrlError
 from crawlguide.core.value_cache import ValueCache
 from crawlguide.policy.link_rules import LinkRules, link_rules
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Batch, Lesson
 
 EVERYTHING = LinkRules()
+FOR_DOMAINS = "policy.deny_domains and policy.domain_weights are for domains with all below them"
 MOST_KNOWN = 65_536  # politeness queues of which a scope remembers what it said
 
 
@@ -137,14 +139,41 @@ def named(domains: Iterable[str], field: str) -> frozenset[str]:
 
 def domain_named(domain: str, field: str) -> str:
     """A domain stands for what is below it, too; many write that as `*.example.com`."""
-    return host_named(domain.removeprefix("*."), field)
+    return host_named(_below(domain), field)
 
 
 def host_named(domain: str, field: str) -> str:
     """Also where somebody gives a URL of it: taken as it stands it would name the host `https`."""
-    _, scheme, rest = domain.partition("://")
-    name = (rest if scheme else domain).strip(".")
+    name = _without_scheme(domain).strip(".")
     try:
         return urls.parts(urls.canonical(f"https://{name}/")).host
     except UrlError:
         raise MalformedRequest(f"{field}: expected a domain, got {domain!r}", field=field) from None
+
+
+def check_names(new: Definition, old: Definition) -> None:
+    """No host has a star in its name, so a rule with one is for nobody. What was taken before may stay until lifted."""
+    before = host_lists(old) | domain_lists(old)
+    for where, hosts in host_lists(new).items():
+        for host in _added(hosts, before[where]):
+            raise MalformedRequest(f"{where}: expected one host, got {host!r}; {FOR_DOMAINS}", field=where)
+    for where, domains in domain_lists(new).items():
+        for domain in _added(domains, before.get(where, ())):
+            if "*" in _below(domain):
+                raise MalformedRequest(f"{where}: expected a domain, got {domain!r}", field=where)
+
+
+def _added(names: Iterable[str], before: Iterable[str]) -> list[str]:
+    """Names with a star that were not there before."""
+    known = frozenset(before)
+    return [name for name in names if "*" in name and name not in known]
+
+
+def _below(domain: str) -> str:
+    """The domain of which all that is below it is meant."""
+    return _without_scheme(domain).removeprefix("*.")
+
+
+def _without_scheme(domain: str) -> str:
+    _, scheme, rest = domain.partition("://")
+    return rest if scheme else domain

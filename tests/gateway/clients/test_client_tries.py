@@ -29,7 +29,7 @@ from tests.gateway.clients.common import (
 import crawlguide
 from crawlguide.core import errors
 from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, UnavailableError
-from crawlguide.gateway.client.over_http import heard
+from crawlguide.gateway.client.over_http import http_errors_as_ours
 from crawlguide.gateway.client.transport import untrusted
 from crawlguide.gateway.responses import STATUS
 
@@ -190,7 +190,10 @@ def test_where_no_server_runs_it_is_tried_until_the_deadline(kind: Kind) -> None
 
 
 def test_a_certificate_that_is_not_trusted_is_not_tried_again() -> None:
-    with pytest.raises(CrawlGuideError, match="cannot be trusted") as raised, heard("https://guide.example"):
+    with (
+        pytest.raises(CrawlGuideError, match="cannot be trusted") as raised,
+        http_errors_as_ours("https://guide.example"),
+    ):
         raise httpx.ConnectError("self-signed") from ssl.SSLCertVerificationError()
     assert not isinstance(raised.value, UnavailableError)
 

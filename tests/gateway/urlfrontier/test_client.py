@@ -94,5 +94,5 @@ def test_what_is_not_acknowledged_is_to_be_sent_again() -> None:
 
 
 def test_a_certificate_is_shown_over_tls_alone() -> None:
-    with pytest.raises(ConfigError, match="certificate: expected ca beside it"):
+    with pytest.raises(ConfigError, match="certificate: expected tls or ca beside it"):
         UrlFrontierClient("127.0.0.1:7071", certificate=("crawler.pem", "crawler.key"))

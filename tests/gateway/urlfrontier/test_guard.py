@@ -31,6 +31,7 @@ from tests.gateway.waiting import MOST_S, others_wait
 
 from crawlguide.core.errors import Unauthenticated
 from crawlguide.gateway.client.urlfrontier import UrlFrontierClient
+from crawlguide.gateway.doctor import frontier_answers
 from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
 from crawlguide.gateway.urlfrontier.calls import SERVED
 
@@ -331,7 +332,7 @@ def test_a_long_batch_keeps_nobody_waiting(frontier: Frontier, raw: Raw) -> None
 # TLS, and what the operator bounds
 
 
-def test_the_door_speaks_tls(tmp_path: Path) -> None:
+def test_the_door_speaks_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     authority = Authority("authority")
     trusted = authority.write(tmp_path)
     certificate, key = authority.issue(tmp_path, "server")
@@ -343,6 +344,12 @@ def test_the_door_speaks_tls(tmp_path: Path) -> None:
         with UrlFrontierClient(f"localhost:{frontier.port}", ca=str(trusted), certificate=pair) as client:
             client.discover(["https://a.example/"])
             assert [page.url for page in client.get()] == ["https://a.example/"]
+        shown = {"CA": trusted, "CERTIFICATE": own[0], "CERTIFICATE_KEY": own[1]}
+        with monkeypatch.context() as environment:
+            for name, file in shown.items():
+                environment.setenv(f"CRAWLGUIDE_{name}", str(file))
+            assert frontier_answers(f"localhost:{frontier.port}", tls=True).state == "ok"
+        assert frontier_answers(f"localhost:{frontier.port}", tls=True).state == "wrong"  # nobody says whom to trust
         page = httpx.get(
             f"https://localhost:{frontier.guarded.server.port}/v1/crawls",
             verify=trusting(trusted, *own),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 HEAD = struct.Struct("<II")
 SEGMENTS, SMALLEST_SEGMENT = 16, 65_536
 LARGEST_RECORD = 64 * 1024 * 1024
-PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # what keeps a file from being read now, and does not harm it
+TRANSIENT_ERRNOS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # a file cannot be read now, and takes no harm
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Spool:
         try:
             return self._read(segment, most)
         except OSError as problem:
-            if problem.errno in PASSING:
+            if problem.errno in TRANSIENT_ERRNOS:
                 raise
             if segment is self._segments[-1]:
                 self._leave(segment)

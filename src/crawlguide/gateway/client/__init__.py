@@ -16,7 +16,7 @@ from crawlguide.core.errors import ConfigError, UnavailableError
 from crawlguide.core.extras import installing
 from crawlguide.gateway.client.calls import keyed
 from crawlguide.gateway.client.over_http import AsyncHttpTransport, HttpTransport
-from crawlguide.gateway.client.patience import DEADLINE_S, PASSING, RETRIES, TIMEOUT_S, Patience, Tries
+from crawlguide.gateway.client.patience import DEADLINE_S, RETRIES, RETRYABLE, TIMEOUT_S, Patience, Tries
 from crawlguide.gateway.client.transport import Shown, check_open
 from crawlguide.gateway.client.verbs import AsyncVerbs, Verbs
 
@@ -68,7 +68,7 @@ class Client(Verbs):
             check_open(self._transport.is_closed)
             try:
                 return step(tries)
-            except PASSING as problem:
+            except RETRYABLE as problem:
                 wait_s = tries.wait_s(problem)
             time.sleep(wait_s)
 
@@ -107,7 +107,7 @@ class AsyncClient(AsyncVerbs):
             check_open(self._transport.is_closed)
             try:
                 return await self._in_time(step, tries)
-            except PASSING as problem:
+            except RETRYABLE as problem:
                 wait_s = tries.wait_s(problem)
             await asyncio.sleep(wait_s)
 

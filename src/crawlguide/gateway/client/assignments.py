@@ -25,7 +25,6 @@ from msgspec import UNSET
 from crawlguide.core.errors import (
     CrawlGuideError,
     MalformedRequest,
-    RateLimited,
     StorageFull,
     TooLarge,
     UnavailableError,
@@ -41,6 +40,7 @@ from crawlguide.core.messages import (
 )
 from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.core.urls import queue
+from crawlguide.gateway.client.patience import RETRYABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     Report = tuple[Fetch, asyncio.Future[ItemResult]]
 
 OVER = ("exhausted", "finished")
-PASSING = (UnavailableError, RateLimited, StorageFull)  # another try may succeed
+RETRYABLE_FOR_EVER = (*RETRYABLE, StorageFull)  # a full disk, too, is waited for
 LEASE_S = 120.0
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.02, 5.0
 SOON_S = 1.0
@@ -299,7 +299,7 @@ class Assignments:
         while True:
             try:
                 await step()
-            except PASSING as problem:
+            except RETRYABLE_FOR_EVER as problem:
                 self._note_trouble(problem.message)
                 await asyncio.sleep(min(max(wait_s, problem.retry_after_s or 0.0), LONGEST_WAIT_S))
                 wait_s *= 2

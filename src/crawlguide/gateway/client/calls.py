@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 Message = TypeVar("Message")
 RAISED: list[type[CrawlGuideError]] = [UnavailableError, StorageFull, *RequestError.__subclasses__()]
 KINDS = {kind.code: kind for kind in RAISED}
-PASSING = {429: RateLimited, 502: UnavailableError, 503: UnavailableError, 504: UnavailableError}  # whoever says so
+RETRYABLE_STATUS = {429: RateLimited, 502: UnavailableError, 503: UnavailableError, 504: UnavailableError}
 LINES = "application/x-ndjson"
 
 
@@ -256,7 +256,7 @@ class Reply:
 
     def stranger(self) -> CrawlGuideError:
         """Somebody else has answered: another service at that address, or one that stands before the guide."""
-        kind = PASSING.get(self.status)
+        kind = RETRYABLE_STATUS.get(self.status)
         if kind is not None:
             return kind(f"{self.server} answers {self.status}", retry_after_s=retry_after_s(self.retry_after))
         return CrawlGuideError(f"{self.server} is no crawlguide server: it answers {self.status} in its own words")

@@ -81,7 +81,7 @@ class Target:
         token = credentials.found_token(shown.get("token"))
         words = {"authorization": f"Bearer {token}"} if token else {}
         self.metadata = tuple({**words, **{name.lower(): text for name, text in (headers or {}).items()}}.items())
-        self.credentials = _trust(credentials.files(shown)) if parts.scheme == "grpcs" else None
+        self.credentials = channel_credentials(credentials.files(shown)) if parts.scheme == "grpcs" else None
 
     def channel(self) -> grpc.Channel:
         if self.credentials is None:
@@ -110,7 +110,7 @@ class GrpcTransport:
     def answered(self, call: Call[Result], tries: Tries) -> Result:
         method, request = prepared(call)
         answer = Answer(self._target.server, method, retried=tries.failed > 0)
-        with answer.heard():
+        with answer.grpc_errors_as_ours():
             invoke = self._channel.unary_unary(*_sides(method))
             answer.found = invoke(request, timeout=tries.timeout_s, metadata=self._target.metadata)
         return call.read(answer)
@@ -123,7 +123,7 @@ class GrpcTransport:
         late.start()
         answer = Answer(self._target.server, method)
         try:
-            with answer.heard(cancelled=f"{self._target.server} does not answer in time"):
+            with answer.grpc_errors_as_ours(cancelled=f"{self._target.server} does not answer in time"):
                 first = next(pieces, None)
         finally:
             late.cancel()
@@ -133,7 +133,7 @@ class GrpcTransport:
 
     def _pieces(self, first: Any, pieces: Any, answer: Answer) -> Generator[bytes, None, None]:
         try:
-            with answer.heard():
+            with answer.grpc_errors_as_ours():
                 if first is not None:
                     yield first.lines
                 for piece in pieces:
@@ -166,7 +166,7 @@ class AsyncGrpcTransport:
     async def answered(self, call: Call[Result], tries: Tries) -> Result:
         method, request = prepared(call)
         answer = Answer(self.server, method, retried=tries.failed > 0)
-        with answer.heard():
+        with answer.grpc_errors_as_ours():
             invoke = self._channel.unary_unary(*_sides(method))
             answer.found = await invoke(request, timeout=tries.timeout_s, metadata=self._target.metadata)
         return call.read(answer)
@@ -175,7 +175,7 @@ class AsyncGrpcTransport:
         method, request = prepared(call)
         pieces = self._channel.unary_stream(*_sides(method))(request, metadata=self._target.metadata)
         answer = Answer(self.server, method)
-        with answer.heard():
+        with answer.grpc_errors_as_ours():
             first: Any = await pieces.read()
         if answer.problem is not None:
             raise answer.problem
@@ -183,7 +183,7 @@ class AsyncGrpcTransport:
 
     async def _pieces(self, piece: Any, pieces: Any, answer: Answer) -> AsyncGenerator[bytes, None]:
         try:
-            with answer.heard():
+            with answer.grpc_errors_as_ours():
                 while piece is not grpc.aio.EOF:
                     yield piece.lines
                     piece = await pieces.read()
@@ -222,7 +222,7 @@ class Answer:
             raise self.problem
 
     @contextmanager
-    def heard(self, cancelled: str = "") -> Iterator[None]:
+    def grpc_errors_as_ours(self, cancelled: str = "") -> Iterator[None]:
         """A call that failed is an answer, too. Only what another try may mend is raised here."""
         try:
             yield
@@ -278,7 +278,7 @@ def _sides(method: Method) -> tuple[str, Any, Any]:
 
 def _problem(server: str, problem: Any, cancelled: str) -> CrawlGuideError:
     """The error that a guide tells in its details, or what gRPC itself has to say."""
-    return told(problem) or of_grpc(server, problem.code(), problem.details() or "", cancelled)
+    return error_in_details(problem) or of_grpc(server, problem.code(), problem.details() or "", cancelled)
 
 
 def of_grpc(server: str, code: grpc.StatusCode, words: str, cancelled: str = "") -> CrawlGuideError:
@@ -309,7 +309,7 @@ def _lasting(server: str, code: grpc.StatusCode, words: str) -> CrawlGuideError 
     return None
 
 
-def told(problem: Any) -> CrawlGuideError | None:
+def error_in_details(problem: Any) -> CrawlGuideError | None:
     """The error that a guide tells in the details of a status; None: it has none."""
     details, words = dict(problem.trailing_metadata() or ()).get(DETAILS), problem.details() or ""
     if details is None:
@@ -325,7 +325,7 @@ def told(problem: Any) -> CrawlGuideError | None:
     return KINDS.get(reason, CrawlGuideError)(words, field=field, retry_after_s=wait_s)
 
 
-def _trust(files: Files) -> grpc.ChannelCredentials:
+def channel_credentials(files: Files) -> grpc.ChannelCredentials:
     """As for https: the files are read and checked in the same way, then given to gRPC."""
     credentials.trust(files)
     names = files.ca or ssl.get_default_verify_paths().cafile, files.certificate, files.key or files.certificate

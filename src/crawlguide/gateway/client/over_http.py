@@ -48,14 +48,14 @@ class HttpTransport:
         self._http.close()
 
     def answered(self, call: Call[Result], tries: Tries) -> Result:
-        with heard(self._server):
+        with http_errors_as_ours(self._server):
             with self._http.stream(**_sent(call, tries)) as answer:
                 content = _read(answer, tries)
             return call.read(_reply(self._server, answer, content, tries))
 
     def opened(self, call: Call[None], tries: Tries) -> Generator[bytes, None, None]:
         """An answer whose lines are still to come."""
-        with heard(self._server):
+        with http_errors_as_ours(self._server):
             answer = self._http.send(self._http.build_request(**_sent(call, tries)), stream=True)
             if not _are_lines(answer):
                 with closing(answer):
@@ -63,7 +63,7 @@ class HttpTransport:
         return self._pieces(answer)
 
     def _pieces(self, answer: httpx.Response) -> Generator[bytes, None, None]:
-        with closing(answer), heard(self._server):
+        with closing(answer), http_errors_as_ours(self._server):
             yield from answer.iter_bytes()
 
 
@@ -82,12 +82,12 @@ class AsyncHttpTransport:
         await self._http.aclose()
 
     async def answered(self, call: Call[Result], tries: Tries) -> Result:
-        with heard(self.server):
+        with http_errors_as_ours(self.server):
             answer = await self._http.request(**_sent(call, tries))
             return call.read(_reply(self.server, answer, answer.content, tries))
 
     async def opened(self, call: Call[None], tries: Tries) -> AsyncGenerator[bytes, None]:
-        with heard(self.server):
+        with http_errors_as_ours(self.server):
             answer = await self._http.send(self._http.build_request(**_sent(call, tries)), stream=True)
             if not _are_lines(answer):
                 async with aclosing(answer):
@@ -96,7 +96,7 @@ class AsyncHttpTransport:
 
     async def _pieces(self, answer: httpx.Response) -> AsyncGenerator[bytes, None]:
         async with aclosing(answer):
-            with heard(self.server):
+            with http_errors_as_ours(self.server):
                 async for piece in answer.aiter_bytes():
                     yield piece
 
@@ -165,7 +165,7 @@ def _are_lines(answer: httpx.Response) -> bool:
 
 
 @contextmanager
-def heard(server: str) -> Iterator[None]:
+def http_errors_as_ours(server: str) -> Iterator[None]:
     """Every way in which HTTP can fail, said in one line. Only what is unavailable may be tried again."""
     try:
         yield

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TIMEOUT_S, RETRIES, DEADLINE_S = 30.0, 5, 60.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 10.0
 AT_LEAST_S = 0.01  # for a try that begins just before the deadline
-PASSING = (UnavailableError, RateLimited)  # what another try may mend
+RETRYABLE = (UnavailableError, RateLimited)  # what another try may mend
 
 
 @dataclass(frozen=True)

@@ -12,19 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from crawlguide.core import errors
 from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.core.extras import installing
-from crawlguide.gateway.client.credentials import found_token
+from crawlguide.gateway.client.credentials import files, found_token
 
 try:
     import grpc
     from grpc.experimental import ChannelOptions
 
-    from crawlguide.gateway.client.over_grpc import of_grpc, told
+    from crawlguide.gateway.client.over_grpc import channel_credentials, error_in_details, of_grpc
     from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
     from crawlguide.gateway.urlfrontier.urlfrontier_pb2_grpc import URLFrontierStub
 except ModuleNotFoundError as missing:
@@ -33,6 +32,8 @@ except ModuleNotFoundError as missing:
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from crawlguide.gateway.client.credentials import Files
 
 PORT = 7071
 BATCH, PUT_AT_ONCE, PAGE = 100, 1_000, 1_000
@@ -113,24 +114,29 @@ class UrlFrontierClient:
     address: str = f"127.0.0.1:{PORT}"
     crawl: str = ""
     token: str | None = None
-    ca: str | None = None  # a file: the server is encrypted and known by it
+    ca: str | None = None  # a file: the connection is encrypted, and the server known by it
     certificate: tuple[str, str] | None = None  # files of a certificate and its key, to be shown
     timeout_s: float = 60.0
+    tls: bool = False  # encrypted, also without a `ca`: then by CRAWLGUIDE_CA, else by the usual authorities
     _channel: grpc.Channel = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         address = _address(self.address)
         options = [("grpc.max_receive_message_length", -1), (ChannelOptions.SingleThreadedUnaryStream, 1)]
-        if self.ca is None:
-            if self.certificate is not None:
-                raise ConfigError("certificate: expected ca beside it, without which nothing is encrypted")
-            self._channel = grpc.insecure_channel(address, options)
+        if self.tls or self.ca is not None:
+            self._channel = grpc.secure_channel(address, channel_credentials(self._files()), options)
+        elif self.certificate is not None:
+            raise ConfigError("certificate: expected tls or ca beside it, without which nothing is encrypted")
         else:
-            self._channel = grpc.secure_channel(address, _trust(self.ca, self.certificate), options)
+            self._channel = grpc.insecure_channel(address, options)
         self._stub = URLFrontierStub(self._channel)
         token = found_token(self.token)
         self._shown = (("authorization", f"Bearer {token}"),) if token else ()
         self._batches = True  # until a server says that it knows none
+
+    def _files(self) -> Files:
+        certificate, key = self.certificate or (None, None)
+        return files({"ca": self.ca, "certificate": certificate, "certificate_key": key})
 
     def close(self) -> None:
         self._channel.close()
@@ -317,21 +323,13 @@ def _address(text: str) -> str:
 def _error(server: str, problem: grpc.RpcError) -> CrawlGuideError:
     """What a guide tells in its details, or what another server says by its code alone."""
     code, words = problem.code(), problem.details() or ""
-    if said := told(problem):
+    if said := error_in_details(problem):
         return said
     if code == grpc.StatusCode.UNIMPLEMENTED:
         return errors.MethodNotAllowed(of_grpc(server, code, words).message)
     if code in BY_ITSELF:
         return of_grpc(server, code, words)
     return ERRORS.get(code, CrawlGuideError)(words or code.name)
-
-
-def _trust(ca: str, certificate: tuple[str, str] | None) -> grpc.ChannelCredentials:
-    try:
-        own, key = (Path(name).read_bytes() for name in certificate) if certificate else (None, None)
-        return grpc.ssl_channel_credentials(Path(ca).read_bytes(), key, own)
-    except OSError as problem:
-        raise ConfigError(f"ca, certificate: {problem.filename} cannot be read: {problem.strerror}") from None
 
 
 def _metadata(info: wire.URLInfo) -> dict[str, list[str]]:

@@ -69,7 +69,7 @@ class UrlFrontierDoor:
         port = transport.listen(self._server, options, options.frontier_port, "server.frontier_port")
         self._calls.node = f"{options.host}:{port}"
         await self._server.start()
-        return {"frontier_port": port, "urlfrontier_port": port}  # the latter: what it was called before
+        return {"frontier_port": port}
 
     async def close(self) -> None:
         await self._server.stop(self._service.options.drain_s)
@@ -105,22 +105,24 @@ class Answers:
 
     async def _unary(self, name: str, request: Any, context: Context) -> Any:
         try:
-            request = transport.checked(self._service, context, request)
-            crawl = None if name in OF_NODE else getattr(request, CRAWL_FIELDS.get(name, "crawlID"))
-            if name == "SetDelay" and not request.key:
-                crawl = None
-            return await self._answer(name, transport.caller(context), request, crawl, request.ByteSize())
+            return await self._called(name, transport.checked(self._service, context, request), context)
         except UnknownQueue as problem:
             await context.abort(grpc.StatusCode.UNKNOWN, problem.message)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
+    async def _called(self, name: str, message: Any, context: Context) -> Any:
+        crawl = None if name in OF_NODE else getattr(message, CRAWL_FIELDS.get(name, "crawlID"))
+        if name == "SetDelay" and not message.key:
+            crawl = None
+        return await self._answer(name, transport.caller(context), message, crawl, message.ByteSize())
+
     # one request, a stream of answers
 
-    async def _list_urls(self, request: wire.ListUrlParams, context: Context) -> None:
+    async def _list_urls(self, request: Any, context: Context) -> None:
         try:
             with self._counted(context):
-                found: AsyncIterator[wire.URLItem] = await self._unary("ListURLs", request, context)
+                found: AsyncIterator[wire.URLItem] = await self._called("ListURLs", request.read(), context)
                 async for item in found:
                     await self._write(context, [item])
         except CrawlGuideError as problem:
@@ -132,10 +134,10 @@ class Answers:
         counts, caller = self._calls.counts, transport.caller(context)
         counts.get_calls.inc()
         try:
-            wanted: wire.GetParams = transport.checked(self._service, context, request)
-            any_crawl = wanted.WhichOneof("item") != "crawlID"
-            left: Round | None = None if any_crawl and wanted.key else round_of(wanted)
             with self._counted(context):
+                wanted: wire.GetParams = request.read()
+                any_crawl = wanted.WhichOneof("item") != "crawlID"
+                left: Round | None = None if any_crawl and wanted.key else round_of(wanted)
                 while left is not None:
                     crawl = None if any_crawl else wanted.crawlID
                     given: Given = await self._answer("GetURLs", caller, left, crawl, wanted.ByteSize())
@@ -200,7 +202,10 @@ class Answers:
 
     @contextmanager
     def _counted(self, context: Context) -> Iterator[Credential]:
-        """A stream stays open as long as its client likes: it has a place among those of its credential."""
+        """A stream stays open as long as its client likes: it has a place among those of its credential.
+
+        Within, the caller is known, so messages of any length may be read.
+        """
         credential = transport.check_known(self._service, transport.caller(context))
         with transport.counted(self._service, context, credential):
             yield credential

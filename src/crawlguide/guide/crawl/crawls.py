@@ -42,6 +42,7 @@ from crawlguide.guide.crawl.active_crawl import (
 from crawlguide.guide.crawl.quotas import Quotas
 from crawlguide.guide.under_way import UnderWay
 from crawlguide.policy.robots import Robots
+from crawlguide.policy.scope import check_names
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -248,8 +249,10 @@ class ActiveCrawls:
 
     async def _checked(self, crawl: Crawl, record: CrawlRecord) -> ActiveCrawl:
         """Refuses what cannot be built. What takes long, as thousands of names, keeps nobody waiting."""
+        stored = await self._store.crawl_get(crawl) or BLANK
 
         def built() -> ActiveCrawl:
+            check_names(record.definition, msgspec.json.decode(stored, type=CrawlRecord).definition)
             check_budget(pattern_lists(record.definition))
             return self._built(crawl, record)
 

@@ -83,7 +83,6 @@ def manual_factors(definition: Definition) -> ManualFactors:
 def edited(rules: HandRules, edit: RulesEdit) -> HandRules:
     """The rules after an edit, all in their one form. What is banned and lifted in one edit is lifted."""
     _check_patterns(edit)
-    _check_hosts(edit)
     ban, lifted, priority, now = edit.ban, edit.unban, edit.priority, rules.priority
     new = HandRules(
         ban=Bans(
@@ -114,19 +113,6 @@ def _check_patterns(edit: RulesEdit) -> None:
         check(text, f"ban.patterns[{number}]")
     for text in edit.priority.patterns:
         check(text, "priority.patterns")
-
-
-def _check_hosts(edit: RulesEdit) -> None:
-    """A rule is for exactly one host, so one for `*.example.com` would be for nobody."""
-    added = [host for host, factor in edit.priority.hosts.items() if factor is not None]
-    for where, hosts in (("ban.hosts", edit.ban.hosts), ("priority.hosts", added)):
-        for host in hosts:
-            if "*" in host:
-                raise MalformedRequest(
-                    f"{where}: expected one host, got {host!r}; policy.deny_domains and policy.domain_weights are for"
-                    " domains with all below them",
-                    field=where,
-                )
 
 
 def _as_it_is(text: str, field: str) -> str:  # noqa: ARG001 - called as the others are

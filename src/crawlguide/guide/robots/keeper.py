@@ -258,7 +258,9 @@ class Keeper:
                 well = fetch.status is not None and is_success(fetch.status)
                 status = fetch.status if fetch.error is None and not (well and fetch.text is None) else None
                 body = (fetch.text or "").encode("utf-8", "replace")
-                problem = fetch.error or ("no text was told" if well else f"status {fetch.status}")
+                problem = fetch.error or (
+                    "the crawler reported it without `text`" if well else f"status {fetch.status}"
+                )
                 tried = Tried(origin_of(url), status, body, report.at, report.crawl.tenant, problem)
                 await self._settled(tried, [report.crawl])
                 await let_others()  # others are served between the files

@@ -126,7 +126,7 @@ class Outgoing:
             target = _header(response, b"location") if response.status in REDIRECTS else ""
             if target:
                 return Answer(response.status, address=backend.address), target
-            body, cut = await _body(response, backend.heard, most_bytes)
+            body, cut = await _body(response, backend.received, most_bytes)
             return Answer(response.status, body, cut=cut, address=backend.address), None
 
     def _check(self, host: str, port: int) -> None:
@@ -138,16 +138,16 @@ class Outgoing:
 
 
 @dataclass
-class Heard:
+class ReceivedBytes:
     """How many bytes came, and how many of them were of a body."""
 
     all_bytes: int = 0
     body_bytes: int = 0
 
     def check(self) -> None:
-        """Of what was heard all is understood by now. Raises `Refused` if most of it says nothing."""
+        """Of what was received all is understood by now. Raises `Refused` if most of it says nothing."""
         if self.all_bytes - self.body_bytes > MOST_AROUND_BYTES + self.body_bytes // 4:
-            raise Refused("an answer that is mostly heads and chunks")
+            raise Refused("an answer of almost only headers and chunk framing")
 
 
 @dataclass
@@ -155,12 +155,12 @@ class Pieces(httpcore.AsyncNetworkStream):
     """A connection that is read in small pieces, between which others are served."""
 
     inner: httpcore.AsyncNetworkStream
-    heard: Heard
+    received: ReceivedBytes
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - as httpcore calls it
-        self.heard.check()
+        self.received.check()
         piece = await self.inner.read(min(max_bytes, PIECE_BYTES), timeout)
-        self.heard.all_bytes += len(piece)
+        self.received.all_bytes += len(piece)
         return piece
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - the same
@@ -175,7 +175,7 @@ class Pieces(httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - the same
     ) -> httpcore.AsyncNetworkStream:
-        return Pieces(await self.inner.start_tls(ssl_context, server_hostname, timeout), self.heard)
+        return Pieces(await self.inner.start_tls(ssl_context, server_hostname, timeout), self.received)
 
     def get_extra_info(self, info: str) -> Any:
         return self.inner.get_extra_info(info)
@@ -189,7 +189,7 @@ class Checked(httpcore.AsyncNetworkBackend):
     allowed: Iterable[Network]
     inner: httpcore.AsyncNetworkBackend = field(default_factory=httpcore.AnyIOBackend)
     address: str = ""  # of those that were checked the first in order
-    heard: Heard = field(default_factory=Heard)
+    received: ReceivedBytes = field(default_factory=ReceivedBytes)
 
     async def connect_tcp(
         self,
@@ -208,7 +208,7 @@ class Checked(httpcore.AsyncNetworkBackend):
         for address in addresses:
             try:
                 stream = await self.inner.connect_tcp(address, port, timeout, local_address, socket_options)
-                return Pieces(stream, self.heard)
+                return Pieces(stream, self.received)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as wrong:
                 problem = wrong
         raise problem
@@ -220,22 +220,22 @@ class Checked(httpcore.AsyncNetworkBackend):
         await self.inner.sleep(seconds)
 
 
-async def _body(response: httpcore.Response, heard: Heard, most_bytes: int) -> tuple[bytes, bool]:
+async def _body(response: httpcore.Response, received: ReceivedBytes, most_bytes: int) -> tuple[bytes, bool]:
     """The body as it was meant; and whether it was cut off after as many bytes as were wanted, packed or not."""
     coding = _header(response, b"content-encoding").strip().lower()
     if coding not in ("", "identity", "gzip", "x-gzip"):
         raise Refused(f"content-encoding {coding[:40]!r}, which was not asked for")
     unpacked, body = zlib.decompressobj(wbits=47) if coding.endswith("gzip") else None, bytearray()
     async for piece in response.aiter_stream():
-        heard.body_bytes += len(piece)
-        most = max(SMALL_BYTES, MAX_RATIO * heard.body_bytes)
+        received.body_bytes += len(piece)
+        most = max(SMALL_BYTES, MAX_RATIO * received.body_bytes)
         try:
             body += unpacked.decompress(piece, min(most, most_bytes) - len(body) + 1) if unpacked else piece
         except zlib.error as wrong:
             raise Refused(f"a body that is not gzip: {wrong}") from None
         if unpacked and len(body) > most:
             raise Refused(f"a body that unpacks to more than {MAX_RATIO} times its size")
-        if len(body) > most_bytes or heard.body_bytes > most_bytes + MOST_AROUND_BYTES:
+        if len(body) > most_bytes or received.body_bytes > most_bytes + MOST_AROUND_BYTES:
             return bytes(body[:most_bytes]), True
         if unpacked and unpacked.eof:  # what follows is none of it
             break

@@ -27,11 +27,14 @@ def leave(work: asyncio.Future[Any]) -> None:
 
 @asynccontextmanager
 async def all_finished() -> AsyncIterator[None]:
-    """Ends when everything has ended that was left within."""
+    """Ends when everything has ended that was left within; or at once if whoever goes is cancelled."""
     left: set[asyncio.Future[Any]] = set()
     before = _left.set(left)
     try:
         yield
+    except asyncio.CancelledError:  # the server stops: nobody needs the place
+        left.clear()
+        raise
     finally:
         _left.reset(before)
         if left:
