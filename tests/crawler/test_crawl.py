@@ -194,6 +194,19 @@ def test_pages_that_take_long_to_read_keep_no_other_page_from_being_read(
     assert next(at for at, url in enumerate(urls) if url.endswith("/quick")) < many / 2
 
 
+@pytest.mark.parametrize("robots", ["X-Robots-Tag", "meta"])
+async def test_what_a_page_says_to_the_name_that_the_crawler_has_counts(tmp_path: Path, robots: str) -> None:
+    async with stranger() as there:
+        meta = b"<meta name=mybot content=nofollow>" if robots == "meta" else b""
+        headers = {"X_Robots_Tag": "mybot: nofollow"} if robots != "meta" else {}
+        start = there.lay("/", meta + b"<a href=/next>x</a>", Content_Type="text/html", **headers)
+        options = CrawlOptions(
+            seeds=(start,), out=tmp_path / "out", delay_s=0.0, allow_networks=LOOPBACK, user_agent="MyBot/1.0"
+        )
+        await crawl(options, Listener())
+        assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/"]
+
+
 class Denying(AsyncGuide):
     """It may say no at any time."""
 
@@ -227,7 +240,7 @@ async def test_a_loop_leaves_nothing_under_way_however_it_ends(monkeypatch: pyte
         await guide.seed("c", [there.lay_raw("/silent", silent)])
         options = FetchOptions(allow_networks=LOOPBACK)
         async with Assignments(guide, "c") as assignments, looping.fetchers(options) as both:
-            loop = looping.CrawlLoop(assignments, both, Unkept(), Tally())
+            loop = looping.CrawlLoop(assignments, both, Unkept(), Tally(), agent="crawlguide")
             running = asyncio.create_task(loop.run())
             while not there.requests:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.01)

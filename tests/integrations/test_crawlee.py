@@ -134,10 +134,12 @@ async def test_what_does_not_answer_is_told_as_such(tmp_path: Path) -> None:
     assert (await told(tmp_path))["failed"] == 1
 
 
-async def test_what_a_header_says_to_robots_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", ["nofollow", "mybot: nofollow"])
+async def test_what_a_header_says_to_robots_counts(said: str) -> None:
     async with stranger() as there:
-        start = there.lay("/", b"<a href=/next>x</a>", Content_Type="text/html", X_Robots_Tag="nofollow")
-        crawler = guided_crawler(ParselCrawler, TOPIC, policy=FREE, storage_client=MemoryStorageClient(), **QUIET)
+        start = there.lay("/", b"<a href=/next>x</a>", Content_Type="text/html", X_Robots_Tag=said)
+        policy = FREE | {"user_agent": "mybot"}
+        crawler = guided_crawler(ParselCrawler, TOPIC, policy=policy, storage_client=MemoryStorageClient(), **QUIET)
         await crawled(crawler, _all_links, start)
         assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/"]
 

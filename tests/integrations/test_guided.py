@@ -140,6 +140,24 @@ def test_what_a_header_says_to_robots_counts_unless_it_names_another(kind: str) 
     assert sorted(asyncio.run(asked())) == ["/", "/b", "/mine", "/robots.txt", "/theirs"]
 
 
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_what_pages_say_to_the_client_by_its_name_counts(kind: str) -> None:
+    async def said() -> dict[str, Any]:
+        async with stranger() as there:
+            page, html = b"<a href=/meta>x</a><a href=/header>x</a><a href=/text>x</a><a href=/after>x</a>", "text/html"
+            there.lay("/", page, Content_Type=html)
+            there.lay("/meta", b"<meta name=RoseBot content=noindex><meta name=crawlguide content=none>")
+            there.lay("/header", X_Robots_Tag="rosebot: nofollow", Content_Type=html)
+            there.lay("/text", b"roses", X_Robots_Tag="rosebot: noindex", Content_Type="text/plain")
+            there.lay("/after", X_Robots_Tag="otherbot: none\r\nX-Robots-Tag: noarchive", Content_Type=html)
+            pages = await asyncio.to_thread(crawled, kind, "", there.url(), policy=FREE)
+            return {page.url.rpartition("/")[2]: page._report()["robots_meta"] for page in pages}
+
+    assert asyncio.run(said()) == {
+        "": None, "meta": ["noindex"], "header": ["nofollow"], "text": ["noindex"], "after": ["noarchive"]
+    }  # fmt: skip
+
+
 def test_a_client_that_sends_no_name_has_none() -> None:
     with httpx.Client() as client:
         del client.headers["user-agent"]

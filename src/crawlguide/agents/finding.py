@@ -225,7 +225,7 @@ class Search:
         guide = self._call.guide
         _check_start(wanted.start)
         await self._call.progress(0, wanted.max_pages, f"crawl {self.crawl_id!r}: looking at the starting points")
-        await self._define(guide)
+        agent = await self._define(guide)
         await guide.release(self.crawl_id, crawler_id)
         async with AsyncExitStack() as stack:
             both = await stack.enter_async_context(fetchers(self._options.fetching))
@@ -235,25 +235,27 @@ class Search:
             )
             await assignments.seed(seeds)
             findings = self.findings
-            self._loop = CrawlLoop(assignments, both, findings, findings.tally, max_pages=wanted.max_pages)
+            self._loop = CrawlLoop(assignments, both, findings, findings.tally, agent=agent, max_pages=wanted.max_pages)
             async with self._told(self._loop):
                 why = await self._loop.run()
             await assignments.close(CLOSES_WITHIN_S)
             return self._answer(why, assignments.trouble)
 
-    async def _define(self, guide: AsyncVerbs) -> None:
-        """A new crawl, or the one that goes on."""
+    async def _define(self, guide: AsyncVerbs) -> str:
+        """A new crawl, or the one that goes on; returns the name by which its robots.txt files are read."""
         try:
             known = await guide.crawl(self.crawl_id) if self._wanted.crawl_id else None
         except NotFound:
             known = None
         if known is None:
-            await guide.define(self.crawl_id, self._definition())
-            return
+            wanted = self._definition()
+            await guide.define(self.crawl_id, wanted)
+            return wanted.policy.user_agent
         topic = known["definition"].get("goal", {}).get("topic", "")
         if topic != self._wanted.topic:
             words = f"crawl_id: {self.crawl_id!r} is about {topic[:100]!r}, got the topic {self._wanted.topic[:100]!r}"
             raise Conflict(f"{words}; leave crawl_id out to begin another one", field="crawl_id")
+        return str(known["definition"]["policy"]["user_agent"])
 
     def _definition(self) -> Definition:
         policy = {

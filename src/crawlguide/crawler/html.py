@@ -135,14 +135,14 @@ def _hear_meta(heard: Heard, node: LexborNode) -> None:
     attributes = node.attributes
     content = attributes.get("content") or ""
     name = (attributes.get("name") or attributes.get("property") or attributes.get("itemprop") or "").strip().lower()
-    if name in ("robots", heard.agent):
+    if not name:
+        _hear_equivalent(heard, (attributes.get("http-equiv") or "").strip().lower(), content)
+    elif name in ("robots", heard.agent):
         heard.robots_meta += directives(content)
     elif name in PUBLISHED:
         heard.published = heard.published or _date(content)
     elif name in MODIFIED:
         heard.modified = heard.modified or _date(content)
-    elif not name:
-        _hear_equivalent(heard, (attributes.get("http-equiv") or "").strip().lower(), content)
 
 
 def _hear_equivalent(heard: Heard, header: str, content: str) -> None:

@@ -60,21 +60,25 @@ class KeepsPages(Protocol):
 
 
 class CrawlLoop:
-    """Fetches as many at once as its assignments are for; `stop` ends it from outside."""
+    """Fetches as many at once as its assignments are for; `stop` ends it from outside.
 
-    def __init__(
+    `agent` is the name by which robots.txt is read, for what pages and headers say to us alone.
+    """
+
+    def __init__(  # noqa: PLR0913 - all that takes part in a crawl
         self,
         assignments: Assignments,
         fetchers: Fetchers,
         outputs: KeepsPages,
         tally: Tally,
         *,
+        agent: str,
         copies: Copies | None = None,
         max_pages: int = 0,
     ) -> None:
         self.assignments, self.tally = assignments, tally
         self._fetchers, self._outputs, self._copies = fetchers, outputs, copies or Copies(wanted=False)
-        self._max_pages = max_pages
+        self._agent, self._max_pages = agent, max_pages
         self._slots = asyncio.Semaphore(assignments.concurrency)
         self._aside = asyncio.Lock()  # one process reads what may take long: who waits for it needs no thread
         self._under_way: set[asyncio.Task[None]] = set()
@@ -153,10 +157,10 @@ class CrawlLoop:
             return NOTHING
         if not is_read_here(fetched):
             async with self._aside:
-                return await asyncio.to_thread(parse, fetched)
+                return await asyncio.to_thread(parse, fetched, self._agent)
         if len(fetched.body) > LARGE:
-            return await asyncio.to_thread(parse, fetched)
-        return parse(fetched)
+            return await asyncio.to_thread(parse, fetched, self._agent)
+        return parse(fetched, self._agent)
 
     def _visited(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)

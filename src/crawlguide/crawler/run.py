@@ -89,7 +89,15 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         assignments = await stack.enter_async_context(_assignments(guide, identity, options.concurrency))
         await _tell_again(assignments, outputs)
         await assignments.seed(identity.seeds)
-        loop = CrawlLoop(assignments, both, outputs, tally, copies=copies, max_pages=options.max_pages)
+        loop = CrawlLoop(
+            assignments,
+            both,
+            outputs,
+            tally,
+            agent=definition["policy"]["user_agent"],
+            copies=copies,
+            max_pages=options.max_pages,
+        )
         with _interruptible(loop, view):
             async with _watched(loop, outputs, view, options):
                 why = await loop.run()

@@ -156,7 +156,7 @@ class Site:
 
     async def _home(self, home: str, named: Named) -> list[str]:
         """Its links count as named, in their own words; returns its feeds."""
-        page = parse(await self._get(home))
+        page = parse(await self._get(home), self.agent)
         for link in page.links:
             if link.url.startswith(home):
                 named.add(link.url, link.anchor)
@@ -176,7 +176,7 @@ class Site:
         for url in urls:
             answer = await self._get(url)
             if not answer.error and answer.status == 200:
-                for link in parse(answer).links:
+                for link in parse(answer, self.agent).links:
                     named.add(link.url, link.anchor)
 
 
@@ -193,7 +193,7 @@ async def reference(text: str, fetcher: Fetcher) -> str:
             raise ConfigError(f"--reference: {text} cannot be read: {problem.strerror}") from None
         kind = "text/html" if text.lower().endswith((".html", ".htm")) else "text/plain"
         answer = Fetched("file:///reference", 200, headers=(("content-type", kind),), body=body)
-    page = parse(answer)
+    page = parse(answer, fetcher.options.user_agent)
     words = f"{page.title}\n{page.text}".strip()
     return words[:REFERENCE_CHARACTERS]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ MOST_BYTES = 10 << 20
 MOST_S = 90.0  # for a whole answer: less than a lease lasts
 REQUESTS_TIMEOUTS_S = (10.0, 30.0)  # to connect, to read: requests has none of its own
 PIECE = 1 << 16
+ROBOTS_TAG = "x-robots-tag"
 CLIENTS = {"httpx.AsyncClient", "aiohttp.ClientSession", "requests.Session", "httpx.Client"}
 ERRORS = (  # a part of an exception's name, and what that is in the guide protocol; the first that fits
     ("TooLarge", "too_large"), ("Timeout", "timeout"), ("SSL", "tls"), ("Certificate", "tls"), ("gaierror", "dns"),
@@ -40,9 +41,10 @@ class Answer:
     """An answer, or why there is none: `error` in the words of the guide protocol."""
 
     status: int | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case; several of one name are one
     content: bytes = b""
     response: Any = None  # the client's own
+    robots_tags: Sequence[str] = ()  # each X-Robots-Tag as it came: joined, nobody could tell whom which words are for
     error: str | None = None
     elapsed_ms: float = 0.0
 
@@ -131,7 +133,7 @@ async def _by_httpx(client: httpx.AsyncClient, url: str, redirects: bool) -> Ans
         async for piece in response.aiter_bytes():
             _grow(body, piece)
     response._content = bytes(body)  # as `aread` would have left it, for those who look at the response
-    return Answer(response.status_code, response.headers, bytes(body), response)
+    return Answer(response.status_code, response.headers, bytes(body), response, response.headers.get_list(ROBOTS_TAG))
 
 
 async def _by_aiohttp(session: Any, url: str, redirects: bool) -> Answer:
@@ -142,7 +144,8 @@ async def _by_aiohttp(session: Any, url: str, redirects: bool) -> Answer:
         async for piece in response.content.iter_any():
             _grow(body, piece)
     response._body = bytes(body)  # as `read` would have left it
-    return Answer(response.status, _lower(response.headers.items(), "utf-8"), bytes(body), response)
+    tags = [_text(value, "utf-8") for value in response.headers.getall(ROBOTS_TAG, ())]
+    return Answer(response.status, _lower(response.headers.items(), "utf-8"), bytes(body), response, tags)
 
 
 # scripts
@@ -163,7 +166,7 @@ def _by_httpx_sync(client: httpx.Client, url: str, redirects: bool) -> Answer:
         for piece in response.iter_bytes():
             _grow(body, piece, until)
     response._content = bytes(body)
-    return Answer(response.status_code, response.headers, bytes(body), response)
+    return Answer(response.status_code, response.headers, bytes(body), response, response.headers.get_list(ROBOTS_TAG))
 
 
 def _by_requests(session: Any, url: str, redirects: bool) -> Answer:
@@ -172,7 +175,16 @@ def _by_requests(session: Any, url: str, redirects: bool) -> Answer:
         for piece in response.iter_content(PIECE):
             _grow(body, piece, until)
     response._content = bytes(body)
-    return Answer(response.status_code, _lower(response.headers.items(), "latin-1"), bytes(body), response)
+    headers = _lower(response.headers.items(), "latin-1")
+    return Answer(response.status_code, headers, bytes(body), response, _tags_by_requests(response))
+
+
+def _tags_by_requests(response: Any) -> list[str]:
+    """Its own headers are joined; what it has them from is urllib3's, unless an adapter of somebody else made it."""
+    sent = getattr(response.raw, "headers", None)
+    if hasattr(sent, "getlist"):
+        return list(sent.getlist(ROBOTS_TAG, []))
+    return [response.headers[ROBOTS_TAG]] if ROBOTS_TAG in response.headers else []
 
 
 def _grow(body: bytearray, piece: bytes, until: float = float("inf")) -> None:

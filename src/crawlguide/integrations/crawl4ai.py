@@ -89,18 +89,19 @@ class GuidedCrawlStrategy(DeepCrawlStrategy):  # type: ignore[misc]  # Crawl4AI 
                 async with aclosing(fetched):
                     async for one, result in fetched:
                         yield result
-                        assignments.report(self._report(one, result))
+                        assignments.report(self._report(one, result, crawl.robots_name))
             finally:
                 self._open.discard(crawl)
 
-    def _report(self, one: Assignment, result: CrawlResult) -> dict[str, Any]:
+    def _report(self, one: Assignment, result: CrawlResult, robots_name: str) -> dict[str, Any]:
         status = _status(result)
         if status is None:
             return {"url": one.url, "error": _error(result.error_message or "")}
         told = {"url": one.url, "status": status, "retry_after_s": retry_after_s(_header(result, "retry-after"))}
         if not is_success(status):
             return told
-        reading = read(result.html or "", result.redirected_url or one.url, _header(result, "x-robots-tag") or "")
+        tags = [_header(result, "x-robots-tag") or ""]
+        reading = read(result.html or "", result.redirected_url or one.url, tags, robots_name)
         return told | {
             "redirected_to": result.redirected_url or None,
             "content_type": _header(result, "content-type"),
