@@ -170,6 +170,17 @@ async def test_what_a_page_says_to_the_name_of_the_operators_crawler_counts() ->
         assert found.fetched == 1
 
 
+async def test_a_document_that_could_not_be_read_is_a_problem_and_no_failure() -> None:
+    async with stranger() as there, AsyncGuide.open() as guide:
+        start = there.lay("/paper", b"%PDF-1.7 and no more", Content_Type="application/pdf")
+        searches = Searches(SearchOptions(FetchOptions(allow_networks=LOOPBACK), 0.0))
+        found = await searches.find(Call(guide), FindPages(topic="roses", start=[start]))
+        assert found.fetched == 1
+        (problem,) = found.problems
+        assert problem.startswith("once: cannot be read as pdf")
+        assert not found.next.startswith("No page could be fetched")
+
+
 class _Inside(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.asked.append(self.path)  # type: ignore[attr-defined]

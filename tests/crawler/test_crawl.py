@@ -22,6 +22,7 @@ from crawlguide.crawler.folder import CrawlFolder
 from crawlguide.crawler.options import CrawlOptions
 from crawlguide.crawler.reading import Reader
 from crawlguide.crawler.run import crawl
+from crawlguide.crawler.summary import Summary, write_html
 from crawlguide.crawler.tally import Tally
 from crawlguide.crawler.warc import Warc
 from crawlguide.gateway.client.assignments import Assignments
@@ -124,8 +125,6 @@ def test_the_lab_replays_the_folder_of_a_crawl(done: tuple[Place, Outcome]) -> N
 
 
 def test_the_report_is_a_page_of_its_own(done: tuple[Place, Outcome]) -> None:
-    from crawlguide.crawler.summary import Summary, write_html
-
     write_html(Summary(done[1]), done[1].folder.report)
     page = done[1].folder.report.read_text()
     assert done[0].task.name in page
@@ -205,6 +204,17 @@ async def test_what_a_page_says_to_the_name_that_the_crawler_has_counts(tmp_path
         )
         await crawl(options, Listener())
         assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/"]
+
+
+async def test_why_a_document_could_not_be_read_is_said_in_its_line_and_in_the_summary(tmp_path: Path) -> None:
+    async with stranger() as there:
+        start = there.lay("/paper", b"%PDF-1.7 and no more", Content_Type="application/pdf")
+        options = CrawlOptions(seeds=(start,), out=tmp_path / "out", delay_s=0.0, allow_networks=LOOPBACK)
+        outcome = await crawl(options, Listener())
+        (line,) = (line for line in lines(tmp_path / "out") if line["kind"] == "page")
+        assert (line["status"], line["error"]) == (200, None)
+        assert line["problem"].startswith("cannot be read as pdf")
+        assert dict(Summary(outcome).facts())["not read"] == f"1 {line['problem']}"
 
 
 class Denying(AsyncGuide):

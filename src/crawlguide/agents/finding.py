@@ -30,12 +30,11 @@ from crawlguide.core.errors import (
     NotFound,
     UnavailableError,
 )
-from crawlguide.core.outcomes import is_failure, is_retryable
 from crawlguide.crawler import options as crawl_options
 from crawlguide.crawler import seeds as seeding
 from crawlguide.crawler.estimate import RELEVANT
 from crawlguide.crawler.fetch import FetchOptions
-from crawlguide.crawler.lines import ROBOTS
+from crawlguide.crawler.lines import trouble_of
 from crawlguide.crawler.loop import CrawlLoop, fetchers
 from crawlguide.crawler.tally import Tally
 from crawlguide.features.relevance.words import topic_words
@@ -101,10 +100,10 @@ class Findings:
         line, text = self._waiting.pop(number)
         line.relevance = relevance
         self.tally.add(line)
-        trouble = _trouble(line)
-        if trouble:
-            self.problems[plain(trouble, PROBLEM)] += 1
-        elif relevance is not None and len(line.url) <= LONGEST_URL and self._is_wanted(relevance):
+        trouble = trouble_of(line)
+        if problem := trouble or line.problem:
+            self.problems[plain(problem, PROBLEM)] += 1
+        if not trouble and relevance is not None and len(line.url) <= LONGEST_URL and self._is_wanted(relevance):
             self.best.append(self._page(line, relevance, text))
             self.best.sort(key=lambda page: -page.relevance)
             del self.best[MOST_RESULTS:]
@@ -127,14 +126,6 @@ class Findings:
             f"{'once' if count == 1 else f'{count} times'}: {words}"
             for words, count in self.problems.most_common(MOST_PROBLEMS)
         ]
-
-
-def _trouble(line: PageLine) -> str:
-    """Why a page did not come; of a robots.txt, why its rules are not known: one that is not there permits all."""
-    failed = is_retryable if line.kind == ROBOTS else is_failure
-    if line.problem or line.status is None:
-        return line.problem or line.error or ""
-    return f"status {line.status}" if failed(line.status) else ""
 
 
 class Searches:

@@ -9,6 +9,7 @@ import xxhash
 from msgspec import Struct
 
 from crawlguide.core.messages import MAX_OUTLINKS, Fetch, Outlink
+from crawlguide.core.outcomes import is_failure, is_retryable
 from crawlguide.core.types import READ_ROBOTS, READ_TEXT, READ_TITLE
 from crawlguide.crawler.parse import Page
 
@@ -33,7 +34,7 @@ class PageLine(Struct, kw_only=True):
     fetched: str = ""  # when, ISO 8601
     status: int | None = None  # None: nobody answered
     error: str | None = None  # timeout dns connect tls too_large blocked other
-    problem: str | None = None  # the same for people
+    problem: str | None = None  # the same for people; or why a document that came could not be read
     redirected_to: str | None = None  # the target has a line of its own, once it is fetched
     relevance: float | None = None  # 0 to 1, as the guide judges the page
     p: float | None = None  # the probability of being relevant by which it was chosen
@@ -66,6 +67,17 @@ def redirect_of(fetched: Fetched) -> Redirect | None:
     return fetched.redirects[0] if fetched.redirects else None
 
 
+def trouble_of(line: PageLine) -> str:
+    """Why nothing came; of a robots.txt, why its rules are not known: one that is not there permits all.
+
+    A document that came and could not be read is no failure of the fetch: `problem` alone says so.
+    """
+    if line.error is not None:
+        return line.problem or line.error
+    failed = is_retryable if line.kind == ROBOTS else is_failure
+    return f"status {line.status}" if failed(line.status or 0) else ""
+
+
 def line_of(one: Assignment, fetched: Fetched, page: Page, at: str) -> PageLine:
     hop = redirect_of(fetched)
     return PageLine(
@@ -74,7 +86,7 @@ def line_of(one: Assignment, fetched: Fetched, page: Page, at: str) -> PageLine:
         fetched=at,
         status=hop.status if hop else fetched.status,
         error=None if hop else fetched.error,
-        problem=None if hop else fetched.problem or None,
+        problem=None if hop else fetched.problem or page.problem or None,
         redirected_to=hop.target or None if hop else None,
         p=round(one.p, 4),
         score=round(one.score, 4),
