@@ -13,6 +13,7 @@ from crawlguide.crawler.fetch import Fetcher, FetchOptions
 from crawlguide.lab import served
 from crawlguide.policy.robots import allowed
 from tests.crawler.crawling import ROBOTS, Site
+from tests.crawler.test_parse import pdf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,11 +105,21 @@ def test_a_reference_is_a_file_or_a_page(site: Served, tmp_path: Path) -> None:
         async with Fetcher(FetchOptions(proxy=f"http://127.0.0.1:{site.port}")) as fetcher:
             return await seeds.reference(where, fetcher)
 
-    (tmp_path / "sample.txt").write_text("how an index is built")
-    assert asyncio.run(read(str(tmp_path / "sample.txt"))) == "how an index is built"
+    def kept(name: str, content: bytes) -> str:
+        (tmp_path / name).write_bytes(content)
+        return str(tmp_path / name)
+
+    assert asyncio.run(read(kept("sample.txt", b"how an index is built"))) == "how an index is built"
+    assert asyncio.run(read(kept("sample.html", b"how <b>an</b> index"))) == "how an index"
+    assert asyncio.run(read(kept("paper.pdf", pdf()))) == "A paper"
     assert "Welcome" in asyncio.run(read(HOME))
     with pytest.raises(ConfigError, match=r"--reference: .*missing"):
         asyncio.run(read(str(tmp_path / "missing.txt")))
+    with pytest.raises(CrawlGuideError, match=r"--reference: .*broken\.pdf: cannot be read as pdf"):
+        asyncio.run(read(kept("broken.pdf", b"%PDF-1.7 and no more")))
+    for name, content in (("empty.txt", b" "), ("picture.png", b"\x89PNG\r\n\x1a\n\x00")):
+        with pytest.raises(CrawlGuideError, match=rf"--reference: .*{name}: no text was found in it"):
+            asyncio.run(read(kept(name, content)))
 
 
 def test_a_site_names_seeds_of_its_own_domain_alone() -> None:

@@ -34,6 +34,7 @@ MOST_WORDS = 300  # characters about one of them
 MOST_OF_SITE = 30  # that become seeds, besides the home page
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0  # between two requests to a host
 REFERENCE_CHARACTERS = 20_000
+HTML = ("content-type", "text/html")
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -181,7 +182,7 @@ class Site:
 
 
 async def reference(text: str, fetcher: Fetcher) -> str:
-    """A sample page: the text of a file or of a URL."""
+    """A sample page: the text of a file or of a URL. Raises `CrawlGuideError` where there is none."""
     if SCHEME.match(text):
         answer = await fetcher.fetch(_checked(text))
         if answer.error or not is_success(answer.status or 0):
@@ -191,10 +192,12 @@ async def reference(text: str, fetcher: Fetcher) -> str:
             body = await asyncio.to_thread(Path(text).read_bytes)
         except OSError as problem:
             raise ConfigError(f"--reference: {text} cannot be read: {problem.strerror}") from None
-        kind = "text/html" if text.lower().endswith((".html", ".htm")) else "text/plain"
-        answer = Fetched("file:///reference", 200, headers=(("content-type", kind),), body=body)
-    page = parse(answer, fetcher.options.user_agent)
+        is_html = text.lower().endswith((".html", ".htm"))  # else its first bytes say what it is
+        answer = Fetched("file:///reference", 200, headers=(HTML,) if is_html else (), body=body)
+    page = await asyncio.to_thread(parse, answer, fetcher.options.user_agent)
     words = f"{page.title}\n{page.text}".strip()
+    if page.problem or not words:
+        raise CrawlGuideError(f"--reference: {text}: {page.problem or 'no text was found in it'}")
     return words[:REFERENCE_CHARACTERS]
 
 
