@@ -206,6 +206,21 @@ async def test_what_a_page_says_to_the_name_that_the_crawler_has_counts(tmp_path
         assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/"]
 
 
+async def test_what_a_robots_txt_leads_to_are_its_rules(tmp_path: Path) -> None:
+    async with stranger() as there:
+        start = there.lay("/", b"<a href=/no>x</a><a href=/yes>x</a>", Content_Type="text/html")
+        there.lay("/robots.txt", b"", "301 Moved", Location="/rules.txt")
+        there.lay("/rules.txt", b"User-agent: *\nDisallow: /no\n")
+        options = CrawlOptions(
+            seeds=(start,), out=tmp_path / "out", delay_s=0.0, max_time_s=20.0, allow_networks=LOOPBACK
+        )
+        assert (await crawl(options, Listener())).why == "exhausted"
+        asked = [request.split()[1] for request in there.requests]
+        assert asked == [b"/robots.txt", b"/rules.txt", b"/", b"/yes"]
+        (line,) = (line for line in lines(tmp_path / "out") if line["kind"] == "robots")
+        assert (line["status"], line["redirected_to"]) == (200, None)
+
+
 async def test_why_a_document_could_not_be_read_is_said_in_its_line_and_in_the_summary(tmp_path: Path) -> None:
     async with stranger() as there:
         start = there.lay("/paper", b"%PDF-1.7 and no more", Content_Type="application/pdf")

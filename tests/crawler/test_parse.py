@@ -395,13 +395,23 @@ def test_a_large_page_is_read_as_a_small_one() -> None:
     assert page.links[1].anchor == "to the next"
 
 
+def told(body: bytes) -> bytes:
+    return (robots_text(200, body) or "").encode()
+
+
+def test_of_an_error_page_in_place_of_a_robots_txt_nothing_is_told() -> None:
+    for status in (None, 301, 404, 503):
+        assert robots_text(status, b"User-agent: *") is None
+    assert robots_text(200, b"") == ""
+
+
 @pytest.mark.parametrize("size", [200_000, READ_ROBOTS - 40])
 def test_a_robots_txt_is_told_as_far_as_its_rules_are_read(size: int) -> None:
     body = b"User-agent: *\n" + b"#" * size + b"\nDisallow: /private\n"
-    assert not allowed(robots_text(body).encode(), "crawlguide", "http://a.example/private")
+    assert not allowed(told(body), "crawlguide", "http://a.example/private")
 
 
 def test_the_last_line_of_a_robots_txt_that_is_cut_off_is_no_rule() -> None:
     start, end = b"User-agent: *\n", b"\nDisallow: /pr"
     body = start + b"#" * (READ_ROBOTS - len(start) - len(end)) + end + b"ivate\n"
-    assert allowed(robots_text(body).encode(), "crawlguide", "http://a.example/prices")
+    assert allowed(told(body), "crawlguide", "http://a.example/prices")

@@ -9,7 +9,7 @@ import xxhash
 from msgspec import Struct
 
 from crawlguide.core.messages import MAX_OUTLINKS, Fetch, Outlink
-from crawlguide.core.outcomes import is_failure, is_retryable
+from crawlguide.core.outcomes import is_failure, is_retryable, is_success
 from crawlguide.core.types import READ_ROBOTS, READ_TEXT, READ_TITLE
 from crawlguide.crawler.parse import Page
 
@@ -63,7 +63,7 @@ def now() -> str:
 
 
 def redirect_of(fetched: Fetched) -> Redirect | None:
-    """The answer that led elsewhere. It is told and not followed: the guide decides about the target."""
+    """The answer that led elsewhere. That of a page is told and not followed: the guide decides about the target."""
     return fetched.redirects[0] if fetched.redirects else None
 
 
@@ -79,7 +79,7 @@ def trouble_of(line: PageLine) -> str:
 
 
 def line_of(one: Assignment, fetched: Fetched, page: Page, at: str) -> PageLine:
-    hop = redirect_of(fetched)
+    hop = None if one.kind == ROBOTS else redirect_of(fetched)  # what a robots.txt leads to is that robots.txt
     return PageLine(
         url=one.url,
         kind=one.kind,
@@ -108,11 +108,11 @@ def line_of(one: Assignment, fetched: Fetched, page: Page, at: str) -> PageLine:
 
 def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
     """What the guide is told. A redirect is a page with one link: going there is another fetch."""
-    text = robots_text(fetched.body) if line.kind == ROBOTS else page.text[:READ_TEXT]
-    read = line.status is not None and line.error is None
+    status = line.status if line.error is None else None
+    text = robots_text(status, fetched.body) if line.kind == ROBOTS else page.text[:READ_TEXT] or None
     return Fetch(
         url=line.url,
-        status=line.status if line.error is None else None,
+        status=status,
         error=line.error,
         fetch_time=line.fetched,
         elapsed_ms=line.elapsed_ms,
@@ -121,16 +121,19 @@ def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
         content_hash=line.content_hash,
         retry_after_s=fetched.retry_after_s,
         title=line.title,
-        text=text if read and (text or line.kind == ROBOTS) else None,
+        text=text if status is not None else None,
         language=line.language,
         robots_meta=list(page.robots_meta) or None,
         outlinks=[Outlink(line.redirected_to)] if line.redirected_to else outlinks(page.links),
     )
 
 
-def robots_text(body: bytes) -> str:
-    """A robots.txt as far as its rules are read, and one byte more, by which a last line is known to be cut off."""
-    return body[: READ_ROBOTS + 1].decode("utf-8", "replace")
+def robots_text(status: int | None, body: bytes) -> str | None:
+    """What is told of a robots.txt; None: what came is an error page, or a redirect, and no rules.
+
+    As far as its rules are read, and one byte more, by which a last line is known to be cut off.
+    """
+    return body[: READ_ROBOTS + 1].decode("utf-8", "replace") if is_success(status or 0) else None
 
 
 def outlinks(links: Sequence[Link]) -> list[Outlink] | None:

@@ -17,7 +17,6 @@ import httpx
 
 from crawlguide.core.clock import retry_after_s
 from crawlguide.core.errors import ConfigError
-from crawlguide.core.outcomes import is_success
 from crawlguide.crawler.lines import robots_text
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class TooLarge(Exception):
 def fetching(client: Any) -> tuple[Fetch, str]:
     """How an asyncio program's client fetches, and the User-Agent that it sends."""
     get = _getter(client, {"httpx.AsyncClient": _by_httpx, "aiohttp.ClientSession": _by_aiohttp}, "guided_sync")
-    return partial(_timed, partial(get, client)), _agent(client)
+    return partial(timed, partial(get, client)), _agent(client)
 
 
 def fetching_sync(client: Any) -> tuple[FetchSync, str]:
@@ -86,16 +85,15 @@ def error_of(problem: BaseException) -> str:
     return next((word for part, word in ERRORS if part in names), "other")
 
 
-def told(url: str, answer: Answer) -> dict[str, Any]:
-    """A report of what came, without its content."""
+def report_of_answer(url: str, answer: Answer) -> dict[str, Any]:
+    """What came, without its content."""
     outcome = {"error": answer.error} if answer.error else {"status": answer.status}
     return {"url": url, "elapsed_ms": answer.elapsed_ms, "retry_after_s": answer.retry_after_s} | outcome
 
 
-def robots_told(url: str, answer: Answer) -> dict[str, Any]:
-    """A report of a robots.txt."""
-    good = answer.status is not None and is_success(answer.status, answer.error or "")
-    return told(url, answer) | ({"text": robots_text(answer.content)} if good else {})
+def robots_report(url: str, answer: Answer) -> dict[str, Any]:
+    """What came of a robots.txt."""
+    return report_of_answer(url, answer) | {"text": robots_text(answer.status, answer.content)}
 
 
 def _getter(client: Any, known: Mapping[str, Callable[..., Any]], other: str) -> Callable[..., Any]:
@@ -117,11 +115,12 @@ def _agent(client: Any) -> str:
 # asyncio programs
 
 
-async def _timed(get: Callable[[str, bool], Awaitable[Answer]], url: str, redirects: bool) -> Answer:
+async def timed(get: Callable[..., Awaitable[Answer]], *request: Any) -> Answer:
+    """How long it took, or why nothing came."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(MOST_S):
-            found = await get(url, redirects)
+            found = await get(*request)
     except Exception as problem:  # noqa: BLE001 - every client has its own, and a fetch that fails is told
         return _failed(problem, began)
     return _took(found, began)

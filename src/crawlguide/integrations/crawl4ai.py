@@ -19,7 +19,7 @@ from crawlguide.core.clock import retry_after_s
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.outcomes import is_success
-from crawlguide.integrations._answers import fetching, robots_told
+from crawlguide.integrations._answers import fetching, robots_report
 from crawlguide.integrations._crawl import GuidedCrawl, Settings, most_pages, side_by_side
 from crawlguide.integrations._pages import READ, read
 
@@ -137,7 +137,7 @@ class Pages:
         while (one := await self._assignments.next()) is not None:
             if one.kind != "robots":
                 return one, await self._page(one)
-            self._assignments.report(robots_told(one.url, await self._rules(one.url, True)))
+            self._assignments.report(robots_report(one.url, await self._rules(one.url, True)))
         return None
 
     async def _page(self, one: Assignment) -> CrawlResult:

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from urllib.parse import urljoin
 
@@ -24,8 +25,7 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.outcomes import REDIRECTS, is_success
-from crawlguide.crawler.lines import robots_text
-from crawlguide.integrations._answers import error_of
+from crawlguide.integrations._answers import Answer, error_of, robots_report, timed
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
 from crawlguide.integrations._pages import READ, Reading, decoded, read
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawlee.http_clients import HttpClient, HttpCrawlingResult
-    from crawlee.proxy_configuration import ProxyConfiguration
+    from crawlee.proxy_configuration import ProxyConfiguration, ProxyInfo
 
     from crawlguide.gateway.client.assignments import Assignment, Assignments
     from crawlguide.integrations._crawl import Goal, Options
@@ -220,17 +220,15 @@ class GuideManager(RequestManager):
     async def _robots(self, url: str) -> dict[str, Any]:
         """A robots.txt, through the crawler's own client."""
         proxy = await self._proxies.new_proxy_info(None, None, None) if self._proxies else None
-        at, status, body = url, 0, b""
-        try:
-            for _ in range(MOST_REDIRECTS + 1):
-                answer = await self._client.send_request(at, proxy_info=proxy)
-                status, body = answer.status_code, await answer.read()
-                if status not in REDIRECTS:
-                    break
-                at = urljoin(at, answer.headers.get("location", ""))
-        except Exception as problem:  # noqa: BLE001 - every client has its own, and a fetch that fails is told
-            return {"url": url, "error": error_of(problem)}
-        return {"url": url, "status": status, "text": robots_text(body)}
+        return robots_report(url, await timed(partial(self._followed, proxy), url))
+
+    async def _followed(self, proxy: ProxyInfo | None, url: str) -> Answer:
+        for _ in range(MOST_REDIRECTS + 1):
+            answer = await self._client.send_request(url, proxy_info=proxy)
+            if answer.status_code not in REDIRECTS:
+                break
+            url = urljoin(url, answer.headers.get("location", ""))
+        return Answer(answer.status_code, answer.headers, await answer.read())
 
     async def _opened(self) -> Assignments:
         if self._assignments is None:

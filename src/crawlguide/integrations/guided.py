@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from crawlguide.core.messages import Outlink
 from crawlguide.core.outcomes import REDIRECTS, is_success
 from crawlguide.crawler.parse import robots_tag
-from crawlguide.integrations._answers import fetching, fetching_sync, robots_told, told
+from crawlguide.integrations._answers import fetching, fetching_sync, report_of_answer, robots_report
 from crawlguide.integrations._crawl import GuidedCrawl, Settings, most_pages, side_by_side
 from crawlguide.integrations._pages import READ, Reading, decoded, read
 
@@ -97,7 +97,7 @@ class Page:
 
     def _report(self) -> dict[str, Any]:
         """A redirect is told with its target as a link, for which the guide finds the time."""
-        found = told(self.url, self._answer)
+        found = report_of_answer(self.url, self._answer)
         if self._location:
             return found | {"outlinks": [{"url": self._location}]}
         if not self.ok:
@@ -175,7 +175,7 @@ async def _fetched(crawl: GuidedCrawl, assignments: Assignments, fetch: Fetch) -
         answer = await fetch(one.url, one.kind == "robots")
         if one.kind != "robots":
             return Page(one, answer, crawl.robots_name)
-        assignments.report(robots_told(one.url, answer))
+        assignments.report(robots_report(one.url, answer))
     return None
 
 
@@ -186,7 +186,7 @@ def _fetched_sync(
         answer = fetch(one.url, one.kind == "robots")
         if one.kind != "robots":
             return Page(one, answer, crawl.robots_name)
-        runner.run(_reported(assignments, robots_told(one.url, answer)))
+        runner.run(_reported(assignments, robots_report(one.url, answer)))
     return None
 
 

@@ -31,7 +31,7 @@ from crawlguide.crawler.lines import robots_text
 from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.gateway.transfers import written
 from crawlguide.integrations.scrapy import travel
-from crawlguide.integrations.scrapy.middlewares import Downloads, Pages, error_of, now, visit_of
+from crawlguide.integrations.scrapy.middlewares import Downloads, Pages, error_of, facts_of, now, visit_of
 from crawlguide.integrations.scrapy.pace import Pace
 from crawlguide.integrations.scrapy.plan import plan
 from crawlguide.integrations.scrapy.reading import Anchor, address, words
@@ -403,7 +403,8 @@ class Scheduler(BaseScheduler):
         report: dict[str, Any] = {"url": one.url, "fetch_time": now()}
         try:
             response = await self._crawler.engine.download_async(request)
-            report |= {"status": response.status, "text": robots_text(response.body)}
+            report |= facts_of(response.request or request, response)
+            report["text"] = robots_text(response.status, response.body)
         except Exception as problem:  # noqa: BLE001 - a downloader may fail in any way, and each is an outcome
             report["error"] = error_of(problem)
         self._pace.answered(host, one.not_before, time.monotonic())
