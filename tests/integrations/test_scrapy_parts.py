@@ -108,7 +108,8 @@ def test_a_wrong_setting_is_named(settings: dict[str, Any], message: str) -> Non
 
 
 async def test_only_reports_that_are_written_are_said_to_be(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    crawler = get_crawler(Tried, {"ADDONS": {"crawlguide.integrations.scrapy.Addon": 500}, "JOBDIR": str(tmp_path)})
+    ours = {"ADDONS": {"crawlguide.integrations.scrapy.Addon": 500}, "JOBDIR": str(tmp_path)}
+    crawler = get_crawler(Tried, ours | {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"})
     crawler.spider = crawler._create_spider()
     scheduler, file = Scheduler(crawler), tmp_path / "crawlguide" / "untold.jsonl"
     came, released = Fetch(url="http://a.example/1", status=200), Fetch(url="http://a.example/2", error="released")

@@ -162,25 +162,30 @@ class GuidedCrawl:
 async def side_by_side(
     step: Callable[[], Coroutine[Any, Any, Found | None]], concurrency: int, most: float
 ) -> AsyncGenerator[Found, None]:
-    """What the step comes to, done `most` times and so many at a time, until it is None: nothing is left."""
-    running, begun = set[asyncio.Task[Found | None]](), 0
+    """What the step comes to, done `most` times and so many at a time, until it is None: nothing is left.
+
+    Whoever stops listening has not seen what else was done by then.
+    """
+    begun, unseen = 0, list[asyncio.Task[Found | None]]()  # under way, or done and not yet looked at
     try:
         while True:
-            while len(running) < concurrency and begun < most:
-                running.add(asyncio.create_task(step()))
+            while len(unseen) < concurrency and begun < most:
+                unseen.append(asyncio.create_task(step()))
                 begun += 1
-            if not running:
+            if not unseen:
                 return
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for found in [task.result() for task in done]:
-                if found is None:
-                    most = 0  # those who still wait will hear so too
-                else:
-                    yield found
+            done, _ = await asyncio.wait(unseen, return_when=asyncio.FIRST_COMPLETED)
+            first = next(task for task in unseen if task in done)
+            unseen.remove(first)
+            found = first.result()
+            if found is None:
+                most = 0  # those who still wait will hear so too
+            else:
+                yield found
     finally:
-        for task in running:
+        for task in unseen:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*unseen, return_exceptions=True)  # also of those that have failed together with the first
 
 
 def most_pages(max_pages: int) -> float:
