@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,6 +82,24 @@ def test_where_nobody_knows_the_name_of_any_seed_that_is_said_at_once() -> None:
         "http://nowhere.example/a",
         "http://example.com/",
     ]
+
+
+async def test_silent_name_servers_are_waited_for_together_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seeds, "NAMES_WITHIN_S", 0.3)
+    monkeypatch.setattr(seeds, "SILENT_S", 0.1)
+
+    async def silent(host: str, port: int) -> list[str]:
+        return ["93.184.215.14"] if host == "example.com" else await asyncio.Future()
+
+    said: list[str] = []
+    given = [f"http://h{number}.example/" for number in range(20)]
+    began = time.monotonic()
+    async with Fetcher(FetchOptions(), resolve=silent) as fetcher:
+        kept = await seeds.found([*given, "http://example.com/"], {}, fetcher, "crawlguide", said.append)
+    assert time.monotonic() - began < 3
+    assert len(kept) == 21
+    waits = "waiting for the addresses of h0.example, h1.example, h2.example, h3.example, h4.example and 15 more"
+    assert said[:2] == [waits, "h0.example: no name server has answered within 0.3 s"]
 
 
 async def _of_example(host: str, port: int) -> list[str]:
