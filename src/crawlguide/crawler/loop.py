@@ -16,7 +16,7 @@ from crawlguide.crawler.lines import NOTHING, ROBOTS
 from crawlguide.crawler.parse import is_read_here, parse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from crawlguide.core.messages import Fetch, ItemResult
     from crawlguide.crawler.fetch import FetchOptions
@@ -88,7 +88,7 @@ class CrawlLoop:
         self.ended = ""  # why
         self.remaining = ""  # how much is still to be found, in words
         self.left_s: float | None = None  # until a limit is reached, at this pace
-        self.on_answered: Callable[[], None] = lambda: None
+        self._one_more = asyncio.Event()  # that the guide has answered
 
     @property
     def under_way(self) -> int:
@@ -106,6 +106,12 @@ class CrawlLoop:
         if self._failure is not None:
             raise self._failure
         return self.ended
+
+    async def grown_to(self, requests: float) -> None:
+        """Wait until so many requests for pages were told and answered."""
+        while self.tally.requests < requests:
+            self._one_more.clear()
+            await self._one_more.wait()
 
     def stop(self, why: str, *, at_once: bool = False) -> None:
         """Start nothing more; `at_once`: what is under way goes back, too."""
@@ -178,7 +184,7 @@ class CrawlLoop:
             self._outputs.answered(number, answer.result().relevance)
         except (OSError, CrawlGuideError) as problem:
             self.fail(problem)
-        self.on_answered()
+        self._one_more.set()
 
     def fail(self, problem: BaseException) -> None:
         """End with this problem."""
