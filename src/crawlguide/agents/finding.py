@@ -227,7 +227,7 @@ class Search:
             await assignments.seed(seeds)
             findings = self.findings
             self._loop = CrawlLoop(assignments, both, findings, findings.tally, agent=agent, max_pages=wanted.max_pages)
-            async with self._told(self._loop):
+            async with self._watched(self._loop):
                 why = await self._loop.run()
             await assignments.close(CLOSES_WITHIN_S)
             return self._answer(why, assignments.trouble)
@@ -255,8 +255,8 @@ class Search:
         }
         if self._options.delay_s is not None:
             policy["default_delay_s"] = self._options.delay_s
-        told = {"goal": msgspec.to_builtins(self._goal), "policy": policy}
-        return msgspec.convert(crawl_options.completed(told), Definition)
+        said = {"goal": msgspec.to_builtins(self._goal), "policy": policy}
+        return msgspec.convert(crawl_options.completed(said), Definition)
 
     async def _seeds(self, fetcher: Fetcher) -> list[str]:
         """Looking at hosts takes some of the time."""
@@ -274,7 +274,7 @@ class Search:
         return max(0.01, self._began + self._wanted.max_seconds - time.monotonic())
 
     @asynccontextmanager
-    async def _told(self, loop: CrawlLoop) -> AsyncIterator[None]:
+    async def _watched(self, loop: CrawlLoop) -> AsyncIterator[None]:
         """Stop it when its time is over; say how it goes. Who does not listen to that delays nothing."""
         timer = asyncio.get_running_loop().call_later(self._left_s, lambda: loop.stop("max-time", at_once=True))
         telling = asyncio.create_task(self._tell(loop))
@@ -286,16 +286,16 @@ class Search:
             await asyncio.gather(telling, return_exceptions=True)
 
     async def _tell(self, loop: CrawlLoop) -> None:
-        tally, told, idle_s = self.findings.tally, 0, 0.0
+        tally, reported, idle_s = self.findings.tally, 0, 0.0
         while True:
             await asyncio.sleep(TOLD_EVERY_S)
             idle_s = 0.0 if loop.under_way or tally.requests else idle_s + TOLD_EVERY_S
             if self.findings.problems and idle_s >= PATIENCE_S:
                 loop.stop("unreachable")
-            if tally.requests > told:  # it may only rise
-                told = tally.requests
-                words = f"{told} pages fetched, {tally.relevant} of them relevant"
-                await self._call.progress(told, self._wanted.max_pages, words)
+            if tally.requests > reported:  # it may only rise
+                reported = tally.requests
+                words = f"{reported} pages fetched, {tally.relevant} of them relevant"
+                await self._call.progress(reported, self._wanted.max_pages, words)
 
     def _answer(self, why: str, trouble: str) -> FoundPages:
         tally, shown = self.findings.tally, self.findings.shown(self._wanted.max_results)

@@ -138,10 +138,10 @@ def robots_text(status: int | None, body: bytes) -> str | None:
 
 def outlinks(links: Sequence[Link]) -> list[Outlink] | None:
     """As many as go into a message."""
-    told, size = [], 0
+    kept, size = [], 0
     for link in links[:MAX_OUTLINKS]:
         size += len(link.url) + 4 * len(link.anchor) + 4 * len(link.rel)
         if size > MOST_LINK_BYTES:
             break
-        told.append(Outlink(link.url, link.anchor, link.rel, link.position))
-    return told or None
+        kept.append(Outlink(link.url, link.anchor, link.rel, link.position))
+    return kept or None

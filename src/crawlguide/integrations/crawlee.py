@@ -316,17 +316,17 @@ def _relevance(request: Request) -> float | None:
 
 
 def _report(request: Request, visit: Visit) -> dict[str, Any]:
-    told: dict[str, Any] = {"url": request.unique_key, "elapsed_ms": visit.elapsed_ms}
+    report: dict[str, Any] = {"url": request.unique_key, "elapsed_ms": visit.elapsed_ms}
     if visit.status is None:
         done = request.state == RequestState.DONE  # by a crawler that shows no answers
         refused = "blocked" if request.state == RequestState.SKIPPED else visit.error or "connect"
-        return told | ({"status": 200} if done else {"error": refused})
+        return report | ({"status": 200} if done else {"error": refused})
     wish_s = retry_after_s(visit.headers.get("retry-after"))
-    told |= {"status": visit.status, "retry_after_s": wish_s, "bytes": visit.size}
+    report |= {"status": visit.status, "retry_after_s": wish_s, "bytes": visit.size}
     if visit.status in REDIRECTS:
-        return told | {"outlinks": [{"url": visit.headers["location"]}] if "location" in visit.headers else []}
+        return report | {"outlinks": [{"url": visit.headers["location"]}] if "location" in visit.headers else []}
     reading = visit.reading
-    return told | {
+    return report | {
         "redirected_to": request.loaded_url,
         "title": reading.title,
         "text": reading.text[:READ],
