@@ -289,7 +289,7 @@ async def test_steps_that_fail_together_are_one_error() -> None:
     unheard: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
 
-    async def failing() -> None:
+    async def failing() -> str | None:
         raise UnavailableError("the guide is gone")
 
     with pytest.raises(UnavailableError):

@@ -180,7 +180,7 @@ def _by_requests(session: Any, url: str, redirects: bool) -> Answer:
 
 def _tags_by_requests(response: Any) -> list[str]:
     """Its own headers are joined; what it has them from is urllib3's, unless an adapter of somebody else made it."""
-    sent = getattr(response.raw, "headers", None)
+    sent: Any = getattr(response.raw, "headers", None)
     if hasattr(sent, "getlist"):
         return list(sent.getlist(ROBOTS_TAG, []))
     return [response.headers[ROBOTS_TAG]] if ROBOTS_TAG in response.headers else []
