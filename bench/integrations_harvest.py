@@ -63,7 +63,7 @@ async def httpx_alone(proxy: str, seeds: Sequence[str], topic: str, budget: int)
             some = [waiting.popleft() for _ in range(min(CONCURRENCY, len(waiting), budget))]
             budget -= len(some)
             for answer in await asyncio.gather(*map(client.get, some)):
-                links = [link.url for link in read(answer.text, str(answer.url)).links]
+                links = [link.url for link in read(answer.text, str(answer.url), (), "crawlguide").links]
                 waiting += [url for url in dict.fromkeys(links) if url not in seen]
                 seen.update(links)
 

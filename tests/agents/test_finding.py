@@ -28,6 +28,7 @@ from tests.agents.common import (
     text,
     until,
 )
+from tests.crawler.strangers import LOOPBACK, stranger
 
 if TYPE_CHECKING:
     from tests.crawler.crawling import Place
@@ -159,6 +160,25 @@ async def test_it_ends_when_nobody_waits_any_more(place: Place) -> None:
         await until(lambda: _has_fetched(guide))
         call.gone.set()
         assert (await running).ended == "cancelled"
+
+
+async def test_what_a_page_says_to_the_name_of_the_operators_crawler_counts() -> None:
+    async with stranger() as there, AsyncGuide.open() as guide:
+        start = there.lay("/", b"<a href=/next>x</a>", Content_Type="text/html", X_Robots_Tag="mybot: nofollow")
+        options = SearchOptions(FetchOptions(user_agent="MyBot/1.0", allow_networks=LOOPBACK), 0.0)
+        found = await Searches(options).find(Call(guide), FindPages(topic="roses", start=[start]))
+        assert found.fetched == 1
+
+
+async def test_a_document_that_could_not_be_read_is_a_problem_and_no_failure() -> None:
+    async with stranger() as there, AsyncGuide.open() as guide:
+        start = there.lay("/paper", b"%PDF-1.7 and no more", Content_Type="application/pdf")
+        searches = Searches(SearchOptions(FetchOptions(allow_networks=LOOPBACK), 0.0))
+        found = await searches.find(Call(guide), FindPages(topic="roses", start=[start]))
+        assert found.fetched == 1
+        (problem,) = found.problems
+        assert problem.startswith("once: cannot be read as pdf")
+        assert not found.next.startswith("No page could be fetched")
 
 
 class _Inside(BaseHTTPRequestHandler):

@@ -22,6 +22,7 @@ from crawlguide.crawler.folder import CrawlFolder
 from crawlguide.crawler.options import CrawlOptions
 from crawlguide.crawler.reading import Reader
 from crawlguide.crawler.run import crawl
+from crawlguide.crawler.summary import Summary, write_html
 from crawlguide.crawler.tally import Tally
 from crawlguide.crawler.warc import Warc
 from crawlguide.gateway.client.assignments import Assignments
@@ -124,8 +125,6 @@ def test_the_lab_replays_the_folder_of_a_crawl(done: tuple[Place, Outcome]) -> N
 
 
 def test_the_report_is_a_page_of_its_own(done: tuple[Place, Outcome]) -> None:
-    from crawlguide.crawler.summary import Summary, write_html
-
     write_html(Summary(done[1]), done[1].folder.report)
     page = done[1].folder.report.read_text()
     assert done[0].task.name in page
@@ -194,6 +193,45 @@ def test_pages_that_take_long_to_read_keep_no_other_page_from_being_read(
     assert next(at for at, url in enumerate(urls) if url.endswith("/quick")) < many / 2
 
 
+@pytest.mark.parametrize("robots", ["X-Robots-Tag", "meta"])
+async def test_what_a_page_says_to_the_name_that_the_crawler_has_counts(tmp_path: Path, robots: str) -> None:
+    async with stranger() as there:
+        meta = b"<meta name=mybot content=nofollow>" if robots == "meta" else b""
+        headers = {"X_Robots_Tag": "mybot: nofollow"} if robots != "meta" else {}
+        start = there.lay("/", meta + b"<a href=/next>x</a>", Content_Type="text/html", **headers)
+        options = CrawlOptions(
+            seeds=(start,), out=tmp_path / "out", delay_s=0.0, allow_networks=LOOPBACK, user_agent="MyBot/1.0"
+        )
+        await crawl(options, Listener())
+        assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/"]
+
+
+async def test_what_a_robots_txt_leads_to_are_its_rules(tmp_path: Path) -> None:
+    async with stranger() as there:
+        start = there.lay("/", b"<a href=/no>x</a><a href=/yes>x</a>", Content_Type="text/html")
+        there.lay("/robots.txt", b"", "301 Moved", Location="/rules.txt")
+        there.lay("/rules.txt", b"User-agent: *\nDisallow: /no\n")
+        options = CrawlOptions(
+            seeds=(start,), out=tmp_path / "out", delay_s=0.0, max_time_s=20.0, allow_networks=LOOPBACK
+        )
+        assert (await crawl(options, Listener())).why == "exhausted"
+        asked = [request.split()[1] for request in there.requests]
+        assert asked == [b"/robots.txt", b"/rules.txt", b"/", b"/yes"]
+        (line,) = (line for line in lines(tmp_path / "out") if line["kind"] == "robots")
+        assert (line["status"], line["redirected_to"]) == (200, None)
+
+
+async def test_why_a_document_could_not_be_read_is_said_in_its_line_and_in_the_summary(tmp_path: Path) -> None:
+    async with stranger() as there:
+        start = there.lay("/paper", b"%PDF-1.7 and no more", Content_Type="application/pdf")
+        options = CrawlOptions(seeds=(start,), out=tmp_path / "out", delay_s=0.0, allow_networks=LOOPBACK)
+        outcome = await crawl(options, Listener())
+        (line,) = (line for line in lines(tmp_path / "out") if line["kind"] == "page")
+        assert (line["status"], line["error"]) == (200, None)
+        assert line["problem"].startswith("cannot be read as pdf")
+        assert dict(Summary(outcome).facts())["not read"] == f"1 {line['problem']}"
+
+
 class Denying(AsyncGuide):
     """It may say no at any time."""
 
@@ -227,7 +265,7 @@ async def test_a_loop_leaves_nothing_under_way_however_it_ends(monkeypatch: pyte
         await guide.seed("c", [there.lay_raw("/silent", silent)])
         options = FetchOptions(allow_networks=LOOPBACK)
         async with Assignments(guide, "c") as assignments, looping.fetchers(options) as both:
-            loop = looping.CrawlLoop(assignments, both, Unkept(), Tally())
+            loop = looping.CrawlLoop(assignments, both, Unkept(), Tally(), agent="crawlguide")
             running = asyncio.create_task(loop.run())
             while not there.requests:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.01)

@@ -485,7 +485,7 @@ async def test_a_connection_that_is_reset_is_an_error(there: Stranger) -> None:
 async def test_a_name_that_none_can_have_is_refused_and_found_by_nobody() -> None:
     url = f"http://{'a' * 64}.example/"
     async with local() as fetcher:
-        assert (await fetcher.refusal(url)).endswith("no host can be called so")
+        assert (await fetcher.refusal(url)).endswith("not a valid host name")
         assert (await fetcher.fetch(url)).error == "dns"
 
 

@@ -32,9 +32,12 @@ URL = "http://a.example/d/p"
 MIB = 1024 * 1024
 
 
-def read(body: bytes | str, content_type: str = "text/html; charset=utf-8", **headers: str) -> Page:
+def read(
+    body: bytes | str, content_type: str = "text/html; charset=utf-8", agent: str = "crawlguide", **headers: str
+) -> Page:
     named = {"Content-Type": content_type} | {name.replace("_", "-"): value for name, value in headers.items()}
-    return parse(Fetched(URL, 200, headers=tuple(named.items()), body=body.encode() if isinstance(body, str) else body))
+    content = body.encode() if isinstance(body, str) else body
+    return parse(Fetched(URL, 200, headers=tuple(named.items()), body=content), agent)
 
 
 def links(html: str) -> list[str]:
@@ -122,6 +125,13 @@ def test_the_server_has_a_say_about_robots_and_language() -> None:
     assert (page.robots_meta, page.language) == (("noindex", "nofollow"), "fr")
     assert read("", X_Robots_Tag="crawlguide: none").robots_meta == ("none",)
     assert read("", X_Robots_Tag="otherbot: none").robots_meta == ()
+
+
+@pytest.mark.parametrize("agent", ["MyBot/1.0 (+https://example.com/bot)", "Mozilla/5.0 (compatible; mybot/1.0)"])
+def test_what_is_said_to_one_crawler_is_said_to_the_name_that_robots_txt_knows(agent: str) -> None:
+    page = read("<meta name=mybot content=nofollow>", agent=agent, X_Robots_Tag="MyBot: noindex")
+    assert page.robots_meta == ("noindex", "nofollow")
+    assert read("<meta name=crawlguide content=nofollow>", agent=agent).robots_meta == ()
 
 
 @pytest.mark.parametrize(
@@ -232,7 +242,7 @@ def test_plain_text_is_text() -> None:
     [("<title>x</title>", "x"), ("\n<!doctype html><title>x</title>", "x"), ("\x00<title>x</title>", "")],
 )
 def test_without_a_type_the_first_bytes_decide(body: str, title: str) -> None:
-    assert parse(Fetched(URL, 200, body=body.encode())).title == title
+    assert parse(Fetched(URL, 200, body=body.encode()), "crawlguide").title == title
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "application/zip", "video/mp4", "nonsense"])
@@ -385,13 +395,23 @@ def test_a_large_page_is_read_as_a_small_one() -> None:
     assert page.links[1].anchor == "to the next"
 
 
+def told(body: bytes) -> bytes:
+    return (robots_text(200, body) or "").encode()
+
+
+def test_of_an_error_page_in_place_of_a_robots_txt_nothing_is_told() -> None:
+    for status in (None, 301, 404, 503):
+        assert robots_text(status, b"User-agent: *") is None
+    assert robots_text(200, b"") == ""
+
+
 @pytest.mark.parametrize("size", [200_000, READ_ROBOTS - 40])
 def test_a_robots_txt_is_told_as_far_as_its_rules_are_read(size: int) -> None:
     body = b"User-agent: *\n" + b"#" * size + b"\nDisallow: /private\n"
-    assert not allowed(robots_text(body).encode(), "crawlguide", "http://a.example/private")
+    assert not allowed(told(body), "crawlguide", "http://a.example/private")
 
 
 def test_the_last_line_of_a_robots_txt_that_is_cut_off_is_no_rule() -> None:
     start, end = b"User-agent: *\n", b"\nDisallow: /pr"
     body = start + b"#" * (READ_ROBOTS - len(start) - len(end)) + end + b"ivate\n"
-    assert allowed(robots_text(body).encode(), "crawlguide", "http://a.example/prices")
+    assert allowed(told(body), "crawlguide", "http://a.example/prices")

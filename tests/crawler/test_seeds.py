@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from crawlguide.crawler.fetch import Fetcher, FetchOptions
 from crawlguide.lab import served
 from crawlguide.policy.robots import allowed
 from tests.crawler.crawling import ROBOTS, Site
+from tests.crawler.test_parse import pdf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,6 +84,24 @@ def test_where_nobody_knows_the_name_of_any_seed_that_is_said_at_once() -> None:
     ]
 
 
+async def test_silent_name_servers_are_waited_for_together_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seeds, "NAMES_WITHIN_S", 0.3)
+    monkeypatch.setattr(seeds, "SILENT_S", 0.1)
+
+    async def silent(host: str, port: int) -> list[str]:
+        return ["93.184.215.14"] if host == "example.com" else await asyncio.Future()
+
+    said: list[str] = []
+    given = [f"http://h{number}.example/" for number in range(20)]
+    began = time.monotonic()
+    async with Fetcher(FetchOptions(), resolve=silent) as fetcher:
+        kept = await seeds.found([*given, "http://example.com/"], {}, fetcher, "crawlguide", said.append)
+    assert time.monotonic() - began < 3
+    assert len(kept) == 21
+    waits = "waiting for the addresses of h0.example, h1.example, h2.example, h3.example, h4.example and 15 more"
+    assert said[:2] == [waits, "h0.example: no name server has answered within 0.3 s"]
+
+
 async def _of_example(host: str, port: int) -> list[str]:
     if host == "example.com":
         return ["93.184.215.14"]
@@ -104,11 +124,21 @@ def test_a_reference_is_a_file_or_a_page(site: Served, tmp_path: Path) -> None:
         async with Fetcher(FetchOptions(proxy=f"http://127.0.0.1:{site.port}")) as fetcher:
             return await seeds.reference(where, fetcher)
 
-    (tmp_path / "sample.txt").write_text("how an index is built")
-    assert asyncio.run(read(str(tmp_path / "sample.txt"))) == "how an index is built"
+    def kept(name: str, content: bytes) -> str:
+        (tmp_path / name).write_bytes(content)
+        return str(tmp_path / name)
+
+    assert asyncio.run(read(kept("sample.txt", b"how an index is built"))) == "how an index is built"
+    assert asyncio.run(read(kept("sample.html", b"how <b>an</b> index"))) == "how an index"
+    assert asyncio.run(read(kept("paper.pdf", pdf()))) == "A paper"
     assert "Welcome" in asyncio.run(read(HOME))
     with pytest.raises(ConfigError, match=r"--reference: .*missing"):
         asyncio.run(read(str(tmp_path / "missing.txt")))
+    with pytest.raises(CrawlGuideError, match=r"--reference: .*broken\.pdf: cannot be read as pdf"):
+        asyncio.run(read(kept("broken.pdf", b"%PDF-1.7 and no more")))
+    for name, content in (("empty.txt", b" "), ("picture.png", b"\x89PNG\r\n\x1a\n\x00")):
+        with pytest.raises(CrawlGuideError, match=rf"--reference: .*{name}: no text was found in it"):
+            asyncio.run(read(kept(name, content)))
 
 
 def test_a_site_names_seeds_of_its_own_domain_alone() -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from crawlguide.crawler.lines import PageLine
 from crawlguide.crawler.plot import plot, rates, sparkline
 from crawlguide.crawler.run import crawl
-from crawlguide.crawler.tally import MOST_POINTS, Tally
+from crawlguide.crawler.tally import MOST_POINTS, MOST_REASONS, OTHER_REASONS, Tally
 from crawlguide.crawler.view import Pictured, facts
 from tests.crawler.crawling import Listener, Place
 from tests.gateway.conftest import serving
@@ -79,6 +79,18 @@ def test_a_tally_counts_pages_failures_and_hosts() -> None:
     assert dict(tally.problems) == {"status 404": 1, "timeout": 1}
     assert [(name, host.relevant) for name, host in tally.best_hosts(5)] == [("h0.example", 1)]
     assert tally.harvest == 0.2
+
+
+def test_a_document_that_came_and_could_not_be_read_is_a_page_and_no_failure() -> None:
+    tally = Tally()
+    tally.add(fetched(0, 0.0, problem="reading PDF needs pypdf"))
+    tally.add(fetched(1, 0.0, status=404, problem="reading PDF needs pypdf"))
+    assert (tally.pages, dict(tally.problems)) == (1, {"status 404": 1})
+    assert dict(tally.unreadable) == {"reading PDF needs pypdf": 1}
+    for number in range(2 * MOST_REASONS):
+        tally.add(fetched(number, 0.0, problem=f"cannot be read as pdf: {number}"))
+    assert len(tally.unreadable) == MOST_REASONS + 1
+    assert tally.unreadable[OTHER_REASONS] == MOST_REASONS + 1
 
 
 def test_hosts_whose_robots_txt_cannot_be_read_are_said_until_it_can() -> None:

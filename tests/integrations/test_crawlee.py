@@ -134,12 +134,26 @@ async def test_what_does_not_answer_is_told_as_such(tmp_path: Path) -> None:
     assert (await told(tmp_path))["failed"] == 1
 
 
-async def test_what_a_header_says_to_robots_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", ["nofollow", "mybot: nofollow"])
+async def test_what_a_header_says_to_robots_counts(said: str) -> None:
     async with stranger() as there:
-        start = there.lay("/", b"<a href=/next>x</a>", Content_Type="text/html", X_Robots_Tag="nofollow")
-        crawler = guided_crawler(ParselCrawler, TOPIC, policy=FREE, storage_client=MemoryStorageClient(), **QUIET)
+        start = there.lay("/", b"<a href=/next>x</a>", Content_Type="text/html", X_Robots_Tag=said)
+        policy = FREE | {"user_agent": "mybot"}
+        crawler = guided_crawler(ParselCrawler, TOPIC, policy=policy, storage_client=MemoryStorageClient(), **QUIET)
         await crawled(crawler, _all_links, start)
         assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/"]
+
+
+async def test_a_robots_txt_is_told_with_what_its_host_wishes_and_without_error_pages() -> None:
+    async with stranger() as there:
+        there.lay("/robots.txt", b"<html>later", "503 Busy", Retry_After="3600")
+        told = await GuideManager(TOPIC)._robots(there.url("/robots.txt"))
+        assert (told["status"], told["retry_after_s"], told["text"]) == (503, 3600.0, None)
+        assert told["elapsed_ms"] > 0
+        there.lay("/robots.txt", b"", "301 Moved", Location="/rules.txt")
+        there.lay("/rules.txt", b"User-agent: *")
+        told = await GuideManager(TOPIC)._robots(there.url("/robots.txt"))
+        assert (told["url"], told["status"], told["text"]) == (there.url("/robots.txt"), 200, "User-agent: *")
 
 
 async def test_links_carry_their_anchors_and_labels(proxy: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 from contextlib import aclosing, asynccontextmanager
@@ -17,6 +18,7 @@ import requests
 from crawlguide import AsyncClient, AsyncGuide, Client, Guide
 from crawlguide.core.errors import ConfigError, MalformedRequest, UnavailableError
 from crawlguide.integrations._answers import fetching_sync
+from crawlguide.integrations._crawl import side_by_side
 from crawlguide.integrations.guided import Page, guided, guided_sync
 from tests.crawler.strangers import stranger
 from tests.gateway.clients.common import free_port
@@ -138,6 +140,24 @@ def test_what_a_header_says_to_robots_counts_unless_it_names_another(kind: str) 
             return [request.split()[1].decode() for request in there.requests]
 
     assert sorted(asyncio.run(asked())) == ["/", "/b", "/mine", "/robots.txt", "/theirs"]
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_what_pages_say_to_the_client_by_its_name_counts(kind: str) -> None:
+    async def said() -> dict[str, Any]:
+        async with stranger() as there:
+            page, html = b"<a href=/meta>x</a><a href=/header>x</a><a href=/text>x</a><a href=/after>x</a>", "text/html"
+            there.lay("/", page, Content_Type=html)
+            there.lay("/meta", b"<meta name=RoseBot content=noindex><meta name=crawlguide content=none>")
+            there.lay("/header", X_Robots_Tag="rosebot: nofollow", Content_Type=html)
+            there.lay("/text", b"roses", X_Robots_Tag="rosebot: noindex", Content_Type="text/plain")
+            there.lay("/after", X_Robots_Tag="otherbot: none\r\nX-Robots-Tag: noarchive", Content_Type=html)
+            pages = await asyncio.to_thread(crawled, kind, "", there.url(), policy=FREE)
+            return {page.url.rpartition("/")[2]: page._report()["robots_meta"] for page in pages}
+
+    assert asyncio.run(said()) == {
+        "": None, "meta": ["noindex"], "header": ["nofollow"], "text": ["noindex"], "after": ["noarchive"]
+    }  # fmt: skip
 
 
 def test_a_client_that_sends_no_name_has_none() -> None:
@@ -263,6 +283,34 @@ def test_a_loop_that_is_broken_off_gives_everything_back(proxy: str, tmp_path: P
     numbers = told(tmp_path)
     assert numbers["leased"] == 0
     assert numbers["done"] >= 1
+
+
+async def test_steps_that_fail_together_are_one_error() -> None:
+    unheard: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+
+    async def failing() -> str | None:
+        raise UnavailableError("the guide is gone")
+
+    with pytest.raises(UnavailableError):
+        _ = [found async for found in side_by_side(failing, 8, 100)]
+    gc.collect()
+    assert unheard == []
+
+
+async def test_what_was_not_shown_when_a_loop_ends_comes_again(proxy: str, tmp_path: Path) -> None:
+    """Pages that were fetched together: only those that the loop has seen are told."""
+    options: Any = {"policy": FREE, "data": tmp_path}
+    async with with_httpx(proxy) as client:
+        seen: list[str] = []
+        async with aclosing(guided(client, GARDEN, TOPIC, **options)) as pages:
+            async for page in pages:
+                seen.append(page.url)
+                await asyncio.sleep(0.3)  # the others come meanwhile
+                if len(seen) == 3:
+                    break
+        again = [page.url async for page in guided(client, GARDEN, TOPIC, **options)]
+    assert set(again) == EVERY - set(seen[:-1])
 
 
 def test_it_goes_on_where_it_was_broken_off(web: Served, proxy: str, tmp_path: Path) -> None:

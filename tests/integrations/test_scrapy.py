@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawlguide import Client, Guide, lab
+from crawlguide import AsyncGuide, Client, Guide, lab
+from tests.crawler.strangers import stranger
 from tests.docs.blocks import of_page
 from tests.gateway.conftest import serving
 from tests.integrations.scrapy_runs import (
@@ -394,6 +396,22 @@ def test_what_a_run_could_not_tell_is_kept_until_the_guide_has_it(tmp_path: Path
         crawled = run(tmp_path / "tried.py", served, **told, **FAST)
     assert "finish_reason': 'finished'" in crawled.said
     assert not kept.exists()
+
+
+async def test_a_robots_txt_that_wishes_to_be_asked_later_holds_its_host(tmp_path: Path) -> None:
+    job = tmp_path / "job"
+    async with stranger() as there:
+        there.lay("/robots.txt", b"<html>later", "503 Busy", Retry_After="3600")
+        file = spider(tmp_path, [there.url("/")])
+        words = command(file, {"JOBDIR": str(job), "CLOSESPIDER_TIMEOUT": 3, "ROBOTSTXT_OBEY": True})
+        await asyncio.to_thread(
+            subprocess.run, words, cwd=tmp_path, env=environment(None, tmp_path), timeout=WITHIN_S, check=True
+        )
+        assert [request.split()[1] for request in there.requests] == [b"/robots.txt"]
+        async with AsyncGuide.open(job / "crawlguide" / "guide") as guide:
+            said = await guide.explain("tried", there.url("/"))
+            found = {one["name"]: one["why"] for one in said["filters"]}
+    assert re.search(r"may be asked again in 3\d{3}", found["politeness"])
 
 
 def test_a_killed_job_loses_nothing_and_asks_again_only_for_what_was_in_work(tmp_path: Path) -> None:

@@ -10,12 +10,15 @@ import pytest
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import HtmlResponse, Response
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.messages import Fetch
 from crawlguide.integrations.scrapy import reading, travel
 from crawlguide.integrations.scrapy.middlewares import error_of
 from crawlguide.integrations.scrapy.pace import Pace
 from crawlguide.integrations.scrapy.plan import Plan, plan
+from crawlguide.integrations.scrapy.scheduler import Scheduler
 
 PAGE = "http://a.example/page"
 
@@ -102,6 +105,30 @@ def test_a_served_crawl_of_which_nothing_is_said_is_left_as_it_is() -> None:
 def test_a_wrong_setting_is_named(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
         planned(**settings)
+
+
+async def test_only_reports_that_are_written_are_said_to_be(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ours = {"ADDONS": {"crawlguide.integrations.scrapy.Addon": 500}, "JOBDIR": str(tmp_path)}
+    crawler = get_crawler(Tried, ours | {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"})
+    crawler.spider = crawler._create_spider()
+    scheduler, file = Scheduler(crawler), tmp_path / "crawlguide" / "untold.jsonl"
+    came, released = Fetch(url="http://a.example/1", status=200), Fetch(url="http://a.example/2", error="released")
+
+    def said(reports: list[Fetch]) -> list[str]:
+        caplog.clear()
+        scheduler._remember(reports)
+        return [record.getMessage() for record in caplog.records if "crawlguide" in record.name]
+
+    (tmp_path / "crawlguide").mkdir(exist_ok=True)
+    assert said([came, released]) == [f"crawlguide: 1 reports could not be told; they are in {file} for the next run"]
+    assert len(file.read_text().splitlines()) == 1
+    assert said([released]) == []
+    assert not file.exists()
+    (tmp_path / "crawlguide").rmdir()
+    (tmp_path / "crawlguide").touch()
+    cannot, lost = said([came])
+    assert "cannot write" in cannot
+    assert lost == "crawlguide: 1 reports could not be told"
 
 
 # requests

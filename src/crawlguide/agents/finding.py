@@ -30,12 +30,11 @@ from crawlguide.core.errors import (
     NotFound,
     UnavailableError,
 )
-from crawlguide.core.outcomes import is_failure, is_retryable
 from crawlguide.crawler import options as crawl_options
 from crawlguide.crawler import seeds as seeding
 from crawlguide.crawler.estimate import RELEVANT
 from crawlguide.crawler.fetch import FetchOptions
-from crawlguide.crawler.lines import ROBOTS
+from crawlguide.crawler.lines import trouble_of
 from crawlguide.crawler.loop import CrawlLoop, fetchers
 from crawlguide.crawler.tally import Tally
 from crawlguide.features.relevance.words import topic_words
@@ -101,10 +100,10 @@ class Findings:
         line, text = self._waiting.pop(number)
         line.relevance = relevance
         self.tally.add(line)
-        trouble = _trouble(line)
-        if trouble:
-            self.problems[plain(trouble, PROBLEM)] += 1
-        elif relevance is not None and len(line.url) <= LONGEST_URL and self._is_wanted(relevance):
+        trouble = trouble_of(line)
+        if problem := trouble or line.problem:
+            self.problems[plain(problem, PROBLEM)] += 1
+        if not trouble and relevance is not None and len(line.url) <= LONGEST_URL and self._is_wanted(relevance):
             self.best.append(self._page(line, relevance, text))
             self.best.sort(key=lambda page: -page.relevance)
             del self.best[MOST_RESULTS:]
@@ -127,14 +126,6 @@ class Findings:
             f"{'once' if count == 1 else f'{count} times'}: {words}"
             for words, count in self.problems.most_common(MOST_PROBLEMS)
         ]
-
-
-def _trouble(line: PageLine) -> str:
-    """Why a page did not come; of a robots.txt, why its rules are not known: one that is not there permits all."""
-    failed = is_retryable if line.kind == ROBOTS else is_failure
-    if line.problem or line.status is None:
-        return line.problem or line.error or ""
-    return f"status {line.status}" if failed(line.status) else ""
 
 
 class Searches:
@@ -225,7 +216,7 @@ class Search:
         guide = self._call.guide
         _check_start(wanted.start)
         await self._call.progress(0, wanted.max_pages, f"crawl {self.crawl_id!r}: looking at the starting points")
-        await self._define(guide)
+        agent = await self._define(guide)
         await guide.release(self.crawl_id, crawler_id)
         async with AsyncExitStack() as stack:
             both = await stack.enter_async_context(fetchers(self._options.fetching))
@@ -235,25 +226,27 @@ class Search:
             )
             await assignments.seed(seeds)
             findings = self.findings
-            self._loop = CrawlLoop(assignments, both, findings, findings.tally, max_pages=wanted.max_pages)
-            async with self._told(self._loop):
+            self._loop = CrawlLoop(assignments, both, findings, findings.tally, agent=agent, max_pages=wanted.max_pages)
+            async with self._watched(self._loop):
                 why = await self._loop.run()
             await assignments.close(CLOSES_WITHIN_S)
             return self._answer(why, assignments.trouble)
 
-    async def _define(self, guide: AsyncVerbs) -> None:
-        """A new crawl, or the one that goes on."""
+    async def _define(self, guide: AsyncVerbs) -> str:
+        """A new crawl, or the one that goes on; returns the name by which its robots.txt files are read."""
         try:
             known = await guide.crawl(self.crawl_id) if self._wanted.crawl_id else None
         except NotFound:
             known = None
         if known is None:
-            await guide.define(self.crawl_id, self._definition())
-            return
+            wanted = self._definition()
+            await guide.define(self.crawl_id, wanted)
+            return wanted.policy.user_agent
         topic = known["definition"].get("goal", {}).get("topic", "")
         if topic != self._wanted.topic:
             words = f"crawl_id: {self.crawl_id!r} is about {topic[:100]!r}, got the topic {self._wanted.topic[:100]!r}"
             raise Conflict(f"{words}; leave crawl_id out to begin another one", field="crawl_id")
+        return str(known["definition"]["policy"]["user_agent"])
 
     def _definition(self) -> Definition:
         policy = {
@@ -262,8 +255,8 @@ class Search:
         }
         if self._options.delay_s is not None:
             policy["default_delay_s"] = self._options.delay_s
-        told = {"goal": msgspec.to_builtins(self._goal), "policy": policy}
-        return msgspec.convert(crawl_options.completed(told), Definition)
+        said = {"goal": msgspec.to_builtins(self._goal), "policy": policy}
+        return msgspec.convert(crawl_options.completed(said), Definition)
 
     async def _seeds(self, fetcher: Fetcher) -> list[str]:
         """Looking at hosts takes some of the time."""
@@ -281,7 +274,7 @@ class Search:
         return max(0.01, self._began + self._wanted.max_seconds - time.monotonic())
 
     @asynccontextmanager
-    async def _told(self, loop: CrawlLoop) -> AsyncIterator[None]:
+    async def _watched(self, loop: CrawlLoop) -> AsyncIterator[None]:
         """Stop it when its time is over; say how it goes. Who does not listen to that delays nothing."""
         timer = asyncio.get_running_loop().call_later(self._left_s, lambda: loop.stop("max-time", at_once=True))
         telling = asyncio.create_task(self._tell(loop))
@@ -293,16 +286,16 @@ class Search:
             await asyncio.gather(telling, return_exceptions=True)
 
     async def _tell(self, loop: CrawlLoop) -> None:
-        tally, told, idle_s = self.findings.tally, 0, 0.0
+        tally, reported, idle_s = self.findings.tally, 0, 0.0
         while True:
             await asyncio.sleep(TOLD_EVERY_S)
             idle_s = 0.0 if loop.under_way or tally.requests else idle_s + TOLD_EVERY_S
             if self.findings.problems and idle_s >= PATIENCE_S:
                 loop.stop("unreachable")
-            if tally.requests > told:  # it may only rise
-                told = tally.requests
-                words = f"{told} pages fetched, {tally.relevant} of them relevant"
-                await self._call.progress(told, self._wanted.max_pages, words)
+            if tally.requests > reported:  # it may only rise
+                reported = tally.requests
+                words = f"{reported} pages fetched, {tally.relevant} of them relevant"
+                await self._call.progress(reported, self._wanted.max_pages, words)
 
     def _answer(self, why: str, trouble: str) -> FoundPages:
         tally, shown = self.findings.tally, self.findings.shown(self._wanted.max_results)

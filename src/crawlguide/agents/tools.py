@@ -89,7 +89,7 @@ async def find_pages(searches: Searches, call: Call, wanted: FindPages) -> Found
 
 async def create_crawl(_: Searches, call: Call, wanted: CreateCrawl) -> Created:
     """Nothing is replaced: another crawl of that name is a conflict."""
-    told = {
+    said = {
         "goal": {"topic": wanted.topic, "keywords": wanted.keywords},
         "policy": {
             "allow_domains": wanted.allow_domains,
@@ -98,19 +98,19 @@ async def create_crawl(_: Searches, call: Call, wanted: CreateCrawl) -> Created:
         },
         "limits": {"max_pages": wanted.max_pages, "max_depth": wanted.max_depth},
     }
-    new = await _is_new(call, wanted.crawl_id, told)
+    new = await _is_new(call, wanted.crawl_id, said)
     added = await call.guide.seed(wanted.crawl_id, wanted.seeds) if wanted.seeds else 0
     after = "next_urls gives what to fetch." if wanted.seeds else "add_seeds, then next_urls gives what to fetch."
     return Created(wanted.crawl_id, new, added, after)
 
 
-async def _is_new(call: Call, crawl_id: str, told: dict[str, Any]) -> bool:
-    definition = wire.convert(told, Definition)
+async def _is_new(call: Call, crawl_id: str, said: dict[str, Any]) -> bool:
+    definition = wire.convert(said, Definition)
     try:
         known = (await call.guide.crawl(crawl_id))["definition"]
     except NotFound:
         return await call.guide.define(crawl_id, definition)
-    if differing := options.differing(definition, known, told):
+    if differing := options.differing(definition, known, said):
         words = f"crawl_id: a crawl {crawl_id!r} is there already, and differs in {', '.join(differing)}"
         raise Conflict(f"{words}; choose another name, or use it as it is", field="crawl_id")
     return False

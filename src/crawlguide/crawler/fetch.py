@@ -196,7 +196,7 @@ class Fetcher:
         except OSError as problem:
             return f"{parts(url).host[:100]}: {problem.strerror or problem}"
         except UnicodeError:  # a name that none can have
-            return f"{parts(url).host[:100]}: no host can be called so"
+            return f"{parts(url).host[:100]}: not a valid host name"
         return ""
 
     async def fetch(self, url: str, validators: Validators | None = None) -> Fetched:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Attributes = dict[str, str | None]
 
-TOLD = (
+ELEMENTS = (
     "a[href],area[href],frame[src],base[href],link[href],meta[content],title,h1,h2,h3,h4,h5,h6,"
     "time[datetime],script[type='application/ld+json' i]"
 )
@@ -50,28 +50,28 @@ def read_html(text: str, url: str, agent: str = "crawlguide", also: tuple[str, .
     Links that begin with one of `also`, such as "file:", are kept as they are.
     """
     tree = LexborHTMLParser(text, options=LexborDocumentOptions.WO_EVENTS)
-    heard = Heard(url, agent, also)
-    for node in tree.css(TOLD):
-        HEAR[node.tag or ""](heard, node)
+    page = PageSoFar(url, agent, also)
+    for node in tree.css(ELEMENTS):
+        READERS[node.tag or ""](page, node)
     root = tree.root
     language = language_of((root.attributes.get("lang") or root.attributes.get("xml:lang") or "") if root else "")
     return Page(
-        title=heard.title,
-        headings=tuple(heard.headings),
+        title=page.title,
+        headings=tuple(page.headings),
         text=_main_text(tree),
-        links=tuple(heard.links),
-        canonical=heard.canonical,
-        robots_meta=tuple(dict.fromkeys(heard.robots_meta))[:MAX_DIRECTIVES],
-        language=language or heard.language,
-        feeds=tuple(dict.fromkeys(heard.feeds)),
-        published=heard.published or heard.first_time,
-        modified=heard.modified,
+        links=tuple(page.links),
+        canonical=page.canonical,
+        robots_meta=tuple(dict.fromkeys(page.robots_meta))[:MAX_DIRECTIVES],
+        language=language or page.language,
+        feeds=tuple(dict.fromkeys(page.feeds)),
+        published=page.published or page.first_time,
+        modified=page.modified,
     )
 
 
 @dataclass
-class Heard:
-    """What the elements of a page say, in their order."""
+class PageSoFar:
+    """What the elements of a page have said, in their order."""
 
     url: str
     agent: str
@@ -102,94 +102,94 @@ class Heard:
             self.links.append(Link(url, anchor, rel, len(self.links)))
 
 
-def _hear_link(heard: Heard, node: LexborNode) -> None:
+def _read_link(page: PageSoFar, node: LexborNode) -> None:
     attributes = node.attributes
     target = attributes.get("href") or ""
     if not target.startswith("#"):  # a place on this page
-        heard.link(target, _anchor(node, attributes), one_line(attributes.get("rel") or "", MAX_REL).lower())
+        page.link(target, _anchor(node, attributes), one_line(attributes.get("rel") or "", MAX_REL).lower())
 
 
-def _hear_frame(heard: Heard, node: LexborNode) -> None:
+def _read_frame(page: PageSoFar, node: LexborNode) -> None:
     attributes = node.attributes
-    heard.link(attributes.get("src") or "", one_line(attributes.get("title") or ""), "")
+    page.link(attributes.get("src") or "", one_line(attributes.get("title") or ""), "")
 
 
-def _hear_base(heard: Heard, node: LexborNode) -> None:
+def _read_base(page: PageSoFar, node: LexborNode) -> None:
     """The first one counts, also if it is unusable."""
-    if not heard.base:
-        heard.base = heard.resolved(node.attributes.get("href") or "") or heard.url
+    if not page.base:
+        page.base = page.resolved(node.attributes.get("href") or "") or page.url
 
 
-def _hear_relation(heard: Heard, node: LexborNode) -> None:
+def _read_relation(page: PageSoFar, node: LexborNode) -> None:
     attributes = node.attributes
     relations = (attributes.get("rel") or "").lower().split()
-    if "canonical" in relations and heard.canonical is None:
-        heard.canonical = heard.resolved(attributes.get("href") or "")
+    if "canonical" in relations and page.canonical is None:
+        page.canonical = page.resolved(attributes.get("href") or "")
     elif "alternate" in relations and (attributes.get("type") or "").strip().lower() in FEED_TYPES:
-        feed = heard.resolved(attributes.get("href") or "")
-        if feed is not None and len(heard.feeds) < MAX_HEADINGS:
-            heard.feeds.append(feed)
+        feed = page.resolved(attributes.get("href") or "")
+        if feed is not None and len(page.feeds) < MAX_HEADINGS:
+            page.feeds.append(feed)
 
 
-def _hear_meta(heard: Heard, node: LexborNode) -> None:
+def _read_meta(page: PageSoFar, node: LexborNode) -> None:
     attributes = node.attributes
     content = attributes.get("content") or ""
     name = (attributes.get("name") or attributes.get("property") or attributes.get("itemprop") or "").strip().lower()
-    if name in ("robots", heard.agent):
-        heard.robots_meta += directives(content)
+    if not name:
+        _read_equivalent(page, (attributes.get("http-equiv") or "").strip().lower(), content)
+    elif name in ("robots", page.agent):
+        page.robots_meta += directives(content)
     elif name in PUBLISHED:
-        heard.published = heard.published or _date(content)
+        page.published = page.published or _date(content)
     elif name in MODIFIED:
-        heard.modified = heard.modified or _date(content)
-    elif not name:
-        _hear_equivalent(heard, (attributes.get("http-equiv") or "").strip().lower(), content)
+        page.modified = page.modified or _date(content)
 
 
-def _hear_equivalent(heard: Heard, header: str, content: str) -> None:
+def _read_equivalent(page: PageSoFar, header: str, content: str) -> None:
     if header == "refresh" and (found := _REFRESH.match(content)):
-        heard.link(found[1].strip(), "", "refresh")
+        page.link(found[1].strip(), "", "refresh")
     elif header == "content-language":
-        heard.language = heard.language or language_of(content)
+        page.language = page.language or language_of(content)
 
 
-def _hear_title(heard: Heard, node: LexborNode) -> None:
-    heard.title = heard.title or one_line(node.text())
+def _read_title(page: PageSoFar, node: LexborNode) -> None:
+    page.title = page.title or one_line(node.text())
 
 
-def _hear_heading(heard: Heard, node: LexborNode) -> None:
-    if len(heard.headings) < MAX_HEADINGS and (text := one_line(node.text(separator=" "))):
-        heard.headings.append(text)
+def _read_heading(page: PageSoFar, node: LexborNode) -> None:
+    if len(page.headings) < MAX_HEADINGS and (text := one_line(node.text(separator=" "))):
+        page.headings.append(text)
 
 
-def _hear_time(heard: Heard, node: LexborNode) -> None:
+def _read_time(page: PageSoFar, node: LexborNode) -> None:
     attributes = node.attributes
     date, said = _date(attributes.get("datetime") or ""), (attributes.get("itemprop") or "").lower()
     if said == "datemodified":
-        heard.modified = heard.modified or date
+        page.modified = page.modified or date
     else:
-        heard.first_time = heard.first_time or date
+        page.first_time = page.first_time or date
 
 
-def _hear_data(heard: Heard, node: LexborNode) -> None:
+def _read_data(page: PageSoFar, node: LexborNode) -> None:
     """JSON-LD. Only its dates are wanted, so nothing is gained by parsing it, nor lost where it is broken."""
     text = node.text()
-    if heard.published is None and (found := _LD_PUBLISHED.search(text)):
-        heard.published = found[1]
-    if heard.modified is None and (found := _LD_MODIFIED.search(text)):
-        heard.modified = found[1]
+    if page.published is None and (found := _LD_PUBLISHED.search(text)):
+        page.published = found[1]
+    if page.modified is None and (found := _LD_MODIFIED.search(text)):
+        page.modified = found[1]
 
 
-HEAR: dict[str, Callable[[Heard, LexborNode], None]] = {
-    "a": _hear_link,
-    "area": _hear_link,
-    "frame": _hear_frame,
-    "base": _hear_base,
-    "link": _hear_relation,
-    "meta": _hear_meta,
-    "title": _hear_title,
-    "time": _hear_time,
-    "script": _hear_data,
-    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _hear_heading),
+READERS: dict[str, Callable[[PageSoFar, LexborNode], None]] = {
+    "a": _read_link,
+    "area": _read_link,
+    "frame": _read_frame,
+    "base": _read_base,
+    "link": _read_relation,
+    "meta": _read_meta,
+    "title": _read_title,
+    "time": _read_time,
+    "script": _read_data,
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _read_heading),
 }
 
 

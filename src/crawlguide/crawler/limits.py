@@ -36,11 +36,9 @@ class Limits:
 
     async def due(self, loop: CrawlLoop) -> None:
         """Wait until it is time to look: by the clock, or since so many requests were made that it may be over."""
-        enough, grown = max(FEWEST_REQUESTS, GROWTH * loop.tally.requests), asyncio.Event()
-        loop.on_answered = lambda: grown.set() if loop.tally.requests >= enough else None
         with suppress(TimeoutError):
             async with asyncio.timeout(TICK_S):
-                await grown.wait()
+                await loop.grown_to(max(FEWEST_REQUESTS, GROWTH * loop.tally.requests))
 
     async def look(self, loop: CrawlLoop) -> None:
         """Stop the crawl if it is time; else say how much is left."""

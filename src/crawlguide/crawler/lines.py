@@ -9,6 +9,7 @@ import xxhash
 from msgspec import Struct
 
 from crawlguide.core.messages import MAX_OUTLINKS, Fetch, Outlink
+from crawlguide.core.outcomes import is_failure, is_retryable, is_success
 from crawlguide.core.types import READ_ROBOTS, READ_TEXT, READ_TITLE
 from crawlguide.crawler.parse import Page
 
@@ -33,7 +34,7 @@ class PageLine(Struct, kw_only=True):
     fetched: str = ""  # when, ISO 8601
     status: int | None = None  # None: nobody answered
     error: str | None = None  # timeout dns connect tls too_large blocked other
-    problem: str | None = None  # the same for people
+    problem: str | None = None  # the same for people; or why a document that came could not be read
     redirected_to: str | None = None  # the target has a line of its own, once it is fetched
     relevance: float | None = None  # 0 to 1, as the guide judges the page
     p: float | None = None  # the probability of being relevant by which it was chosen
@@ -62,19 +63,30 @@ def now() -> str:
 
 
 def redirect_of(fetched: Fetched) -> Redirect | None:
-    """The answer that led elsewhere. It is told and not followed: the guide decides about the target."""
+    """The answer that led elsewhere. That of a page is told and not followed: the guide decides about the target."""
     return fetched.redirects[0] if fetched.redirects else None
 
 
+def trouble_of(line: PageLine) -> str:
+    """Why nothing came; of a robots.txt, why its rules are not known: one that is not there permits all.
+
+    A document that came and could not be read is no failure of the fetch: `problem` alone says so.
+    """
+    if line.error is not None:
+        return line.problem or line.error
+    failed = is_retryable if line.kind == ROBOTS else is_failure
+    return f"status {line.status}" if failed(line.status or 0) else ""
+
+
 def line_of(one: Assignment, fetched: Fetched, page: Page, at: str) -> PageLine:
-    hop = redirect_of(fetched)
+    hop = None if one.kind == ROBOTS else redirect_of(fetched)  # what a robots.txt leads to is that robots.txt
     return PageLine(
         url=one.url,
         kind=one.kind,
         fetched=at,
         status=hop.status if hop else fetched.status,
         error=None if hop else fetched.error,
-        problem=None if hop else fetched.problem or None,
+        problem=None if hop else fetched.problem or page.problem or None,
         redirected_to=hop.target or None if hop else None,
         p=round(one.p, 4),
         score=round(one.score, 4),
@@ -96,11 +108,11 @@ def line_of(one: Assignment, fetched: Fetched, page: Page, at: str) -> PageLine:
 
 def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
     """What the guide is told. A redirect is a page with one link: going there is another fetch."""
-    text = robots_text(fetched.body) if line.kind == ROBOTS else page.text[:READ_TEXT]
-    read = line.status is not None and line.error is None
+    status = line.status if line.error is None else None
+    text = robots_text(status, fetched.body) if line.kind == ROBOTS else page.text[:READ_TEXT] or None
     return Fetch(
         url=line.url,
-        status=line.status if line.error is None else None,
+        status=status,
         error=line.error,
         fetch_time=line.fetched,
         elapsed_ms=line.elapsed_ms,
@@ -109,24 +121,27 @@ def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
         content_hash=line.content_hash,
         retry_after_s=fetched.retry_after_s,
         title=line.title,
-        text=text if read and (text or line.kind == ROBOTS) else None,
+        text=text if status is not None else None,
         language=line.language,
         robots_meta=list(page.robots_meta) or None,
         outlinks=[Outlink(line.redirected_to)] if line.redirected_to else outlinks(page.links),
     )
 
 
-def robots_text(body: bytes) -> str:
-    """A robots.txt as far as its rules are read, and one byte more, by which a last line is known to be cut off."""
-    return body[: READ_ROBOTS + 1].decode("utf-8", "replace")
+def robots_text(status: int | None, body: bytes) -> str | None:
+    """What is told of a robots.txt; None: what came is an error page, or a redirect, and no rules.
+
+    As far as its rules are read, and one byte more, by which a last line is known to be cut off.
+    """
+    return body[: READ_ROBOTS + 1].decode("utf-8", "replace") if is_success(status or 0) else None
 
 
 def outlinks(links: Sequence[Link]) -> list[Outlink] | None:
     """As many as go into a message."""
-    told, size = [], 0
+    kept, size = [], 0
     for link in links[:MAX_OUTLINKS]:
         size += len(link.url) + 4 * len(link.anchor) + 4 * len(link.rel)
         if size > MOST_LINK_BYTES:
             break
-        told.append(Outlink(link.url, link.anchor, link.rel, link.position))
-    return told or None
+        kept.append(Outlink(link.url, link.anchor, link.rel, link.position))
+    return kept or None

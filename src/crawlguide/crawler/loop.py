@@ -16,7 +16,7 @@ from crawlguide.crawler.lines import NOTHING, ROBOTS
 from crawlguide.crawler.parse import is_read_here, parse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from crawlguide.core.messages import Fetch, ItemResult
     from crawlguide.crawler.fetch import FetchOptions
@@ -60,21 +60,25 @@ class KeepsPages(Protocol):
 
 
 class CrawlLoop:
-    """Fetches as many at once as its assignments are for; `stop` ends it from outside."""
+    """Fetches as many at once as its assignments are for; `stop` ends it from outside.
 
-    def __init__(
+    `agent` is the name by which robots.txt is read, for what pages and headers say to us alone.
+    """
+
+    def __init__(  # noqa: PLR0913 - all that takes part in a crawl
         self,
         assignments: Assignments,
         fetchers: Fetchers,
         outputs: KeepsPages,
         tally: Tally,
         *,
+        agent: str,
         copies: Copies | None = None,
         max_pages: int = 0,
     ) -> None:
         self.assignments, self.tally = assignments, tally
         self._fetchers, self._outputs, self._copies = fetchers, outputs, copies or Copies(wanted=False)
-        self._max_pages = max_pages
+        self._agent, self._max_pages = agent, max_pages
         self._slots = asyncio.Semaphore(assignments.concurrency)
         self._aside = asyncio.Lock()  # one process reads what may take long: who waits for it needs no thread
         self._under_way: set[asyncio.Task[None]] = set()
@@ -84,7 +88,7 @@ class CrawlLoop:
         self.ended = ""  # why
         self.remaining = ""  # how much is still to be found, in words
         self.left_s: float | None = None  # until a limit is reached, at this pace
-        self.on_answered: Callable[[], None] = lambda: None
+        self._one_more = asyncio.Event()  # that the guide has answered
 
     @property
     def under_way(self) -> int:
@@ -102,6 +106,12 @@ class CrawlLoop:
         if self._failure is not None:
             raise self._failure
         return self.ended
+
+    async def grown_to(self, requests: float) -> None:
+        """Wait until so many requests for pages were told and answered."""
+        while self.tally.requests < requests:
+            self._one_more.clear()
+            await self._one_more.wait()
 
     def stop(self, why: str, *, at_once: bool = False) -> None:
         """Start nothing more; `at_once`: what is under way goes back, too."""
@@ -153,10 +163,10 @@ class CrawlLoop:
             return NOTHING
         if not is_read_here(fetched):
             async with self._aside:
-                return await asyncio.to_thread(parse, fetched)
+                return await asyncio.to_thread(parse, fetched, self._agent)
         if len(fetched.body) > LARGE:
-            return await asyncio.to_thread(parse, fetched)
-        return parse(fetched)
+            return await asyncio.to_thread(parse, fetched, self._agent)
+        return parse(fetched, self._agent)
 
     def _visited(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
@@ -174,7 +184,7 @@ class CrawlLoop:
             self._outputs.answered(number, answer.result().relevance)
         except (OSError, CrawlGuideError) as problem:
             self.fail(problem)
-        self.on_answered()
+        self._one_more.set()
 
     def fail(self, problem: BaseException) -> None:
         """End with this problem."""

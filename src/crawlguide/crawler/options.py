@@ -97,12 +97,12 @@ def completed(said: dict[str, Any]) -> dict[str, Any]:
     return said | {"policy": {"robots": "crawler", "max_per_host": 0} | said.get("policy", {})}
 
 
-def differing(wanted: Definition, there: dict[str, Any], told: dict[str, Any]) -> list[str]:
+def differing(wanted: Definition, there: dict[str, Any], said: dict[str, Any]) -> list[str]:
     """Fields of which something was said that is not so there; how many URLs of a host an answer holds is theirs."""
     here = msgspec.json.decode(msgspec.json.encode(wanted))
     return [
         f"{part}.{name}"
-        for part, fields in told.items()
+        for part, fields in said.items()
         for name in fields
         if (part, name) != ("policy", "max_per_host") and here[part].get(name) != there.get(part, {}).get(name)
     ]

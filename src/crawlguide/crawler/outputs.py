@@ -31,13 +31,13 @@ _encode = msgspec.json.Encoder().encode
 class Outputs:
     """The open files of one crawl. Made over what an earlier run has left: that is brought in order first.
 
-    Each of `heard` is given every line once: those of earlier runs, then each that the guide has answered.
+    Each of `listeners` is given every line once: those of earlier runs, then each that the guide has answered.
     """
 
     def __init__(
-        self, folder: CrawlFolder, heard: Sequence[Callable[[PageLine], object]], *, warc: bool, parquet: bool
+        self, folder: CrawlFolder, listeners: Sequence[Callable[[PageLine], object]], *, warc: bool, parquet: bool
     ) -> None:
-        self._folder, self._heard = folder, heard
+        self._folder, self._listeners = folder, listeners
         self._tables = Tables(folder.path, folder.parts) if parquet else None
         self.missing: list[str] = []  # what earlier runs have left and somebody took away, in words
         kept = journal.read(folder.journal)
@@ -113,8 +113,8 @@ class Outputs:
         self._say(entry.line)
 
     def _say(self, line: PageLine) -> None:
-        for heard in self._heard:
-            heard(line)
+        for listener in self._listeners:
+            listener(line)
 
     def flush(self) -> None:
         """For those who read `pages.jsonl` while it grows."""

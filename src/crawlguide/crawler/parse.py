@@ -14,6 +14,7 @@ from crawlguide.crawler import reading
 from crawlguide.crawler.html import directives, language_of
 from crawlguide.crawler.page import Link, Page
 from crawlguide.crawler.readers import HTML, PDF, Document, kind_of, read
+from crawlguide.policy.robots.parser import agent_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,14 +29,16 @@ MOST_TAGS, MOST_OPENING_TAGS = 5_000, 1_500
 MOST_SQUARES = 10**9  # attributes are compared with each other: squares of the bytes between two ">", added up
 
 
-def parse(fetched: Fetched, agent: str = "crawlguide") -> Page:
-    """Never raises: of what cannot be read `problem` says why. `agent`: our name, for what pages say to us alone.
+def parse(fetched: Fetched, agent: str) -> Page:
+    """Never raises: of what cannot be read `problem` says why. `agent`: our name, for what pages say to us alone; a
+    User-Agent counts by the name that robots.txt knows it by.
 
     A large document may block for as long as `reading.LIMIT_S`: call it from a thread where that matters.
     """
-    document = _document(fetched, agent)
+    name = agent_name(agent)
+    document = _document(fetched, name)
     page = read(document) if is_quick(document) else reading.aside(document)
-    said = robots_tag(fetched.header_values("x-robots-tag"), agent.lower())
+    said = robots_tag(fetched.header_values("x-robots-tag"), name)
     robots = dict.fromkeys([*said, *page.robots_meta])
     language = page.language or language_of(fetched.header("content-language"))
     return replace(page, robots_meta=tuple(robots), language=language)
@@ -43,11 +46,11 @@ def parse(fetched: Fetched, agent: str = "crawlguide") -> Page:
 
 def is_read_here(fetched: Fetched) -> bool:
     """Does `parse` read it here, within a moment?"""
-    return is_quick(_document(fetched))
+    return is_quick(_document(fetched, ""))
 
 
-def _document(fetched: Fetched, agent: str = "") -> Document:
-    return Document(kind_of(fetched), fetched.body, fetched.final_url, fetched.charset, agent.lower())
+def _document(fetched: Fetched, name: str) -> Document:
+    return Document(kind_of(fetched), fetched.body, fetched.final_url, fetched.charset, name)
 
 
 def is_quick(document: Document) -> bool:
@@ -65,13 +68,14 @@ def _squares(body: bytes) -> int:
     return sum(len(piece) ** 2 for piece in body.split(b">"))
 
 
-def robots_tag(values: Iterable[str], agent: str) -> list[str]:
-    """X-Robots-Tag: what it says to all, or after our name and a colon."""
+def robots_tag(values: Iterable[str], our_name: str) -> list[str]:
+    """X-Robots-Tag: what it says to all, or after our name and a colon. Each header by itself: where several are joined
+    with commas, nobody can tell where the words for one crawler end."""
     found = []
     for value in values:
         name, colon, rest = value.partition(":")
         if not colon or name.strip().lower() == "unavailable_after" or "," in name:
             found += directives(value)
-        elif name.strip().lower() == agent:
+        elif name.strip().lower() == our_name:
             found += directives(rest)
     return found

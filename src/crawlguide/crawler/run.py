@@ -89,7 +89,15 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         assignments = await stack.enter_async_context(_assignments(guide, identity, options.concurrency))
         await _tell_again(assignments, outputs)
         await assignments.seed(identity.seeds)
-        loop = CrawlLoop(assignments, both, outputs, tally, copies=copies, max_pages=options.max_pages)
+        loop = CrawlLoop(
+            assignments,
+            both,
+            outputs,
+            tally,
+            agent=definition["policy"]["user_agent"],
+            copies=copies,
+            max_pages=options.max_pages,
+        )
         with _interruptible(loop, view):
             async with _watched(loop, outputs, view, options):
                 why = await loop.run()
@@ -138,14 +146,14 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) 
     if known is None and not options.seeds:
         raise ConfigError("SEED: expected a URL or a host to begin with, got none")
     reference = await seeding.reference(options.reference, files) if options.reference else ""
-    told = crawl_options.definition(options, reference)
+    said = crawl_options.definition(options, reference)
     if known is not None:
-        _check_same(known, options, told)
+        _check_same(known, options, said)
         return known
     return Identity(
         crawl_id=options.name,
         crawler_id=folders.crawler_name(),
-        definition=crawl_options.completed(told),
+        definition=crawl_options.completed(said),
         seeds=[],
         guide=options.guide,
         proxy=options.proxy and crawl_options.without_password(options.proxy),
@@ -163,9 +171,9 @@ async def _with_seeds(identity: Identity, options: CrawlOptions, files: Fetcher,
     return msgspec.structs.replace(identity, seeds=[*dict.fromkeys([*identity.seeds, *found])])
 
 
-def _check_same(known: Identity, options: CrawlOptions, told: dict[str, Any]) -> None:
+def _check_same(known: Identity, options: CrawlOptions, said: dict[str, Any]) -> None:
     """What goes on is the crawl that was begun."""
-    for part, fields in told.items():
+    for part, fields in said.items():
         for name, value in fields.items():
             if known.definition.get(part, {}).get(name) != value:
                 had = known.definition.get(part, {}).get(name)
@@ -249,9 +257,9 @@ def _assignments(guide: AsyncVerbs, identity: Identity, concurrency: int) -> Ass
 
 async def _tell_again(assignments: Assignments, outputs: Outputs) -> None:
     """What a killed run has fetched and may not have told. What was told is known again by its time."""
-    told = [(entry.number, assignments.report(entry.report)) for entry in outputs.unanswered]
+    results = [(entry.number, assignments.report(entry.report)) for entry in outputs.unanswered]
     await assignments.flush()
-    for number, result in told:
+    for number, result in results:
         outputs.answered(number, (await result).relevance)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from crawlguide.gateway.readers._bytes import Held
 from crawlguide.policy.robots import allowed, parser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from crawlguide.crawler.fetch import Fetcher
 
@@ -34,6 +35,10 @@ MOST_WORDS = 300  # characters about one of them
 MOST_OF_SITE = 30  # that become seeds, besides the home page
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0  # between two requests to a host
 REFERENCE_CHARACTERS = 20_000
+NAMES_AT_ONCE = 32  # that are looked up: fewer than a resolver takes for one domain
+NAMES_WITHIN_S = 30.0  # all names of seeds
+SILENT_S, MOST_NAMED = 2.0, 5  # before it is said what is waited for, and so many hosts
+HTML = ("content-type", "text/html")
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -74,7 +79,7 @@ async def found(
     urls = [text if SCHEME.match(text) else "" if _is_host(text) else f"https://{text}" for text in given]
     plain = [_checked(url) for url in urls if url]
     hosts = {parts(url).host: url for url in plain}
-    refused = [words for words in [await fetcher.refusal(url) for url in hosts.values()] if words]
+    refused = await _refusals(hosts, fetcher, say)
     is_lost = len(refused) == len(hosts)  # so far: sites may be reached
     if plain and is_lost and len(plain) == len(given):
         raise _unreached(refused)
@@ -86,6 +91,32 @@ async def found(
     if sites and is_lost and not any(of_sites):
         raise _unreached([*refused, *(site.problem for site in sites)])
     return [*dict.fromkeys([*plain, *(url for some in of_sites for url in some)])]
+
+
+async def _refusals(hosts: Mapping[str, str], fetcher: Fetcher, say: Callable[[str], object]) -> list[str]:
+    """Why hosts cannot be reached. Name servers that say nothing take a while: all together no longer than one."""
+    slots, waiting = asyncio.Semaphore(NAMES_AT_ONCE), dict.fromkeys(hosts)
+
+    async def refusal(host: str, url: str) -> str:
+        try:
+            async with asyncio.timeout(NAMES_WITHIN_S), slots:
+                return await fetcher.refusal(url)
+        except TimeoutError:
+            return f"{host[:100]}: no name server has answered within {NAMES_WITHIN_S:g} s"
+        finally:
+            del waiting[host]
+
+    loop = asyncio.get_running_loop()
+    timer = loop.call_later(SILENT_S, lambda: say(f"waiting for the addresses of {_few(waiting)}"))
+    try:
+        return [words for words in await asyncio.gather(*map(refusal, hosts, hosts.values())) if words]
+    finally:
+        timer.cancel()
+
+
+def _few(hosts: Collection[str]) -> str:
+    named = ", ".join(host[:100] for host in islice(hosts, MOST_NAMED))
+    return f"{named} and {len(hosts) - MOST_NAMED:,} more" if len(hosts) > MOST_NAMED else named
 
 
 def _unreached(problems: Sequence[str]) -> CrawlGuideError:
@@ -156,7 +187,7 @@ class Site:
 
     async def _home(self, home: str, named: Named) -> list[str]:
         """Its links count as named, in their own words; returns its feeds."""
-        page = parse(await self._get(home))
+        page = parse(await self._get(home), self.agent)
         for link in page.links:
             if link.url.startswith(home):
                 named.add(link.url, link.anchor)
@@ -176,12 +207,12 @@ class Site:
         for url in urls:
             answer = await self._get(url)
             if not answer.error and answer.status == 200:
-                for link in parse(answer).links:
+                for link in parse(answer, self.agent).links:
                     named.add(link.url, link.anchor)
 
 
 async def reference(text: str, fetcher: Fetcher) -> str:
-    """A sample page: the text of a file or of a URL."""
+    """A sample page: the text of a file or of a URL. Raises `CrawlGuideError` where there is none."""
     if SCHEME.match(text):
         answer = await fetcher.fetch(_checked(text))
         if answer.error or not is_success(answer.status or 0):
@@ -191,10 +222,12 @@ async def reference(text: str, fetcher: Fetcher) -> str:
             body = await asyncio.to_thread(Path(text).read_bytes)
         except OSError as problem:
             raise ConfigError(f"--reference: {text} cannot be read: {problem.strerror}") from None
-        kind = "text/html" if text.lower().endswith((".html", ".htm")) else "text/plain"
-        answer = Fetched("file:///reference", 200, headers=(("content-type", kind),), body=body)
-    page = parse(answer)
+        is_html = text.lower().endswith((".html", ".htm"))  # else its first bytes say what it is
+        answer = Fetched("file:///reference", 200, headers=(HTML,) if is_html else (), body=body)
+    page = await asyncio.to_thread(parse, answer, fetcher.options.user_agent)
     words = f"{page.title}\n{page.text}".strip()
+    if page.problem or not words:
+        raise CrawlGuideError(f"--reference: {text}: {page.problem or 'no text was found in it'}")
     return words[:REFERENCE_CHARACTERS]
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crawlguide.crawler.run import Outcome
 
 HOSTS = 10
+REASONS = 3  # why documents could not be read
 CELLS = 60  # width of the plot
 SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 ENDS = {
@@ -58,9 +59,10 @@ class Summary:
             ("received", size(tally.bytes)),
             ("time", self._time()),
             ("failures", _counted(tally.problems.most_common(HOSTS))),
+            ("not read", _counted(tally.unreadable.most_common(REASONS))),
             ("dropped", _counted(sorted(stats.get("dropped", {}).items(), key=lambda pair: -pair[1]))),
             ("waiting", f"{stats['queued']:,} URLs" if stats.get("queued") else ""),
-            ("unread", "" if tally.requests else tally.without_rules),
+            ("robots.txt", "" if tally.requests else tally.without_rules),
             ("remaining", self.outcome.remaining),
         ]
         return [(name, text) for name, text in found if text]

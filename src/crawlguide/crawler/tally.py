@@ -7,10 +7,10 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from crawlguide.core.outcomes import is_failure, is_retryable, is_success
+from crawlguide.core.outcomes import is_failure, is_success
 from crawlguide.core.urls import queue
 from crawlguide.crawler.estimate import RELEVANT, Estimator
-from crawlguide.crawler.lines import ROBOTS
+from crawlguide.crawler.lines import ROBOTS, trouble_of
 
 if TYPE_CHECKING:
     from crawlguide.crawler.lines import PageLine
@@ -21,6 +21,8 @@ RECENT = 200  # pages of which the present harvest is known
 PACE_S = 10.0  # over so long pages per second are counted
 BEST = 20  # pages that are named in the end
 OTHERS = "(other hosts)"
+MOST_REASONS = 100  # why documents could not be read
+OTHER_REASONS = "(for other reasons)"
 
 
 @dataclass
@@ -59,6 +61,7 @@ class Tally:
     bytes: int = 0
     earlier: int = 0  # of the requests, those of runs before this one
     problems: Counter[str] = field(default_factory=Counter)
+    unreadable: Counter[str] = field(default_factory=Counter)  # documents that came, by why they could not be read
     unread: dict[str, str] = field(default_factory=dict)  # why a host's robots.txt could not be read the last time
     hosts: dict[str, HostCount] = field(default_factory=dict)
     curve: Curve = field(default_factory=Curve)
@@ -85,6 +88,7 @@ class Tally:
             self.redirects += 1
         elif is_success(line.status or 0):
             self.pages += 1
+            self._note_unreadable(line.problem)
         self.relevant += good
         self.judged += line.relevance is not None
         self.estimator.fetched(line.p or 0.0, line.relevance or 0.0)
@@ -97,9 +101,14 @@ class Tally:
         """Without it nothing of the host may be fetched, and it is tried again ever later."""
         name = queue(line.url)
         self.unread.pop(name, None)
-        failed = line.error is not None or line.status is None or is_retryable(line.status)
-        if failed and len(self.unread) < MOST_HOSTS:
-            self.unread[name] = line.problem or line.error or f"status {line.status}"
+        if (trouble := trouble_of(line)) and len(self.unread) < MOST_HOSTS:
+            self.unread[name] = trouble
+
+    def _note_unreadable(self, problem: str | None) -> None:
+        """Some problems are in words of the document: so many are told apart."""
+        if problem is not None:
+            is_told_apart = problem in self.unreadable or len(self.unreadable) < MOST_REASONS
+            self.unreadable[problem if is_told_apart else OTHER_REASONS] += 1
 
     def _note_best(self, line: PageLine) -> None:
         self.best.append(line)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ import httpx
 
 from crawlguide.core.clock import retry_after_s
 from crawlguide.core.errors import ConfigError
-from crawlguide.core.outcomes import is_success
 from crawlguide.crawler.lines import robots_text
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ MOST_BYTES = 10 << 20
 MOST_S = 90.0  # for a whole answer: less than a lease lasts
 REQUESTS_TIMEOUTS_S = (10.0, 30.0)  # to connect, to read: requests has none of its own
 PIECE = 1 << 16
+ROBOTS_TAG = "x-robots-tag"
 CLIENTS = {"httpx.AsyncClient", "aiohttp.ClientSession", "requests.Session", "httpx.Client"}
 ERRORS = (  # a part of an exception's name, and what that is in the guide protocol; the first that fits
     ("TooLarge", "too_large"), ("Timeout", "timeout"), ("SSL", "tls"), ("Certificate", "tls"), ("gaierror", "dns"),
@@ -40,9 +40,10 @@ class Answer:
     """An answer, or why there is none: `error` in the words of the guide protocol."""
 
     status: int | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case; several of one name are one
     content: bytes = b""
     response: Any = None  # the client's own
+    robots_tags: Sequence[str] = ()  # each X-Robots-Tag as it came: joined, nobody could tell whom which words are for
     error: str | None = None
     elapsed_ms: float = 0.0
 
@@ -66,7 +67,7 @@ class TooLarge(Exception):
 def fetching(client: Any) -> tuple[Fetch, str]:
     """How an asyncio program's client fetches, and the User-Agent that it sends."""
     get = _getter(client, {"httpx.AsyncClient": _by_httpx, "aiohttp.ClientSession": _by_aiohttp}, "guided_sync")
-    return partial(_timed, partial(get, client)), _agent(client)
+    return partial(timed, partial(get, client)), _agent(client)
 
 
 def fetching_sync(client: Any) -> tuple[FetchSync, str]:
@@ -84,16 +85,15 @@ def error_of(problem: BaseException) -> str:
     return next((word for part, word in ERRORS if part in names), "other")
 
 
-def told(url: str, answer: Answer) -> dict[str, Any]:
-    """A report of what came, without its content."""
+def report_of_answer(url: str, answer: Answer) -> dict[str, Any]:
+    """What came, without its content."""
     outcome = {"error": answer.error} if answer.error else {"status": answer.status}
     return {"url": url, "elapsed_ms": answer.elapsed_ms, "retry_after_s": answer.retry_after_s} | outcome
 
 
-def robots_told(url: str, answer: Answer) -> dict[str, Any]:
-    """A report of a robots.txt."""
-    good = answer.status is not None and is_success(answer.status, answer.error or "")
-    return told(url, answer) | ({"text": robots_text(answer.content)} if good else {})
+def robots_report(url: str, answer: Answer) -> dict[str, Any]:
+    """What came of a robots.txt."""
+    return report_of_answer(url, answer) | {"text": robots_text(answer.status, answer.content)}
 
 
 def _getter(client: Any, known: Mapping[str, Callable[..., Any]], other: str) -> Callable[..., Any]:
@@ -115,11 +115,12 @@ def _agent(client: Any) -> str:
 # asyncio programs
 
 
-async def _timed(get: Callable[[str, bool], Awaitable[Answer]], url: str, redirects: bool) -> Answer:
+async def timed(get: Callable[..., Awaitable[Answer]], *request: Any) -> Answer:
+    """How long it took, or why nothing came."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(MOST_S):
-            found = await get(url, redirects)
+            found = await get(*request)
     except Exception as problem:  # noqa: BLE001 - every client has its own, and a fetch that fails is told
         return _failed(problem, began)
     return _took(found, began)
@@ -131,7 +132,7 @@ async def _by_httpx(client: httpx.AsyncClient, url: str, redirects: bool) -> Ans
         async for piece in response.aiter_bytes():
             _grow(body, piece)
     response._content = bytes(body)  # as `aread` would have left it, for those who look at the response
-    return Answer(response.status_code, response.headers, bytes(body), response)
+    return Answer(response.status_code, response.headers, bytes(body), response, response.headers.get_list(ROBOTS_TAG))
 
 
 async def _by_aiohttp(session: Any, url: str, redirects: bool) -> Answer:
@@ -142,7 +143,8 @@ async def _by_aiohttp(session: Any, url: str, redirects: bool) -> Answer:
         async for piece in response.content.iter_any():
             _grow(body, piece)
     response._body = bytes(body)  # as `read` would have left it
-    return Answer(response.status, _lower(response.headers.items(), "utf-8"), bytes(body), response)
+    tags = [_text(value, "utf-8") for value in response.headers.getall(ROBOTS_TAG, ())]
+    return Answer(response.status, _lower(response.headers.items(), "utf-8"), bytes(body), response, tags)
 
 
 # scripts
@@ -163,7 +165,7 @@ def _by_httpx_sync(client: httpx.Client, url: str, redirects: bool) -> Answer:
         for piece in response.iter_bytes():
             _grow(body, piece, until)
     response._content = bytes(body)
-    return Answer(response.status_code, response.headers, bytes(body), response)
+    return Answer(response.status_code, response.headers, bytes(body), response, response.headers.get_list(ROBOTS_TAG))
 
 
 def _by_requests(session: Any, url: str, redirects: bool) -> Answer:
@@ -172,7 +174,16 @@ def _by_requests(session: Any, url: str, redirects: bool) -> Answer:
         for piece in response.iter_content(PIECE):
             _grow(body, piece, until)
     response._content = bytes(body)
-    return Answer(response.status_code, _lower(response.headers.items(), "latin-1"), bytes(body), response)
+    headers = _lower(response.headers.items(), "latin-1")
+    return Answer(response.status_code, headers, bytes(body), response, _tags_by_requests(response))
+
+
+def _tags_by_requests(response: Any) -> list[str]:
+    """Its own headers are joined; what it has them from is urllib3's, unless an adapter of somebody else made it."""
+    sent: Any = getattr(response.raw, "headers", None)
+    if hasattr(sent, "getlist"):
+        return list(sent.getlist(ROBOTS_TAG, []))
+    return [response.headers[ROBOTS_TAG]] if ROBOTS_TAG in response.headers else []
 
 
 def _grow(body: bytearray, piece: bytes, until: float = float("inf")) -> None:

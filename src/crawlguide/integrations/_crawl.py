@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from crawlguide.core.errors import ConfigError, NotFound
 from crawlguide.gateway.client import AsyncClient
 from crawlguide.gateway.client.assignments import Assignments
+from crawlguide.policy.robots.parser import agent_name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
@@ -76,7 +77,8 @@ class Settings:
 class GuidedCrawl:
     """One crawler's part in one crawl, from its definition to the last lease given back. An async context manager.
 
-    `agent` is the User-Agent of the crawler, by whose name robots.txt is read.
+    `agent` is the User-Agent of the crawler, by whose name robots.txt is read unless the crawl says another. What it
+    comes to is `robots_name`, once the crawl is open.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class GuidedCrawl:
             raise ConfigError(f"concurrency: expected an integer from 1, got {concurrency}")
         self.seeds: list[str | Mapping[str, Any]] = [seeds] if isinstance(seeds, str) else list(seeds)
         self.goal, self.settings, self.agent = goal, settings, agent
+        self.robots_name = ""
         self._concurrency, self._on_change = concurrency, on_change
         self._assignments: Assignments | None = None
         self._guide: AsyncVerbs | None = None
@@ -149,33 +152,40 @@ class GuidedCrawl:
             ours["robots"] = "crawler"  # nobody else here can fetch it
         whole = said | {"policy": ours | said.get("policy", {})}
         try:
-            await guide.patch(self.settings.crawl_id, said if self.settings.served else whole)
+            there = await guide.patch(self.settings.crawl_id, said if self.settings.served else whole)
         except NotFound:
             await guide.define(self.settings.crawl_id, whole)
+            there = await guide.crawl(self.settings.crawl_id)
+        self.robots_name = agent_name(there["definition"]["policy"]["user_agent"])
 
 
 async def side_by_side(
     step: Callable[[], Coroutine[Any, Any, Found | None]], concurrency: int, most: float
 ) -> AsyncGenerator[Found, None]:
-    """What the step comes to, done `most` times and so many at a time, until it is None: nothing is left."""
-    running, begun = set[asyncio.Task[Found | None]](), 0
+    """What the step comes to, done `most` times and so many at a time, until it is None: nothing is left.
+
+    Whoever stops listening has not seen what else was done by then.
+    """
+    begun, unseen = 0, list[asyncio.Task[Found | None]]()  # under way, or done and not yet looked at
     try:
         while True:
-            while len(running) < concurrency and begun < most:
-                running.add(asyncio.create_task(step()))
+            while len(unseen) < concurrency and begun < most:
+                unseen.append(asyncio.create_task(step()))
                 begun += 1
-            if not running:
+            if not unseen:
                 return
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for found in [task.result() for task in done]:
-                if found is None:
-                    most = 0  # those who still wait will hear so too
-                else:
-                    yield found
+            done, _ = await asyncio.wait(unseen, return_when=asyncio.FIRST_COMPLETED)
+            first = next(task for task in unseen if task in done)
+            unseen.remove(first)
+            found = first.result()
+            if found is None:
+                most = 0  # those who still wait will hear so too
+            else:
+                yield found
     finally:
-        for task in running:
+        for task in unseen:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*unseen, return_exceptions=True)  # also of those that have failed together with the first
 
 
 def most_pages(max_pages: int) -> float:

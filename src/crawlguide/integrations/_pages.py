@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from crawlguide.core.messages import Outlink
 from crawlguide.crawler import charsets
 from crawlguide.crawler.fetched import Fetched
 from crawlguide.crawler.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 READ = 20_000  # characters of a text: no judge reads more
 HTML = (("content-type", "text/html; charset=utf-8"),)
@@ -22,10 +26,11 @@ class Reading:
     links: tuple[Outlink, ...] = ()
 
 
-def read(html: str, url: str, tag: str = "") -> Reading:
-    """What a page says, and its header X-Robots-Tag (`tag`); links that nobody can follow are left out."""
-    headers = (*HTML, ("x-robots-tag", tag))
-    page = parse(Fetched(url, 200, headers=headers, body=html.encode("utf-8", "replace")))
+def read(html: str, url: str, robots_tags: Iterable[str], agent: str) -> Reading:
+    """What a page says, and its headers X-Robots-Tag (`robots_tags`), to everybody and to the crawler that robots.txt
+    calls `agent`; links that nobody can follow are left out."""
+    headers = (*HTML, *(("x-robots-tag", value) for value in robots_tags))
+    page = parse(Fetched(url, 200, headers=headers, body=html.encode("utf-8", "replace")), agent)
     links = tuple(Outlink(link.url, link.anchor, link.rel, link.position) for link in page.links)
     return Reading(page.title, page.text, page.language, page.robots_meta, links)
 

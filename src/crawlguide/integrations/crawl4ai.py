@@ -19,7 +19,7 @@ from crawlguide.core.clock import retry_after_s
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.outcomes import is_success
-from crawlguide.integrations._answers import fetching, robots_told
+from crawlguide.integrations._answers import fetching, robots_report
 from crawlguide.integrations._crawl import GuidedCrawl, Settings, most_pages, side_by_side
 from crawlguide.integrations._pages import READ, read
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from crawlguide.integrations._answers import Fetch
     from crawlguide.integrations._crawl import Goal, Options
 
-    Fetched = tuple[Assignment, CrawlResult]
+    Visited = tuple[Assignment, CrawlResult]
 
 ERRORS = (  # a part of Crawl4AI's message, and what that is in the guide protocol; the first that fits
     ("timed out", "timeout"), ("timeout", "timeout"), ("name_not_resolved", "dns"), ("name or service", "dns"),
@@ -85,23 +85,24 @@ class GuidedCrawlStrategy(DeepCrawlStrategy):  # type: ignore[misc]  # Crawl4AI 
             pages = Pages(assignments, crawler, config, fetching(client)[0])
             self._open.add(crawl)
             try:
-                fetched = side_by_side(pages.next, self.concurrency, most_pages(self.max_pages))
-                async with aclosing(fetched):
-                    async for one, result in fetched:
+                visited = side_by_side(pages.next, self.concurrency, most_pages(self.max_pages))
+                async with aclosing(visited):
+                    async for one, result in visited:
                         yield result
-                        assignments.report(self._report(one, result))
+                        assignments.report(self._report(one, result, crawl.robots_name))
             finally:
                 self._open.discard(crawl)
 
-    def _report(self, one: Assignment, result: CrawlResult) -> dict[str, Any]:
+    def _report(self, one: Assignment, result: CrawlResult, robots_name: str) -> dict[str, Any]:
         status = _status(result)
         if status is None:
             return {"url": one.url, "error": _error(result.error_message or "")}
-        told = {"url": one.url, "status": status, "retry_after_s": retry_after_s(_header(result, "retry-after"))}
+        report = {"url": one.url, "status": status, "retry_after_s": retry_after_s(_header(result, "retry-after"))}
         if not is_success(status):
-            return told
-        reading = read(result.html or "", result.redirected_url or one.url, _header(result, "x-robots-tag") or "")
-        return told | {
+            return report
+        tags = [_header(result, "x-robots-tag") or ""]
+        reading = read(result.html or "", result.redirected_url or one.url, tags, robots_name)
+        return report | {
             "redirected_to": result.redirected_url or None,
             "content_type": _header(result, "content-type"),
             "title": reading.title,
@@ -131,12 +132,12 @@ class Pages:
     def __init__(self, assignments: Assignments, crawler: AsyncWebCrawler, config: CrawlerRunConfig, rules: Fetch):
         self._assignments, self._crawler, self._config, self._rules = assignments, crawler, config, rules
 
-    async def next(self) -> Fetched | None:
+    async def next(self) -> Visited | None:
         """The next page; None: nothing is left. A robots.txt on the way is told as it is."""
         while (one := await self._assignments.next()) is not None:
             if one.kind != "robots":
                 return one, await self._page(one)
-            self._assignments.report(robots_told(one.url, await self._rules(one.url, True)))
+            self._assignments.report(robots_report(one.url, await self._rules(one.url, True)))
         return None
 
     async def _page(self, one: Assignment) -> CrawlResult:

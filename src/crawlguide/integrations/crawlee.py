@@ -14,6 +14,7 @@ import time
 from collections import deque
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from urllib.parse import urljoin
 
@@ -24,8 +25,7 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.outcomes import REDIRECTS, is_success
-from crawlguide.crawler.lines import robots_text
-from crawlguide.integrations._answers import error_of
+from crawlguide.integrations._answers import Answer, error_of, robots_report, timed
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
 from crawlguide.integrations._pages import READ, Reading, decoded, read
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawlee.http_clients import HttpClient, HttpCrawlingResult
-    from crawlee.proxy_configuration import ProxyConfiguration
+    from crawlee.proxy_configuration import ProxyConfiguration, ProxyInfo
 
     from crawlguide.gateway.client.assignments import Assignment, Assignments
     from crawlguide.integrations._crawl import Goal, Options
@@ -214,24 +214,21 @@ class GuideManager(RequestManager):
         if visit.status in REDIRECTS:
             raise ContextPipelineInterruptedError(f"{context.request.url} leads elsewhere: the guide says when to go")
         if visit.status is not None and is_success(visit.status):
-            visit.reading = read(
-                html, context.request.loaded_url or context.request.url, visit.headers.get("x-robots-tag", "")
-            )
+            at, tags = context.request.loaded_url or context.request.url, visit.headers.get("x-robots-tag", "")
+            visit.reading = read(html, at, [tags], self._crawl.robots_name)
 
     async def _robots(self, url: str) -> dict[str, Any]:
         """A robots.txt, through the crawler's own client."""
         proxy = await self._proxies.new_proxy_info(None, None, None) if self._proxies else None
-        at, status, body = url, 0, b""
-        try:
-            for _ in range(MOST_REDIRECTS + 1):
-                answer = await self._client.send_request(at, proxy_info=proxy)
-                status, body = answer.status_code, await answer.read()
-                if status not in REDIRECTS:
-                    break
-                at = urljoin(at, answer.headers.get("location", ""))
-        except Exception as problem:  # noqa: BLE001 - every client has its own, and a fetch that fails is told
-            return {"url": url, "error": error_of(problem)}
-        return {"url": url, "status": status, "text": robots_text(body)}
+        return robots_report(url, await timed(partial(self._followed, proxy), url))
+
+    async def _followed(self, proxy: ProxyInfo | None, url: str) -> Answer:
+        for _ in range(MOST_REDIRECTS + 1):
+            answer = await self._client.send_request(url, proxy_info=proxy)
+            if answer.status_code not in REDIRECTS:
+                break
+            url = urljoin(url, answer.headers.get("location", ""))
+        return Answer(answer.status_code, answer.headers, await answer.read())
 
     async def _opened(self) -> Assignments:
         if self._assignments is None:
@@ -319,17 +316,17 @@ def _relevance(request: Request) -> float | None:
 
 
 def _report(request: Request, visit: Visit) -> dict[str, Any]:
-    told: dict[str, Any] = {"url": request.unique_key, "elapsed_ms": visit.elapsed_ms}
+    report: dict[str, Any] = {"url": request.unique_key, "elapsed_ms": visit.elapsed_ms}
     if visit.status is None:
         done = request.state == RequestState.DONE  # by a crawler that shows no answers
         refused = "blocked" if request.state == RequestState.SKIPPED else visit.error or "connect"
-        return told | ({"status": 200} if done else {"error": refused})
+        return report | ({"status": 200} if done else {"error": refused})
     wish_s = retry_after_s(visit.headers.get("retry-after"))
-    told |= {"status": visit.status, "retry_after_s": wish_s, "bytes": visit.size}
+    report |= {"status": visit.status, "retry_after_s": wish_s, "bytes": visit.size}
     if visit.status in REDIRECTS:
-        return told | {"outlinks": [{"url": visit.headers["location"]}] if "location" in visit.headers else []}
+        return report | {"outlinks": [{"url": visit.headers["location"]}] if "location" in visit.headers else []}
     reading = visit.reading
-    return told | {
+    return report | {
         "redirected_to": request.loaded_url,
         "title": reading.title,
         "text": reading.text[:READ],

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from crawlguide.core.messages import Outlink
 from crawlguide.core.outcomes import REDIRECTS, is_success
 from crawlguide.crawler.parse import robots_tag
-from crawlguide.integrations._answers import fetching, fetching_sync, robots_told, told
+from crawlguide.integrations._answers import fetching, fetching_sync, report_of_answer, robots_report
 from crawlguide.integrations._crawl import GuidedCrawl, Settings, most_pages, side_by_side
 from crawlguide.integrations._pages import READ, Reading, decoded, read
 
@@ -36,14 +36,14 @@ class Page:
     Set `relevance` (0 to 1) if you know better than the guide, `links` if other links count than those of the HTML.
     """
 
-    def __init__(self, assignment: Assignment, answer: Answer) -> None:
+    def __init__(self, assignment: Assignment, answer: Answer, robots_name: str) -> None:
         self.url = assignment.url
         self.p, self.score, self.reason = assignment.p, assignment.score, assignment.reason
         self.metadata: Mapping[str, Any] = assignment.metadata
         self.status, self.error, self.headers = answer.status, answer.error, answer.headers
         self.content, self.response, self.elapsed_ms = answer.content, answer.response, answer.elapsed_ms
         self.relevance: float | None = None
-        self._answer = answer
+        self._answer, self._robots_name = answer, robots_name
         self._links: Iterable[str | Mapping[str, Any] | Outlink] | None = None
 
     def __repr__(self) -> str:
@@ -85,11 +85,11 @@ class Page:
     @cached_property
     def _reading(self) -> Reading:
         kind = self._answer.content_type.partition(";")[0].strip().lower()
-        tag = self.headers.get("x-robots-tag", "")
+        tags = self._answer.robots_tags
         if kind in {"", "text/html", "application/xhtml+xml"}:
-            return read(self.html, self.url, tag)
+            return read(self.html, self.url, tags, self._robots_name)
         text = self.html if kind.startswith("text/") else ""
-        return Reading(text=text, robots_meta=tuple(robots_tag([tag], "")))
+        return Reading(text=text, robots_meta=tuple(robots_tag(tags, self._robots_name)))
 
     @property
     def _location(self) -> str | None:
@@ -97,7 +97,7 @@ class Page:
 
     def _report(self) -> dict[str, Any]:
         """A redirect is told with its target as a link, for which the guide finds the time."""
-        found = told(self.url, self._answer)
+        found = report_of_answer(self.url, self._answer)
         if self._location:
             return found | {"outlinks": [{"url": self._location}]}
         if not self.ok:
@@ -134,11 +134,13 @@ async def guided(
     fetch, agent = fetching(client)
     most = most_pages(max_pages)
     crawl = GuidedCrawl(seeds, goal, Settings(**options), agent=agent, concurrency=concurrency)
-    async with crawl as assignments, _fetches(assignments, fetch, concurrency, most) as pages:
-        async for page in pages:
-            if page.ok or (failures and not page._location):
-                yield page
-            assignments.report(page._report())
+    async with crawl as assignments:
+        fetched = side_by_side(lambda: _fetched(crawl, assignments, fetch), concurrency, most)
+        async with aclosing(fetched):
+            async for page in fetched:
+                if page.ok or (failures and not page._location):
+                    yield page
+                assignments.report(page._report())
 
 
 def guided_sync(
@@ -158,7 +160,7 @@ def guided_sync(
     with asyncio.Runner() as runner:
         assignments, begun = runner.run(crawl.open()), 0
         try:
-            while begun < most and (page := _fetched_sync(runner, assignments, fetch)) is not None:
+            while begun < most and (page := _fetched_sync(runner, crawl, assignments, fetch)) is not None:
                 begun += 1
                 if page.ok or (failures and not page._location):
                     yield page
@@ -167,28 +169,24 @@ def guided_sync(
             runner.run(crawl.close())
 
 
-def _fetches(
-    assignments: Assignments, fetch: Fetch, concurrency: int, most: float
-) -> aclosing[AsyncGenerator[Page, None]]:
-    return aclosing(side_by_side(lambda: _fetched(assignments, fetch), concurrency, most))
-
-
-async def _fetched(assignments: Assignments, fetch: Fetch) -> Page | None:
+async def _fetched(crawl: GuidedCrawl, assignments: Assignments, fetch: Fetch) -> Page | None:
     """What came of the next URL; None: nothing is left. A robots.txt on the way is told as it is."""
     while (one := await assignments.next()) is not None:
         answer = await fetch(one.url, one.kind == "robots")
         if one.kind != "robots":
-            return Page(one, answer)
-        assignments.report(robots_told(one.url, answer))
+            return Page(one, answer, crawl.robots_name)
+        assignments.report(robots_report(one.url, answer))
     return None
 
 
-def _fetched_sync(runner: asyncio.Runner, assignments: Assignments, fetch: FetchSync) -> Page | None:
+def _fetched_sync(
+    runner: asyncio.Runner, crawl: GuidedCrawl, assignments: Assignments, fetch: FetchSync
+) -> Page | None:
     while (one := runner.run(assignments.next())) is not None:
         answer = fetch(one.url, one.kind == "robots")
         if one.kind != "robots":
-            return Page(one, answer)
-        runner.run(_reported(assignments, robots_told(one.url, answer)))
+            return Page(one, answer, crawl.robots_name)
+        runner.run(_reported(assignments, robots_report(one.url, answer)))
     return None
 
 

@@ -35,7 +35,7 @@ class Downloads:
     def process_response(self, request: Request, response: Response) -> Response:
         visit = visit_of(request)
         if visit is not None:
-            visit.note(**_facts(request, response))
+            visit.note(**facts_of(request, response))
             if response.status >= 400:
                 visit.conclude()
         return response
@@ -110,7 +110,8 @@ def now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def _facts(request: Request, response: Response) -> dict[str, Any]:
+def facts_of(request: Request, response: Response) -> dict[str, Any]:
+    """What a report says of an answer, without its content."""
     facts = {
         "status": response.status,
         "fetch_time": now(),

@@ -26,12 +26,13 @@ from scrapy.utils.url import url_is_from_any_domain
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError
 from crawlguide.core.messages import Fetch, Outlink
+from crawlguide.core.outcomes import RELEASED
 from crawlguide.core.urls import identity, queue
 from crawlguide.crawler.lines import robots_text
 from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.gateway.transfers import written
 from crawlguide.integrations.scrapy import travel
-from crawlguide.integrations.scrapy.middlewares import Downloads, Pages, error_of, now, visit_of
+from crawlguide.integrations.scrapy.middlewares import Downloads, Pages, error_of, facts_of, now, visit_of
 from crawlguide.integrations.scrapy.pace import Pace
 from crawlguide.integrations.scrapy.plan import plan
 from crawlguide.integrations.scrapy.reading import Anchor, address, words
@@ -403,7 +404,8 @@ class Scheduler(BaseScheduler):
         report: dict[str, Any] = {"url": one.url, "fetch_time": now()}
         try:
             response = await self._crawler.engine.download_async(request)
-            report |= {"status": response.status, "text": robots_text(response.body)}
+            report |= facts_of(response.request or request, response)
+            report["text"] = robots_text(response.status, response.body)
         except Exception as problem:  # noqa: BLE001 - a downloader may fail in any way, and each is an outcome
             report["error"] = error_of(problem)
         self._pace.answered(host, one.not_before, time.monotonic())
@@ -468,20 +470,12 @@ class Scheduler(BaseScheduler):
     def _remember(self, reports: list[Fetch]) -> None:
         """What could not be told, for the next run of this job; what an earlier one has left is told by now."""
         file = self._untold_file
-        if reports:
-            kept = "" if file is None else f"; they are in {file} for the next run"
-            logger.warning("crawlguide: %d reports could not be told%s", len(reports), kept)
-        if file is None:
-            return
-        lines = [msgspec.json.encode(fetch) + b"\n" for fetch in reports if fetch.error != "released"]
-        if not lines:
+        untold = [fetch for fetch in reports if fetch.error != RELEASED]  # what goes back does so when its lease ends
+        if untold:
+            kept = f"; they are in {file} for the next run" if file is not None and _is_kept(untold, file) else ""
+            logger.warning("crawlguide: %d reports could not be told%s", len(untold), kept)
+        elif file is not None:
             file.unlink(missing_ok=True)
-            return
-        try:
-            with written(file) as opened:
-                opened.writelines(lines)
-        except CrawlGuideError as problem:  # those pages are downloaded again when their leases end
-            logger.warning("crawlguide: %s", problem)
 
     @property
     def _untold_file(self) -> Path | None:
@@ -496,6 +490,16 @@ class Scheduler(BaseScheduler):
                     assignments.report(msgspec.json.decode(line, type=Fetch))
                 except (msgspec.MsgspecError, UnicodeDecodeError) as wrong:
                     logger.warning("crawlguide: %s: a line is no report and is left out: %s", file, wrong)
+
+
+def _is_kept(untold: list[Fetch], file: Path) -> bool:
+    try:
+        with written(file) as opened:
+            opened.writelines(msgspec.json.encode(fetch) + b"\n" for fetch in untold)
+    except CrawlGuideError as problem:  # those pages are downloaded again when their leases end
+        logger.warning("crawlguide: %s", problem)
+        return False
+    return True
 
 
 def _check(crawler: Crawler) -> None:
