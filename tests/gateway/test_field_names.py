@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -65,3 +66,8 @@ def test_such_a_name_is_a_mistake_of_the_caller(client: httpx.Client, crawl: str
             client.post(f"/v1/crawls/{crawl}/seeds", json={"urls": [{"url": "https://example.com/", name: 1}]}),
         ]
         assert [answer.status_code for answer in answers] == [400, 400, 400]
+
+
+def test_an_error_can_always_be_said() -> None:
+    said = wire.error(MalformedRequest("half of \ud83d", field="\udfff"))
+    assert json.loads(said)["error"] | {"message": "half of ?", "field": "?"} == json.loads(said)["error"]

@@ -115,7 +115,13 @@ def error(problem: CrawlGuideError) -> bytes:
 
 def error_message(problem: CrawlGuideError) -> ErrorMessage:
     """The one shape of an error on every transport."""
-    return ErrorMessage(ErrorBody(problem.code, problem.message, problem.field, problem.retry_after_s))
+    field = None if problem.field is None else _whole(problem.field)
+    return ErrorMessage(ErrorBody(problem.code, _whole(problem.message), field, problem.retry_after_s))
+
+
+def _whole(text: str) -> str:
+    """What came from outside may hold halves of letters, and an error must never fail to be said."""
+    return text.encode(errors="replace").decode()
 
 
 def _read(body: bytes, form: Format) -> Any:
