@@ -14,6 +14,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from crawlguide import AsyncClient, AsyncGuide
+from crawlguide.agents import http as agents_http
 from crawlguide.agents.http import MOST_BYTES
 from crawlguide.agents.serve import AgentsOptions, answering
 from crawlguide.core.config import AccessOptions, ServerOptions
@@ -122,6 +123,31 @@ async def test_nobody_comes_in_without_a_credential_or_into_the_session_of_anoth
         listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
         assert (await posted(port, listing, **session, **other)).status_code == 404
         assert (await posted(port, listing, **session, **mine_shown)).status_code == 200
+
+
+async def test_no_credential_and_no_tenant_takes_all_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents_http, "MOST_SESSIONS", 7)
+    monkeypatch.setattr(agents_http, "MOST_OF_TENANT", 5)
+    async with guarded(tmp_path, max_sockets=3) as (port, mine):
+        first, second, other = (
+            {"authorization": f"Bearer {text}"}
+            for text in (mine, key(tmp_path, "ask"), key(tmp_path, "ask", tenant="b"))
+        )
+        begun = [await posted(port, **first) for _ in range(4)]
+        assert [one.status_code for one in begun] == [200, 200, 200, 429]
+        error = begun[-1].json()["error"]
+        assert error["message"].startswith("your credential: expected at most 3 sessions at once")
+        assert (error["code"], error["retry_after_s"]) == ("rate_limited", 10.0)
+        assert begun[-1].headers["retry-after"] == "10"
+        assert [(await posted(port, **second)).status_code for _ in range(3)] == [200, 200, 429]
+        assert [(await posted(port, **other)).status_code for _ in range(2)] == [200, 200]
+        assert code(await posted(port, **other)) == (503, "unavailable")
+        session = {"mcp-session-id": begun[0].headers["mcp-session-id"], "mcp-protocol-version": "2025-06-18"}
+        ended = await asyncio.to_thread(
+            httpx.delete, f"http://127.0.0.1:{port}/mcp", headers=WHAT | first | session, trust_env=False
+        )
+        assert ended.status_code == 200
+        assert [(await posted(port, **first)).status_code for _ in range(2)] == [200, 429]
 
 
 async def test_searching_is_for_those_who_may_ask_and_tell(tmp_path: Path, place: Place) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +19,14 @@ from crawlguide.core import urls
 from crawlguide.core.columns import coded
 from crawlguide.core.errors import ConfigError
 from crawlguide.features.embedding import Embedding, words_of
-from crawlguide.features.embedding.table import SHIPPED, indexed, normalised, save
+from crawlguide.features.embedding.table import MARKS, SHIPPED, indexed, normalised, plain, save
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawlguide.features.embedding.table import F32
 
+WORD = re.compile(r"[a-zA-Z0-9]+")
 WEBS = Path(__file__).parents[3] / "shared" / "data" / "webs"
 PIECES = ["play", "##ing", "##er", "player", "s", "##s", "http", "server", "cafe"]
 
@@ -191,3 +194,13 @@ def test_anchors_in_the_form_for_kernels_mean_the_same(shipped: Embedding) -> No
     assert np.array_equal(shipped.embed_coded(coded(anchors)), shipped.embed(anchors))
     alone = np.array([shipped.embed([anchor])[0] for anchor in anchors])
     assert np.array_equal(shipped.embed(anchors), alone)
+
+
+def test_letters_that_stand_for_many_say_what_they_said_and_not_at_length() -> None:
+    """All of them, between two others: the same words as when each is spelled out first."""
+    for number in [*range(128, 0xD800), *range(0xE000, 0x30000)]:
+        text = f"a{chr(number)}b"
+        spelled = MARKS.sub("", unicodedata.normalize("NFKD", text)).encode("ascii", "replace").decode("ascii")
+        found = plain(text)
+        assert WORD.findall(found) == WORD.findall(spelled), hex(number)
+        assert len(found) <= 2 + 7, hex(number)

@@ -11,11 +11,12 @@ import pytest
 from crawlguide.core.clock import ManualClock
 from crawlguide.core.config import Config, CrawlsOptions, TenantOptions
 from crawlguide.core.definition import Definition, Policy
-from crawlguide.core.errors import MalformedRequest, NotFound, TooLarge
+from crawlguide.core.errors import MalformedRequest, NotFound, RateLimited, TooLarge
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl, Usage
 from crawlguide.gateway.opening import MEMORY, counts, open_guide, title
 from crawlguide.guide import local
+from crawlguide.guide.crawl import crawls as crawls_module
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -212,4 +213,19 @@ async def test_a_quota_of_urls_holds_within_a_long_request(at_once: int) -> None
     refusals = await asyncio.gather(*(guide.seed(crawl, some) for some in seeds), return_exceptions=True)
     assert {type(refusal) for refusal in refusals} == {TooLarge}
     assert (await guide.store.usage("small")).urls <= 100 + at_once * local.SEEDS_AT_ONCE
+    await guide.close()
+
+
+async def test_of_very_many_tenants_those_that_came_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens may name any number of them; the bound on crawls that nobody defined holds for each all the same."""
+    monkeypatch.setattr(local, "TENANTS_COUNTED", 3)
+    monkeypatch.setattr(crawls_module, "TENANTS_NOTED", 2)
+    guide = open_guide(MEMORY, Config(crawls=CrawlsOptions(max_auto_created=1)), ManualClock())
+    for number in range(5):
+        await asked(guide, Crawl(f"t{number}", "first"))
+    assert (len(guide._queries), len(guide.crawls._undefined)) == (3, 2)
+    assert [guide.totals(f"t{number}").num_queries_completed for number in range(5)] == [0, 0, 1, 1, 1]
+    for number in range(5):
+        with pytest.raises(RateLimited, match="max_auto_created"):
+            await asked(guide, Crawl(f"t{number}", "second"))
     await guide.close()

@@ -26,7 +26,7 @@ class AssignedUrls:
     """Who holds which URL. A URL has one lease at a time, so the crawl and the URL name it, whoever tells of it."""
 
     def __init__(self) -> None:
-        self._holders: dict[tuple[Crawl, str], Holder] = {}
+        self._holders: dict[Crawl, dict[str, Holder]] = {}  # by URL
 
     def served(self, call: RouteCall) -> None:
         """A call was served, through whatever door: what it reports or releases is no longer held."""
@@ -39,23 +39,23 @@ class AssignedUrls:
             self.reported(Crawl(call.tenant, message.crawl_id), message.context.recent_history or ())
 
     def note(self, holder: Holder, urls: Iterable[str]) -> None:
+        holders = self._holders.setdefault(holder.crawl, {})
         for url in urls:
-            before = self._holders.get((holder.crawl, url))
-            if before is not None:  # its lease has ended, else it would not be assigned again
-                before.drop(url)
-            self._holders[holder.crawl, url] = holder
+            if url in holders:  # its lease has ended, else it would not be assigned again
+                holders[url].drop(url)
+            holders[url] = holder
 
     def reported(self, crawl: Crawl, fetches: Iterable[Fetch]) -> None:
         """These URLs were reported, through whatever door: their places are free."""
-        if not self._holders:
+        holders = self._holders.get(crawl)
+        if holders is None:
             return
         for fetch in fetches:
-            key = (crawl, fetch.url)
-            if key not in self._holders:
-                key = (crawl, _one_form(fetch.url))
-            holder = self._holders.pop(key, None)
+            url = fetch.url if fetch.url in holders else _one_form(fetch.url)
+            holder = holders.get(url)
             if holder is not None:
-                holder.drop(key[1])
+                self.forget(holder, [url])
+                holder.drop(url)
                 holder.freed()
 
     def released(self, crawl: Crawl, crawler_id: str) -> None:
@@ -67,7 +67,7 @@ class AssignedUrls:
         self._free(self._of(crawl))
 
     def _of(self, crawl: Crawl) -> set[Holder]:
-        return {holder for holder in self._holders.values() if holder.crawl == crawl}
+        return set(self._holders.get(crawl, {}).values())
 
     def _free(self, holders: Iterable[Holder]) -> None:
         for holder in holders:
@@ -75,9 +75,12 @@ class AssignedUrls:
             holder.freed()
 
     def forget(self, holder: Holder, urls: Iterable[str]) -> None:
+        holders = self._holders.get(holder.crawl, {})
         for url in urls:
-            if self._holders.get((holder.crawl, url)) is holder:
-                del self._holders[holder.crawl, url]
+            if holders.get(url) is holder:
+                del holders[url]
+        if not holders:
+            self._holders.pop(holder.crawl, None)
 
 
 class Holder:

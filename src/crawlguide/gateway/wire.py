@@ -29,9 +29,10 @@ LONGEST_NAME = 80
 MOST_LOOKED_AT = 10_000
 MOST_UNPACKED = 200_000
 UNSEEN: Any = object()  # stands for a value that was not looked for any further
-_PLACE = re.compile(r" - at (?P<key>`?key`? in )?`\$?(?P<path>[^`]*)`$")
-_MISSING = re.compile(r"missing required field `(?P<name>[^`]*)`")
-_UNKNOWN = re.compile(r"unknown field `(?P<name>[^`]*)`")
+_STEP = re.compile(r"\[\.\.\.\]|\[[0-9]{1,9}\]|\w+")
+_PLACE = re.compile(rf" - at (?P<key>`?key`? in )?`\$?(?P<path>(?:\.?(?:{_STEP.pattern}))*)`\Z")
+_MISSING = re.compile(r"Object missing required field `(?P<name>[^`]*)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
 
 
 class Format(NamedTuple):
@@ -114,7 +115,13 @@ def error(problem: CrawlGuideError) -> bytes:
 
 def error_message(problem: CrawlGuideError) -> ErrorMessage:
     """The one shape of an error on every transport."""
-    return ErrorMessage(ErrorBody(problem.code, problem.message, problem.field, problem.retry_after_s))
+    field = None if problem.field is None else _whole(problem.field)
+    return ErrorMessage(ErrorBody(problem.code, _whole(problem.message), field, problem.retry_after_s))
+
+
+def _whole(text: str) -> str:
+    """What came from outside may hold halves of letters, and an error must never fail to be said."""
+    return text.encode(errors="replace").decode()
 
 
 def _read(body: bytes, form: Format) -> Any:
@@ -129,21 +136,21 @@ def _read(body: bytes, form: Format) -> Any:
 
 def _explained(message: str, given: Any, kind: Any) -> MalformedRequest:
     """msgspec says what is wrong and where; we add what was expected in words, and what came."""
-    place = _PLACE.search(message)
+    place = None if _is_named_so(message, given) else _PLACE.search(message)
     path = place["path"].lstrip(".") if place else ""
     text = message[: place.start()] if place else message
     value, expected = _at(given, kind, path)
-    if named := _MISSING.search(text):
+    if named := _MISSING.match(text):
         field = _joined(path, named["name"])
         near = difflib.get_close_matches(named["name"], list(value)[:100] if isinstance(value, dict) else (), 1)
         hint = f"; did you mean it by {near[0][:80]!r}?" if near else ""
         return MalformedRequest(f"{field}: required, but missing{hint}", field=field)
-    if named := _UNKNOWN.search(text):
+    if named := _UNKNOWN.match(text):
         field = _joined(path, named["name"][:LONGEST_NAME])
         known = ", ".join(sorted(_hints(plain_type(expected))))
         return MalformedRequest(f"{field}: unknown field; expected one of {known}", field=field)
     if place and place["key"]:
-        expected = get_args(plain_type(expected))[0]
+        expected = _arguments(plain_type(expected))[0]
         value = _misfit(value, expected) if isinstance(value, dict) else UNSEEN
     return MalformedRequest(f"{path or 'body'}: expected {in_words(expected)}, got {_shown(value)}", field=path or None)
 
@@ -152,20 +159,31 @@ def _joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
+def _is_named_so(message: str, given: Any) -> bool:
+    """Whether what looks like a place is the end of the name of a field that we do not know: it may hold anything."""
+    named = _UNKNOWN.fullmatch(message)
+    return named is not None and isinstance(given, dict) and named["name"] in given
+
+
 def _at(value: Any, kind: Any, path: str) -> tuple[Any, Any]:
     """What came at a path, and the type that was expected there."""
-    for step in re.findall(r"\[[^\]]*\]|[^.\[]+", path):
-        kind = plain_type(kind)
-        if step == "[...]":
-            kind = get_args(kind)[-1]
-            value = _misfit(value.values(), kind) if isinstance(value, dict) else UNSEEN
-        elif step.startswith("["):
-            kind = get_args(kind)[0]
-            value = value[int(step[1:-1])] if isinstance(value, list) else UNSEEN
-        else:
-            kind = _hints(kind).get(step, Any)
-            value = value.get(step) if isinstance(value, dict) else UNSEEN
+    for step in _STEP.findall(path):
+        value, kind = _below(value, plain_type(kind), step)
     return value, kind
+
+
+def _below(value: Any, kind: Any, step: str) -> tuple[Any, Any]:
+    if step == "[...]":
+        kind = _arguments(kind)[-1]
+        return (_misfit(value.values(), kind) if isinstance(value, dict) else UNSEEN), kind
+    if step.startswith("["):
+        number = int(step[1:-1])
+        return (value[number] if isinstance(value, list) and number < len(value) else UNSEEN), _arguments(kind)[0]
+    return (value.get(step) if isinstance(value, dict) else UNSEEN), _hints(kind).get(step, Any)
+
+
+def _arguments(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) or (Any,)
 
 
 def _misfit(values: Iterable[Any], kind: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -43,6 +42,7 @@ from crawlguide.guide.crawl.active_crawl import CrawlRecord
 from crawlguide.guide.crawl.composition import StrategyDefaults
 from crawlguide.guide.crawl.crawls import ActiveCrawls
 from crawlguide.guide.crawl.hand_rules import edited, has_patterns
+from crawlguide.guide.crawl.transfer import deletions
 from crawlguide.guide.monitoring import BEST_SHOWN, Answered, Recent
 from crawlguide.guide.robots.keeper import Keeper
 from crawlguide.guide.tell.intake import seed_of
@@ -54,7 +54,7 @@ from crawlguide.policy.rules.engine import Engine
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 
     from crawlguide.core.clock import Clock
     from crawlguide.core.config import Config
@@ -74,6 +74,7 @@ TRIES = 3  # of an ask in whose middle the crawl is defined anew
 WRITTEN_AT_ONCE = 1_000  # URLs of an answer
 RETURNED_AT_ONCE = 500  # leases
 ANSWERS_GIVEN_AGAIN = 10_000
+TENANTS_COUNTED = 10_000  # tokens may name any number of them
 RECENT_CRAWLS = 1_000  # of which newest answers and harvest are shown
 KEPT_UP, AT_ONCE = 500, 20  # crawls at each upkeep; others are served in between
 SOON_MS, LATER_MS = 1_000, 60_000
@@ -103,7 +104,7 @@ class LocalGuide:
         self._watcher: Watcher = NOBODY
         self.recent = Bounded[Crawl, Recent](RECENT_CRAWLS)
         self.on_deleted: list[Callable[[Crawl], None]] = [self.robots.forget]  # are told of every crawl that is deleted
-        self._queries: Counter[str] = Counter()  # by tenant
+        self._queries = Bounded[str, int](TENANTS_COUNTED)  # by tenant
         self._under_way = UnderWay()
         self._leaving: set[asyncio.Future[None]] = set()  # answers that nobody waits for are given back
         self._given_again = Bounded[tuple[Crawl, str | None], None](ANSWERS_GIVEN_AGAIN)  # by request ids
@@ -217,7 +218,7 @@ class LocalGuide:
 
     async def _answer(self, active: ActiveCrawl, ask: Ask) -> Advice:
         """Walk the pipeline, if the crawl has anything to give; then say what came of it."""
-        self._queries[ask.crawl.tenant] += 1
+        self._queries[ask.crawl.tenant] = self._queries.get(ask.crawl.tenant, 0) + 1
         active, walked = await self._walked(active, ask)
         await self.store.count(ask.crawl, {"asks": 1, "assigned": len(walked.batch) if walked else 0})
         parts = AnswerParts()
@@ -233,7 +234,7 @@ class LocalGuide:
             urls = await self._assigned(active, walked, walked.at + lease_s(ask))
             self._recent_of(ask.crawl).answers.append(Answered(ask.at, ask.crawler_id, len(urls), urls[:BEST_SHOWN]))
             parts = replace(parts, urls=urls)
-        return answers.advice(active, ask, parts, self._queries[ask.crawl.tenant])
+        return answers.advice(active, ask, parts, self._queries.get(ask.crawl.tenant, 0))
 
     async def _assigned(self, active: ActiveCrawl, walked: Walked, expires: float) -> list[Assigned]:
         """What was promised, as it is said on the wire; of very much some at a time."""
@@ -429,8 +430,8 @@ class LocalGuide:
         """Create or replace a crawl; True if it is new."""
         return await self._under_way.alone((crawl, "define", ""), partial(self._define, crawl, definition))
 
-    async def _define(self, crawl: Crawl, definition: Definition, create: bool = True) -> bool:
-        new = await self.crawls.put(crawl, definition, self.clock.now(), create)
+    async def _define(self, crawl: Crawl, definition: Definition, deleted: Collection[Crawl] | None = None) -> bool:
+        new = await self.crawls.put(crawl, definition, self.clock.now(), deleted)
         await self.store.commit()
         return new
 
@@ -439,8 +440,9 @@ class LocalGuide:
         return await self._under_way.alone((crawl, "define", ""), partial(self._redefine, crawl, change))
 
     async def _redefine(self, crawl: Crawl, change: Callable[[Definition], Awaitable[Definition]]) -> Definition:
-        new = await change((await self.crawls.outline(crawl, self.clock.now())).record.definition)
-        await self._define(crawl, new, create=False)
+        with deletions(self) as deleted:
+            new = await change((await self.crawls.outline(crawl, self.clock.now())).record.definition)
+            await self._define(crawl, new, deleted)
         return new
 
     async def pause(self, crawl: Crawl, *, paused: bool) -> None:
@@ -505,7 +507,7 @@ class LocalGuide:
 
     def totals(self, tenant: str = DEFAULT_TENANT) -> StatsMessage:
         """What is to be said of the guide itself, without its crawls."""
-        return StatsMessage(__version__, self.clock.now() - self._started, self._queries[tenant], {})
+        return StatsMessage(__version__, self.clock.now() - self._started, self._queries.get(tenant, 0), {})
 
     def listen(self, telemetry: Telemetry) -> None:
         """From now on say what happens to `telemetry`."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.gateway.access.common import NO_LIMITS, Guarded, guarding
 from tests.gateway.http_door.common import ask, done, refused
@@ -84,7 +86,22 @@ def signed_with_public_key() -> str:
     return b".".join((head, body, base64.urlsafe_b64encode(sign).rstrip(b"="))).decode()
 
 
+def of_text(payload: str, header: str = '"alg":"RS256","kid":"rsa"') -> str:
+    """Well signed, whatever it says."""
+
+    def part(content: bytes) -> bytes:
+        return base64.urlsafe_b64encode(content).rstrip(b"=")
+
+    said = part(f"{{{header}}}".encode()) + b"." + part(payload.encode())
+    return (said + b"." + part(RSA.sign(said, PKCS1v15(), SHA256()))).decode()
+
+
+def repeating(**more: Any) -> str:
+    return f"{json.dumps(claims())[:-1]}, {json.dumps(more)[1:]}"
+
+
 GOOD = {
+    "as text": of_text(json.dumps(claims())),
     "RS256": token(),
     "PS256": token(algorithm="PS256"),
     "ES256": token(CURVE, "ES256", "curve"),
@@ -123,6 +140,15 @@ FORGED = {
     "no tenant": token(tenant=None),
     "scopes as a number": token(scope=7),
     "scopes that are numbers": token(scope=[1]),
+    "scopes that are names of fields": token(scope={"admin": 1}),
+    "half a letter in its crawls": token(crawl="\ud800"),
+    "half a letter in its subject": token(sub="\ud800"),
+    "half a letter in its crawler": token(crawler_id="c\udfff"),
+    "crawls as an object": token(crawl={"a": 1}),
+    "crawls as a list": token(crawl=["a"]),
+    "two ends": of_text(repeating(exp=int(time.time()) + 60)),
+    "two tenants": of_text(repeating(tenant="acme")),
+    "two names of a key": of_text(json.dumps(claims()), '"alg":"RS256","kid":"x","kid":"rsa"'),
     "two parts": ".".join(token().split(".")[:2]),
     "a changed claim": "{0}.{2}.{1}".format(*token().split(".")),
     "text": "not.a.token",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.gateway.bus.common import KafkaCrawler, KafkaMock, ask, config, key, opened, report, seeds, until
 
-from crawlguide.core.config import AccessOptions, BusOptions
+from crawlguide.core.config import AccessOptions, BusOptions, CrawlsOptions
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.core.messages import AskMessage, ReportMessage
 from crawlguide.gateway import wire
@@ -107,6 +108,32 @@ async def test_guards_dead_letters_and_tenants(kafka_mock: KafkaMock, prefix: st
         events = await crawler.read("events.mine", lambda found: len(found) == 13)
         assert {json.loads(one.value())["tenant"] for one in events} == {"mine"}
         assert {one.key() for one in events} == {b"default"}
+
+
+async def test_no_tenant_takes_the_places_of_another(kafka_mock: KafkaMock, prefix: str, tmp_path: Path) -> None:
+    """By asks for crawls that are one too many, by more than its limit allows, or without any credential."""
+    data = tmp_path / "data"
+    crowd, over, quiet = (key(data, "ask", "tell", tenant=name) for name in ("crowd", "over", "quiet"))
+    access = AccessOptions(requests_per_s=5.0, address_requests_per_s=1.0, address_failures_per_s=0.1)
+    bus, crawls = options(kafka_mock, prefix, in_flight=4), CrawlsOptions(max_auto_created=1)
+    async with opened(config(bus, data, access, crawls=crawls)):
+        crawler = KafkaCrawler(kafka_mock.address, prefix)
+        for number in range(9):
+            await crawler.put("next", ask(crawl_id=f"made-up-{number}"), authorization=crowd)
+        for number in range(30):
+            await crawler.put("next", ask(), authorization=f"Bearer cg_{number:012x}_{'a' * 43}")
+            await crawler.put("next", ask(request_id=f"over-{number}"), authorization=over)
+        await crawler.put("next", ask(request_id="quiet"), authorization=quiet)
+        assert outcomes(await crawler.read("answers.quiet", partial(as_many, 1))) == {"200": 1}
+        assert outcomes(await crawler.read("answers.crowd", partial(as_many, 9))) == {"200": 1, "429": 8}
+        assert len(await crawler.read("dead", partial(as_many, 30))) == 30
+        found = outcomes(await crawler.read("answers.over", partial(as_many, 30)))
+        assert found["200"] >= 10 + 4  # at once, and those that waited
+        assert found["200"] + found["429"] == 30
+
+
+def outcomes(answers: list[Any]) -> Counter[str]:
+    return Counter(headers(one)["status"] for one in answers)
 
 
 @pytest.mark.timeout(180)

@@ -275,6 +275,26 @@ async def test_over_the_limit_a_request_is_refused_and_what_is_kept_waits(
         assert await crawler.all_of("dead") == []
 
 
+async def test_a_tenant_over_its_limit_is_answered_when_too_much_of_it_waits(
+    nats_server: NatsServer, prefix: str, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    over, quiet = key(data, "ask", "tell", tenant="over"), key(data, "ask", "tell", tenant="quiet")
+    access = AccessOptions(requests_per_s=5.0, address_requests_per_s=1.0)
+    async with (
+        opened(config(options(nats_server, prefix, in_flight=4), data, access)),
+        nats_crawler(nats_server.url, prefix) as crawler,
+    ):
+        for number in range(40):
+            await crawler.put("report", report(f"https://a.example/{number}"), authorization=over)
+        answers = [await crawler.request("next", ask(), authorization=quiet) for _ in range(5)]
+        assert not [one for one in answers if "error" in one]
+        answers = [json.loads(one.data) for one in await until(lambda: found_all(crawler, 40, "answers.over.>"))]
+        refused = [one["error"] for one in answers if "error" in one]
+        assert {one["code"] for one in refused} == {"rate_limited"}
+        assert len(refused) <= 40 - 10 - 4  # at once, and those that waited
+
+
 async def test_tenants_have_places_of_their_own(nats_server: NatsServer, prefix: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     keys = {tenant: key(data, "admin", tenant=tenant) for tenant in ("a", "a.b")}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).with_name("table.npz")
 ROOM = 1 << 16  # places in the index: about two for each piece
 MARKS = re.compile(r"[\u0300-\u036f]+")  # accents, once they stand apart from their letters
+LONG_FORMS = re.compile(r"[\u3200-\u321e\u327c\u327d\u3300-\u3357\u337f\ufb50-\ufdff\ufe70-\ufeff]+")
 F32 = npt.NDArray[np.float32]
 
 
@@ -125,7 +126,11 @@ def _load(path: Path) -> Embedding:
 
 
 def plain(text: str) -> str:
-    """A text in ASCII: letters without accents, a question mark for what has no such form and so ends a word."""
+    """A text in ASCII: letters without accents, a question mark for what has no such form and so ends a word.
+
+    Letters of which each stands for up to eighteen without such a form are left out before they are spelled out.
+    """
     if text.isascii():
         return text
-    return MARKS.sub("", unicodedata.normalize("NFKD", text)).encode("ascii", "replace").decode("ascii")
+    spelled = unicodedata.normalize("NFKD", LONG_FORMS.sub("?", text))
+    return MARKS.sub("", spelled).encode("ascii", "replace").decode("ascii")

@@ -124,7 +124,9 @@ def grants_of(texts: Iterable[str], crawls: str = EVERY_CRAWL) -> tuple[Grant, .
     return tuple(dict.fromkeys(grants))
 
 
-def checked_crawls(text: str) -> str:
+def checked_crawls(text: object) -> str:
+    if not isinstance(text, str):
+        raise ConfigError(f"crawl: expected text, got {str(text)[:80]!r}")
     if not 1 <= len(text) <= 200 or "*" in text[:-1] or "/" in text:
         raise ConfigError(f"crawl: expected a name, or the beginning of names and a *, got {text[:80]!r}")
     return text

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -23,6 +25,7 @@ from crawlguide.core.errors import (
     RateLimited,
     StorageFull,
     TooLarge,
+    Unauthenticated,
     UnavailableError,
 )
 from crawlguide.core.messages import AskMessage, ReportMessage
@@ -40,11 +43,13 @@ if TYPE_CHECKING:
     from crawlguide.gateway.routes import Route, RouteCall
     from crawlguide.gateway.service import Service
 
-LATER = (UnavailableError, RateLimited, StorageFull)
+LATER = (UnavailableError, StorageFull)
 POISON = ("internal", "too_large")
 MOST_FAULTS, FAULTS_REMEMBERED = 5, 10_000
 FAULT_REST_S = 1.0  # after the first; after each more twice as long
 LONGEST_LATER_S = 60.0
+MOST_WAITS = 100  # of one message for the limits of its sender
+FORGOTTEN_S = 4 * LONGEST_LATER_S  # after which a message that has not come again is another guide's by now
 LONGEST_HEADER = 100  # of a dead letter, before it is escaped: JetStream keeps 64 KiB of all of them
 ROUTE_OF: dict[str, Route] = {verb: routes.BY_ENDPOINT["POST", f"/v1/{verb}"] for verb in VERBS}
 AUTHORIZATION, CORRELATION, REPLY_TO = "authorization", "correlation-id", "reply-to"
@@ -75,6 +80,56 @@ class Faults(Bounded[str, int]):
         super().__init__(FAULTS_REMEMBERED)
 
 
+class Wait(NamedTuple):
+    """Of a message: whose it is, how large, how often it has waited, and when that was last."""
+
+    tenant: str
+    size: int
+    times: int
+    began: float
+
+
+class Waiting:
+    """Messages whose senders are over their limits. They come again, and take no place of those in work.
+
+    Of each tenant there are so many, and each comes so often: what is beyond is answered, so that it keeps nobody up.
+    """
+
+    def __init__(self, most: int, most_bytes: int) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._waits: OrderedDict[str, Wait] = OrderedDict()  # by the id of the message; who waits the longest is first
+        self._count: Counter[str] = Counter()
+        self._bytes: Counter[str] = Counter()
+
+    def put(self, received: Received, tenant: str) -> int:
+        """How many of this tenant wait now; 0: this one may not."""
+        self._forget()
+        wait = Wait(tenant, len(received.body), self.end(received) + 1, time.monotonic())
+        has_room = self._count[tenant] < self._most and self._bytes[tenant] + wait.size <= self._most_bytes
+        if not has_room or wait.times > MOST_WAITS:
+            return 0
+        self._waits[received.delivery_id] = wait
+        self._count[tenant] += 1
+        self._bytes[tenant] += wait.size
+        return self._count[tenant]
+
+    def end(self, received: Received) -> int:
+        """It waits no more. How often it has."""
+        return self._remove(received.delivery_id) if received.delivery_id in self._waits else 0
+
+    def _forget(self) -> None:
+        while self._waits and next(iter(self._waits.values())).began < time.monotonic() - FORGOTTEN_S:
+            self._remove(next(iter(self._waits)))
+
+    def _remove(self, name: str) -> int:
+        wait = self._waits.pop(name)
+        self._bytes[wait.tenant] -= wait.size
+        self._count[wait.tenant] -= 1
+        if not self._count[wait.tenant]:
+            del self._count[wait.tenant], self._bytes[wait.tenant]
+        return wait.times
+
+
 class Answering:
     """Works on messages of one connection, on so many at once."""
 
@@ -84,6 +139,7 @@ class Answering:
         self._working: set[asyncio.Task[None]] = set()
         self._requests: set[asyncio.Task[None]] = set()
         self._refusals: set[asyncio.Task[None]] = set()
+        self._waiting = Waiting(self._most, service.options.max_bodies_bytes // 4)
         self._room = asyncio.Event()
         self._routes = {verb: replace(route, serve=partial(self._serve, route)) for verb, route in ROUTE_OF.items()}
 
@@ -162,6 +218,7 @@ class Answering:
         except CrawlGuideError as problem:
             await self._refused(received, problem)
             return
+        self._waiting.end(received)
         headers = self._headers(received, 200, answer.request_id)
         to = received.headers.get(REPLY_TO, "") if self._is_reply_to_good(received) else ""
         await self._send(received, self._outgoing(answer, wire.encode(answer.result), headers, to))
@@ -169,6 +226,10 @@ class Answering:
 
     async def _refused(self, received: Received, problem: CrawlGuideError) -> None:
         """Later, where that helps; to the crawler, where it is known; else to the dead letters."""
+        if _is_rate(problem) and (number := self._wait(received)):  # each after those before it
+            await self._later(received, number * (problem.retry_after_s or 1.0), aside=True)
+            return
+        self._waiting.end(received)
         if isinstance(problem, LATER):
             await self._later(received, problem.retry_after_s or 1.0)
             return
@@ -184,9 +245,16 @@ class Answering:
         await self._send(received, self._outgoing(to, wire.error(problem), headers))
         self._count("refused")
 
-    async def _later(self, received: Received, delay_s: float) -> None:
+    async def _later(self, received: Received, delay_s: float, aside: bool = False) -> None:
         self._count("later")
-        await self._connection.later(received, min(max(delay_s, 0.05), LONGEST_LATER_S))
+        await self._connection.later(received, min(max(delay_s, 0.05), LONGEST_LATER_S), aside)
+
+    def _wait(self, received: Received) -> int:
+        """How many messages of its tenant wait with it; 0: it may not."""
+        try:
+            return self._waiting.put(received, self._service.entrance.identify(self._caller(received)).tenant)
+        except Unauthenticated:  # since a moment ago
+            return 0
 
     async def _send(self, received: Received, answer: BusMessage) -> None:
         def smaller(problem: TooLargeForBus) -> BusMessage:
@@ -276,7 +344,7 @@ class Answering:
         return msgspec.structs.replace(message, report_id=message.report_id or received.delivery_id or None)
 
     def _caller(self, received: Received) -> Caller:
-        return Caller(self._connection.kind, received.headers.get(AUTHORIZATION, ""))
+        return Caller(self._connection.kind, received.headers.get(AUTHORIZATION, ""), is_shared=True)
 
     def _sender(self, received: Received, problem: CrawlGuideError) -> Addressed | None:
         """Who is told of an error: a crawler of a tenant that we know. None: nobody."""
@@ -308,6 +376,11 @@ class Answering:
 
     def _count(self, outcome: str) -> None:
         self._service.metrics.count("bus_messages", bus=self._connection.kind, outcome=outcome)
+
+
+def _is_rate(problem: CrawlGuideError) -> bool:
+    """Whether there is room again by itself. Of a field, as of crawls that nobody defined, there may never be."""
+    return isinstance(problem, RateLimited) and problem.field is None
 
 
 def _addressed(call: RouteCall, result: Any) -> Addressed:

@@ -43,7 +43,8 @@ class KafkaConnection:
     def __init__(self, options: BusOptions, names: Names) -> None:
         self._options, self._names = options, names
         self._offsets = Offsets()
-        self._waiting: list[tuple[float, int, Received]] = []  # by when they are due
+        self._waiting: list[tuple[float, int, Received, bool]] = []  # by when they are due; the last: aside
+        self._held = 0  # of them that are not aside
         self._numbers = count()
         self._consumer: AIOConsumer | None = None
         self._producer: Producer | None = None
@@ -79,20 +80,18 @@ class KafkaConnection:
         consumer, now = self._consumer, self._loop.time()
         if self._lost or consumer is None:
             raise BusAway(self._lost or "the connection was closed")
-        due = list[Received]()
-        while self._waiting and self._waiting[0][0] <= now:
-            due.append(heapq.heappop(self._waiting)[2])
-        room = most - len(due) - len(self._waiting)
-        if due or room <= 0:
+        due = self._due(now)
+        room = most - len(due) - self._held
+        if room <= 0:
             if not due:
                 await asyncio.sleep(POLL_S)
             return due
         try:
-            first = await consumer.poll(timeout=POLL_S)
+            first = await consumer.poll(timeout=0.0 if due else POLL_S)
             found = [] if first is None else [first, *await consumer.consume(num_messages=room - 1, timeout=0)]
         except KafkaException as problem:
             raise BusAway(_words(problem)) from None
-        return [received for message in found if (received := self._received(message)) is not None]
+        return due + [received for message in found if (received := self._received(message)) is not None]
 
     async def done(self, received: Received) -> None:
         """The broker is told within half a second; who is lost before gets it again."""
@@ -102,9 +101,10 @@ class KafkaConnection:
             with suppress(KafkaException, RuntimeError):  # it is another guide's by now
                 self._consumer._consumer.store_offsets(offsets=[TopicPartition(topic, partition, position)])
 
-    async def later(self, received: Received, delay_s: float) -> None:
+    async def later(self, received: Received, delay_s: float, aside: bool = False) -> None:
         """A topic gives each message once, so it waits here."""
-        heapq.heappush(self._waiting, (self._loop.time() + delay_s, next(self._numbers), received))
+        heapq.heappush(self._waiting, (self._loop.time() + delay_s, next(self._numbers), received, aside))
+        self._held += not aside
 
     async def publish(self, outgoing: Sequence[BusMessage]) -> None:
         sent = [await self._send(one) for one in outgoing]
@@ -119,6 +119,14 @@ class KafkaConnection:
             self._ending.set()
             await asyncio.to_thread(self._polling.join)
             self._producer = None
+
+    def _due(self, now: float) -> list[Received]:
+        due = []
+        while self._waiting and self._waiting[0][0] <= now:
+            _, _, received, aside = heapq.heappop(self._waiting)
+            self._held -= not aside
+            due.append(received)
+        return due
 
     # librdkafka
 

@@ -76,8 +76,8 @@ class Connection(Protocol):
     async def done(self, received: Received) -> None:
         """It need not come again."""
 
-    async def later(self, received: Received, delay_s: float) -> None:
-        """It comes again, not before."""
+    async def later(self, received: Received, delay_s: float, aside: bool = False) -> None:
+        """It comes again, not before. `aside`: it takes no place of those that are received meanwhile."""
 
     async def publish(self, outgoing: Sequence[BusMessage]) -> None:
         """Returns when the bus keeps all of them. Raises `TooLargeForBus`."""

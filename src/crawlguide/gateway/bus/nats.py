@@ -97,8 +97,11 @@ class NatsConnection:
             with _reachable():
                 await received.handle.ack()
 
-    async def later(self, received: Received, delay_s: float) -> None:
-        """Where the server cannot be told, it sends the message again by itself, after `bus.redeliver_s`."""
+    async def later(self, received: Received, delay_s: float, aside: bool = False) -> None:  # noqa: ARG002
+        """It waits with the server, and takes no place here.
+
+        Where the server cannot be told, it sends the message again by itself, after `bus.redeliver_s`.
+        """
         if received.handle is not None:
             with _reachable():
                 await received.handle.nak(delay=delay_s)

@@ -45,7 +45,7 @@ from crawlguide.policy.robots import Robots
 from crawlguide.policy.scope import check_names
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Collection, Iterator
 
     from crawlguide.core.config import Config
     from crawlguide.core.protocols import Store
@@ -58,6 +58,7 @@ RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between ot
 NAMES_COMPARED, LONGEST_COMPARED = 200, 40  # with one that is not there; to compare long ones takes milliseconds
 RESTED = "rested"  # a state whose version is when the crawl was unloaded
 NOTED = 10_000  # crawls of which something is remembered that can be done without
+TENANTS_NOTED = 1_000  # tokens may name any number of them
 ROOM_AGAIN_S = 60.0  # after which somebody may have defined or deleted crawls that were created automatically
 
 
@@ -88,7 +89,7 @@ class ActiveCrawls:
         self._opened = defaults.now()
         self._noted = Bounded[Crawl, str](NOTED)
         self._learned = Bounded[Crawl, Mapping[str, float]](NOTED)  # by crawls that were unloaded, in numbers
-        self._undefined: dict[str, set[Crawl]] = {}  # by tenant: crawls that were created automatically
+        self._undefined = Bounded[str, set[Crawl]](TENANTS_NOTED)  # by tenant: crawls that were created automatically
         self._loading = UnderWay()
         self._blank: ActiveCrawl | None = None  # stands for all that nobody defined and that hold nothing
 
@@ -172,9 +173,9 @@ class ActiveCrawls:
 
     async def _create(self, crawl: Crawl, at: float) -> None:
         """Nobody defined it: there may be so many of these, for each costs a little even if nothing comes of it."""
-        undefined = await self._undefined_of(crawl.tenant)
+        number = len(await self._undefined_of(crawl.tenant))
         most = self._config.crawls.max_auto_created
-        if len(undefined) >= most:
+        if number >= most:
             raise RateLimited(
                 f"crawl_id: no crawl named {crawl.name!r}, and {most} were created already that nobody defined"
                 " (crawls.max_auto_created); define this one, or delete some",
@@ -182,13 +183,15 @@ class ActiveCrawls:
                 retry_after_s=ROOM_AGAIN_S,
             )
         await self._begin(crawl, CrawlRecord(), at)
-        undefined.add(crawl)
+        (await self._undefined_of(crawl.tenant)).add(crawl)
 
     async def _undefined_of(self, tenant: str) -> set[Crawl]:
         if tenant not in self._undefined:
             crawls = await self.names(tenant)
             records = [await self._store.crawl_get(crawl) for crawl in crawls]
-            self._undefined[tenant] = {crawl for crawl, record in zip(crawls, records, strict=True) if record == BLANK}
+            blank = {crawl for crawl, record in zip(crawls, records, strict=True) if record == BLANK}
+            self._undefined[tenant] = blank
+            return blank
         return self._undefined[tenant]
 
     async def _is_blank(self, crawl: Crawl) -> bool:
@@ -200,15 +203,21 @@ class ActiveCrawls:
             self._blank = self._built(Crawl("", ""), CrawlRecord(), opening=True)
         return self._blank
 
-    async def put(self, crawl: Crawl, definition: Definition, at: float, create: bool = True) -> bool:
-        """Create or replace; True if it is new. A known frontier is judged anew by the new definition."""
-        with self._holding(crawl):
-            return await self._put(crawl, definition, at, create)
+    async def put(
+        self, crawl: Crawl, definition: Definition, at: float, deleted: Collection[Crawl] | None = None
+    ) -> bool:
+        """Create or replace; True if it is new. A known frontier is judged anew by the new definition.
 
-    async def _put(self, crawl: Crawl, definition: Definition, at: float, create: bool) -> bool:
+        Who changes a definition says which crawls were deleted since it was read: none is created, or takes the place
+        of another that has its name by now.
+        """
+        with self._holding(crawl):
+            return await self._put(crawl, definition, at, deleted)
+
+    async def _put(self, crawl: Crawl, definition: Definition, at: float, deleted: Collection[Crawl] | None) -> bool:
         built = await self._checked(crawl, CrawlRecord(definition))
         old = await self._if_there(crawl, at)
-        if old is None and not create:  # it was deleted meanwhile
+        if deleted is not None and (old is None or crawl in deleted):
             raise await self._unknown(crawl)
         await notebooks.check(self._store, crawl, built, old)
         self._undefined.get(crawl.tenant, set()).discard(crawl)

@@ -119,12 +119,12 @@ async def imported(
     `permit` raises for a definition that whoever imports may not give.
     """
     await guide.crawls.quotas.check_room(crawl.tenant)
-    with _deletions(guide) as deleted:
+    with deletions(guide) as deleted:
         return await _imported(guide, crawl, enumerate(lines, first), permit, deleted)
 
 
 @contextmanager
-def _deletions(guide: LocalGuide) -> Iterator[set[Crawl]]:
+def deletions(guide: LocalGuide) -> Iterator[set[Crawl]]:
     """The crawls that are deleted within."""
     deleted: set[Crawl] = set()
     guide.on_deleted.append(deleted.add)
