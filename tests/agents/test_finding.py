@@ -31,6 +31,7 @@ from tests.agents.common import (
 from tests.crawler.strangers import LOOPBACK, stranger
 
 if TYPE_CHECKING:
+    from crawlguide.agents.messages import FoundPages
     from tests.crawler.crawling import Place
 
 
@@ -126,14 +127,9 @@ async def test_a_whole_host_is_a_starting_point_and_stays_one(place: Place) -> N
 async def test_so_many_searches_run_at_once_and_no_more(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finding, "MOST_OF_ONE", 1)
     async with AsyncGuide.open() as guide:
-        searches, begun = Searches(searching(place, SLOW_S)), asyncio.Event()
-
-        async def progress(*_: Any) -> None:
-            begun.set()
-
+        searches = Searches(searching(place, SLOW_S))
         wanted = FindPages(**search(place, max_seconds=600, max_pages=500))
-        running = asyncio.create_task(searches.find(Call(guide, "a", progress), wanted))
-        await begun.wait()
+        running = await _begun(searches, guide, "a", wanted)
         with pytest.raises(CrawlGuideError, match="1 searches of yours"):
             await searches.find(Call(guide, "a"), wanted)
         await until(lambda: _has_fetched(guide))
@@ -145,6 +141,29 @@ async def test_so_many_searches_run_at_once_and_no_more(place: Place, monkeypatc
             await other
         with pytest.raises(CrawlGuideError, match="shutting down"):
             await searches.find(Call(guide, "c"), wanted)
+
+
+async def test_keys_of_one_tenant_do_not_take_all_searches(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "MOST_OF_TENANT", 1)
+    async with AsyncGuide.open() as guide:
+        searches, wanted = Searches(searching(place, SLOW_S)), FindPages(**search(place, max_pages=500))
+        running = await _begun(searches, guide, "acme/one", wanted)
+        with pytest.raises(CrawlGuideError, match="0 searches of yours and 1 in all are running"):
+            await searches.find(Call(guide, "acme/two"), wanted)
+        other = await _begun(searches, guide, "other/one", wanted)
+        searches.stop()
+        await asyncio.gather(running, other, return_exceptions=True)
+
+
+async def _begun(searches: Searches, guide: AsyncGuide, whose: str, wanted: FindPages) -> asyncio.Task[FoundPages]:
+    begun = asyncio.Event()
+
+    async def progress(*_: Any) -> None:
+        begun.set()
+
+    search = asyncio.create_task(searches.find(Call(guide, whose, progress), wanted))
+    await begun.wait()
+    return search
 
 
 async def _has_fetched(guide: AsyncGuide) -> bool:

@@ -33,7 +33,7 @@ async def _nobody(_done: float, _of: float, _words: str) -> None:
 
 @dataclass(frozen=True)
 class Call:
-    """`whose` tells callers apart: what was found for one is not shown to another."""
+    """`whose` tells callers apart, as `tenant/credential`: what was found for one is not shown to another."""
 
     guide: AsyncVerbs
     whose: str = ""

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from crawlguide.gateway.client.verbs import AsyncVerbs
 
 CONCURRENCY, AHEAD = 8, 2  # requests of one search at once; URLs held besides
-MOST_AT_ONCE, MOST_OF_ONE = 16, 4  # searches, and those of one caller
+MOST_AT_ONCE, MOST_OF_TENANT, MOST_OF_ONE = 16, 8, 4  # searches, those of one tenant, and those of one caller
 MOST_REMEMBERED = 200  # searches whose pages are still known
 FEWEST_RESULTS = 3
 TITLE, SNIPPET, PROBLEM = 200, 300, 200  # characters
@@ -168,7 +168,7 @@ class Searches:
         if self._stopped:
             raise Draining("the server is shutting down", retry_after_s=5.0)
         own = sum(one == whose for one, _ in self._running)
-        if own >= MOST_OF_ONE or len(self._running) >= MOST_AT_ONCE:
+        if own >= MOST_OF_ONE or self._of_tenant(whose) >= MOST_OF_TENANT or len(self._running) >= MOST_AT_ONCE:
             words = f"{own} searches of yours and {len(self._running)} in all are running; wait until one has ended"
             raise UnavailableError(words, retry_after_s=10.0)
         entry = whose, search
@@ -177,6 +177,11 @@ class Searches:
             yield
         finally:
             self._running.remove(entry)
+
+    def _of_tenant(self, whose: str) -> int:
+        """Searches of the same tenant, which may have many credentials; 0 where nobody shows any."""
+        tenant, named, _ = whose.partition("/")
+        return sum(one.startswith(f"{tenant}/") for one, _ in self._running) if named else 0
 
 
 class Search:
