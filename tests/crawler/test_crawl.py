@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.lab.run import Settings, run
 from tests.crawler.crawling import Listener, Place, lines
 from tests.crawler.strangers import LOOPBACK, stranger
+from tests.gateway.conftest import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,19 +208,39 @@ async def test_what_a_page_says_to_the_name_that_the_crawler_has_counts(tmp_path
         assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/"]
 
 
-async def test_what_a_robots_txt_leads_to_are_its_rules(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_served", [False, True])
+async def test_what_a_robots_txt_leads_to_are_its_rules(tmp_path: Path, is_served: bool) -> None:
+    guide = serving(tmp_path, robots=True) if is_served else nullcontext()
     async with stranger() as there:
         start = there.lay("/", b"<a href=/no>x</a><a href=/yes>x</a>", Content_Type="text/html")
         there.lay("/robots.txt", b"", "301 Moved", Location="/rules.txt")
         there.lay("/rules.txt", b"User-agent: *\nDisallow: /no\n")
-        options = CrawlOptions(
-            seeds=(start,), out=tmp_path / "out", delay_s=0.0, max_time_s=20.0, allow_networks=LOOPBACK
-        )
-        assert (await crawl(options, Listener())).why == "exhausted"
+        with guide as server:
+            options = CrawlOptions(
+                seeds=(start,), out=tmp_path / "out", delay_s=0.0, max_time_s=20.0, allow_networks=LOOPBACK,
+                guide=server and server.url,
+            )  # fmt: skip
+            assert (await crawl(options, Listener())).why == "exhausted"
         asked = [request.split()[1] for request in there.requests]
         assert asked == [b"/robots.txt", b"/rules.txt", b"/", b"/yes"]
         (line,) = (line for line in lines(tmp_path / "out") if line["kind"] == "robots")
         assert (line["status"], line["redirected_to"]) == (200, None)
+
+
+@pytest.mark.parametrize(("status", "asked"), [("404 Not Found", [b"/"]), ("500 Broken", [])])
+async def test_a_robots_txt_that_leads_to_none_permits_all_and_one_that_leads_to_trouble_nothing(
+    tmp_path: Path, status: str, asked: list[bytes]
+) -> None:
+    async with stranger() as there:
+        start = there.lay("/", b"text", Content_Type="text/html")
+        there.lay("/robots.txt", b"", "301 Moved", Location="/rules.txt")
+        there.lay("/rules.txt", b"User-agent: *\nDisallow: /\n", status)
+        options = CrawlOptions(
+            seeds=(start,), out=tmp_path / "out", delay_s=0.0, max_time_s=2.0, allow_networks=LOOPBACK
+        )
+        await crawl(options, Listener())
+        paths = [request.split()[1] for request in there.requests]
+        assert paths == [b"/robots.txt", b"/rules.txt", *asked]
 
 
 async def test_why_a_document_could_not_be_read_is_said_in_its_line_and_in_the_summary(tmp_path: Path) -> None:
