@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ from crawlguide.crawler.tally import Tally
 from crawlguide.crawler.warc import Warc
 from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.lab.run import Settings, run
+from crawlguide.policy.robots import cache
+from crawlguide.store.moves import record
 from tests.crawler.crawling import Listener, Place, lines
 from tests.crawler.strangers import LOOPBACK, stranger
 from tests.gateway.conftest import serving
@@ -241,6 +244,48 @@ async def test_a_robots_txt_that_leads_to_none_permits_all_and_one_that_leads_to
         await crawl(options, Listener())
         paths = [request.split()[1] for request in there.requests]
         assert paths == [b"/robots.txt", b"/rules.txt", *asked]
+
+
+def tried_soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be fetched, robots.txt files among it."""
+    for module in (cache, record):
+        monkeypatch.setattr(module, "FIRST_RETRY_S", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("place", "tries"), [("http://10.0.0.1", 1), ("http://127.0.0.1:49151", 3), ("http://nowhere.invalid", 3)]
+)
+async def test_hosts_whose_robots_txt_nobody_can_read_do_not_keep_a_crawl_from_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, tries: int
+) -> None:
+    tried_soon_again(monkeypatch)
+    async with stranger() as there:
+        start = there.lay("/", f"<a href={place}/x>x</a><a href=/next>x</a>".encode(), Content_Type="text/html")
+        options = CrawlOptions(seeds=(start,), out=tmp_path / "out", delay_s=0.0, allow_networks=LOOPBACK)
+        outcome = await asyncio.wait_for(crawl(options, Listener()), 30)
+        assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/", b"/next"]
+    assert [line["url"] for line in lines(tmp_path / "out")].count(f"{place}/robots.txt") >= tries
+    assert (outcome.why, outcome.stats["leased"]) == ("exhausted", 0)
+    facts = dict(Summary(outcome).facts())
+    assert facts["robots.txt"].startswith(f"that of {place.removeprefix('http://')} could not be read: ")
+    assert any("--resume" in line for line in Summary(outcome).advice())
+
+
+async def test_a_crawl_goes_on_when_a_robots_txt_can_be_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried_soon_again(monkeypatch)
+    async with stranger() as there:
+        options = CrawlOptions(
+            seeds=(there.lay("/", b"text"),), out=tmp_path / "out", delay_s=0.0, allow_networks=LOOPBACK
+        )
+        there.lay_raw("/robots.txt", b"")  # hangs up
+        outcome = await asyncio.wait_for(crawl(options, Listener()), 30)
+        assert (outcome.why, outcome.tally.requests) == ("exhausted", 0)
+        there.lay("/robots.txt", b"")
+        await asyncio.sleep(1.0)  # it is not asked for again before its time
+        outcome = await asyncio.wait_for(crawl(replace(options, resume=True), Listener()), 30)
+        assert (outcome.why, outcome.tally.requests, outcome.tally.unread) == ("exhausted", 1, {})
 
 
 async def test_why_a_document_could_not_be_read_is_said_in_its_line_and_in_the_summary(tmp_path: Path) -> None:
