@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -297,6 +299,48 @@ async def test_why_a_document_could_not_be_read_is_said_in_its_line_and_in_the_s
         assert (line["status"], line["error"]) == (200, None)
         assert line["problem"].startswith("cannot be read as pdf")
         assert dict(Summary(outcome).facts())["not read"] == f"1 {line['problem']}"
+
+
+async def waiting_at_its_limit(out: Path, view: Listener, released: asyncio.Event) -> Outcome:
+    """A crawl of one page, which answers once somebody lets it."""
+    async with stranger() as there:
+
+        async def slow(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await released.wait()
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>late</title>")
+            await writer.drain()
+
+        start = there.lay_raw("/", slow)
+        options = CrawlOptions(seeds=(start,), out=out, delay_s=0.0, max_pages=1, allow_networks=LOOPBACK)
+        return await asyncio.wait_for(crawl(options, view), 30)
+
+
+async def test_at_its_limit_a_crawl_waits_for_the_pages_that_it_has_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looping, "ENDS_WITHIN_S", 0.1)
+    released = asyncio.Event()
+
+    class Patient(Listener):
+        def show(self, loop: Any) -> None:
+            if loop.ended:
+                asyncio.get_running_loop().call_later(0.5, released.set)
+
+    outcome = await waiting_at_its_limit(tmp_path / "out", Patient(), released)
+    assert (outcome.why, outcome.tally.requests, outcome.tally.pages) == ("max-pages", 1, 1)
+
+
+async def test_ctrl_c_once_at_a_limit_ends_the_waiting_and_saves(tmp_path: Path) -> None:
+    class Impatient(Listener):
+        def show(self, loop: Any) -> None:
+            if loop.ended and not self.said[-1].startswith("ending: "):
+                os.kill(os.getpid(), signal.SIGINT)
+
+    view = Impatient()
+    outcome = await waiting_at_its_limit(tmp_path / "out", view, asyncio.Event())
+    assert view.said[-1].startswith("ending: what is under way is given back")
+    assert (outcome.why, outcome.tally.requests, outcome.stats["leased"]) == ("max-pages", 0, 0)
+    assert (tmp_path / "out" / "pages.parquet").exists()
 
 
 class Denying(AsyncGuide):

@@ -8,6 +8,7 @@ import signal
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -284,8 +285,9 @@ async def _watched(loop: CrawlLoop, outputs: Outputs, view: View, options: Crawl
 def _interruptible(loop: CrawlLoop, view: View) -> Iterator[None]:
     """Ctrl-C once ends what is begun, twice everything. So does whoever ends a container."""
     events, before = asyncio.get_running_loop(), {number: signal.getsignal(number) for number in ENDING}
+    times = count(1)
     for number in ENDING:
-        events.add_signal_handler(number, _interrupted, loop, view)
+        events.add_signal_handler(number, lambda: _interrupted(loop, view, next(times)))
     try:
         yield
     finally:
@@ -294,16 +296,20 @@ def _interruptible(loop: CrawlLoop, view: View) -> Iterator[None]:
             signal.signal(number, before[number])
 
 
-def _interrupted(loop: CrawlLoop, view: View) -> None:
-    if loop.ended:
-        _at_once()
-    loop.stop(INTERRUPTED)
-    view.say("ending: what is under way is finished and saved; Ctrl-C once more ends at once")
+def _interrupted(loop: CrawlLoop, view: View, times: int) -> None:
+    if times > 1:
+        _at_once(view)
+    what = "is given back, and what came is saved" if loop.ended else "is finished and saved"
+    loop.stop(INTERRUPTED, at_once=bool(loop.ended))  # at a limit it waits for what is under way alone
+    view.say(f"ending: what is under way {what}; Ctrl-C once more ends at once")
 
 
-def _at_once() -> None:
+def _at_once(view: View) -> None:
     """Nothing that the guide knows is lost: what it was told lies in the journal."""
-    os._exit(130)
+    try:
+        view.stop()  # which has hidden the cursor
+    finally:
+        os._exit(130)
 
 
 async def _tick(loop: CrawlLoop, outputs: Outputs, view: View, options: CrawlOptions) -> None:
