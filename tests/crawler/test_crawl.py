@@ -18,6 +18,7 @@ import pytest
 
 from crawlguide import AsyncGuide, lab
 from crawlguide.core.errors import ConfigError, Forbidden
+from crawlguide.core.types import READ_ROBOTS
 from crawlguide.crawler import loop as looping
 from crawlguide.crawler import reading
 from crawlguide.crawler.fetch import FetchOptions
@@ -299,6 +300,26 @@ async def test_why_a_document_could_not_be_read_is_said_in_its_line_and_in_the_s
         assert (line["status"], line["error"]) == (200, None)
         assert line["problem"].startswith("cannot be read as pdf")
         assert dict(Summary(outcome).facts())["not read"] == f"1 {line['problem']}"
+
+
+@pytest.mark.parametrize("length", [b"Content-Length: 20000000\r\n", b""])
+async def test_of_a_robots_txt_of_any_length_the_beginning_counts(tmp_path: Path, length: bytes) -> None:
+    async def long(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n" + length + b"\r\nUser-agent: *\nDisallow: /no\n")
+        while True:
+            writer.write(b"# and so on\n" * 10_000)
+            await writer.drain()
+
+    async with stranger() as there:
+        start = there.lay("/", b"<a href=/no>x</a><a href=/yes>x</a>", Content_Type="text/html")
+        there.lay_raw("/robots.txt", long)
+        options = CrawlOptions(
+            seeds=(start,), out=tmp_path / "out", delay_s=0.0, max_time_s=20.0, allow_networks=LOOPBACK
+        )
+        assert (await crawl(options, Listener())).why == "exhausted"
+        assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/", b"/yes"]
+        (line,) = (line for line in lines(tmp_path / "out") if line["kind"] == "robots")
+        assert READ_ROBOTS < line["bytes"] < 3 * READ_ROBOTS
 
 
 async def waiting_at_its_limit(out: Path, view: Listener, released: asyncio.Event) -> Outcome:

@@ -12,7 +12,7 @@ from crawlguide.core.errors import CrawlGuideError
 from crawlguide.crawler import lines
 from crawlguide.crawler.copies import UNCHANGED, Copies, unchanged
 from crawlguide.crawler.fetch import Fetcher
-from crawlguide.crawler.lines import NOTHING, ROBOTS
+from crawlguide.crawler.lines import NOTHING, ROBOTS, ROBOTS_BYTES
 from crawlguide.crawler.parse import is_read_here, parse
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.messages import Fetch, ItemResult
     from crawlguide.crawler.fetch import FetchOptions
-    from crawlguide.crawler.fetched import Fetched
+    from crawlguide.crawler.fetched import Fetched, Validators
     from crawlguide.crawler.lines import PageLine
     from crawlguide.crawler.parse import Page
     from crawlguide.crawler.tally import Tally
@@ -39,8 +39,10 @@ class Fetchers:
     pages: Fetcher
     files: Fetcher
 
-    def of(self, one: Assignment) -> Fetcher:
-        return self.files if one.kind == ROBOTS else self.pages
+    async def fetch(self, one: Assignment, validators: Validators | None) -> Fetched:
+        if one.kind == ROBOTS:
+            return await self.files.fetch(one.url, enough=ROBOTS_BYTES)
+        return await self.pages.fetch(one.url, validators)
 
 
 @asynccontextmanager
@@ -158,7 +160,7 @@ class CrawlLoop:
 
     async def _visit(self, one: Assignment) -> None:
         copy = self._copies.of(one.url) if one.kind != ROBOTS else None
-        fetched = await self._fetchers.of(one).fetch(one.url, copy and copy.validators)
+        fetched = await self._fetchers.fetch(one, copy and copy.validators)
         page = NOTHING if one.kind == ROBOTS or fetched.redirects else await self._read(fetched)
         line = lines.line_of(one, fetched, page, lines.now())
         report = lines.report_of(line, fetched, page)

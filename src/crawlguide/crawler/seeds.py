@@ -17,6 +17,7 @@ from crawlguide.core.errors import ConfigError, CrawlGuideError, DataError, UrlE
 from crawlguide.core.outcomes import is_success
 from crawlguide.core.urls import canonical, domain_of, parts
 from crawlguide.crawler.fetched import Fetched
+from crawlguide.crawler.lines import ROBOTS_BYTES
 from crawlguide.crawler.parse import parse
 from crawlguide.features.embedding import words_of
 from crawlguide.features.relevance.words import Matcher, topic_words
@@ -169,7 +170,7 @@ class Site:
     async def _reached(self) -> Fetched | None:
         """Its robots.txt, by the scheme by which it answers; None: by none."""
         for scheme in ("https", "http"):
-            answer = await self.fetcher.fetch(_checked(f"{scheme}://{self.host}/robots.txt"))
+            answer = await self.fetcher.fetch(_checked(f"{scheme}://{self.host}/robots.txt"), enough=ROBOTS_BYTES)
             if answer.status is not None:
                 return answer
             self.problem = f"{self.host}: {answer.problem or answer.error}"
