@@ -14,7 +14,7 @@ import msgspec
 
 from crawlguide.core.definition import Goal
 from crawlguide.core.errors import ConfigError, CrawlGuideError, DataError, UrlError
-from crawlguide.core.outcomes import is_success
+from crawlguide.core.outcomes import is_retryable, is_success
 from crawlguide.core.urls import canonical, domain_of, parts
 from crawlguide.crawler.fetched import Fetched
 from crawlguide.crawler.lines import ROBOTS_BYTES
@@ -149,9 +149,9 @@ class Site:
         robots = await self._reached()
         if robots is None:
             return []
-        self.home = home = canonical("/", robots.final_url)
+        self.home = home = _home_of(robots)
         named = Named(domain_of(parts(home).host))
-        if robots.status is not None and robots.status >= 500:
+        if _is_unread(robots):
             return [home]  # nobody may look around there now; the guide waits until its rules are known
         group, sitemaps = parser.parse(self._take_rules(robots), self.agent)
         self.pause_s = min(max(self.pause_s, group.pause_s or 0.0), LONGEST_PAUSE_S)
@@ -195,14 +195,13 @@ class Site:
         return _resolved(page.feeds, home)
 
     async def _read_sitemaps(self, urls: Iterable[str], named: Named) -> None:
-        waiting = list(dict.fromkeys(urls))
-        for _ in range(MOST_SITEMAPS):
-            if not waiting:
-                return
-            answer = await self._get(waiting.pop(0))
+        """The first few that are named, each once: an index may name any number, and itself."""
+        known = [*islice(dict.fromkeys(urls), MOST_SITEMAPS)]
+        for url in known:  # which grows
+            answer = await self._get(url)
             if not answer.error and answer.status == 200:
                 nested = await asyncio.to_thread(_sitemap_pages, answer, named)
-                waiting += [url for url in nested if url not in waiting]
+                known += islice((one for one in dict.fromkeys(nested) if one not in known), MOST_SITEMAPS - len(known))
 
     async def _read_feeds(self, urls: Iterable[str], named: Named) -> None:
         for url in urls:
@@ -230,6 +229,18 @@ async def reference(text: str, fetcher: Fetcher) -> str:
     if page.problem or not words:
         raise CrawlGuideError(f"--reference: {text}: {page.problem or 'no text was found in it'}")
     return words[:REFERENCE_CHARACTERS]
+
+
+def _home_of(robots: Fetched) -> str:
+    """A robots.txt may lead to another host of its site (to www.), which then is the one that was meant."""
+    own, final = domain_of(parts(robots.url).host), domain_of(parts(robots.final_url).host)
+    return canonical("/", robots.final_url if final == own else robots.url)
+
+
+def _is_unread(robots: Fetched) -> bool:
+    """Whether nobody knows its rules: it did not come whole, its host is in trouble, or it leads nowhere."""
+    status = robots.status or 0
+    return bool(robots.error) or is_retryable(status) or 300 <= status < 400
 
 
 def _sitemap_pages(answer: Fetched, named: Named) -> list[str]:
