@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from crawlguide import AsyncGuide, lab
-from crawlguide.core.errors import ConfigError, Forbidden
+from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden
 from crawlguide.core.types import READ_ROBOTS
 from crawlguide.crawler import loop as looping
 from crawlguide.crawler import reading
@@ -322,6 +322,30 @@ async def test_of_a_robots_txt_of_any_length_the_beginning_counts(tmp_path: Path
         assert READ_ROBOTS < line["bytes"] < 3 * READ_ROBOTS
 
 
+async def silent(*_: object) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_the_looking_for_seeds_counts_as_time_of_the_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looping, "ENDS_WITHIN_S", 0.1)
+    async with stranger() as there:
+        host = there.url("").removeprefix("http://")
+        options = CrawlOptions(
+            seeds=(host, there.lay("/known")),
+            out=tmp_path / "out",
+            delay_s=0.0,
+            max_time_s=1.0,
+            allow_networks=LOOPBACK,
+        )
+        there.lay_raw("/robots.txt", silent)
+        outcome = await asyncio.wait_for(crawl(options, Listener()), 20)
+        assert (outcome.why, outcome.identity.seeds) == ("max-time", [there.url("/known")])
+        with pytest.raises(CrawlGuideError, match=r"no seed can be reached: .*: its robots.txt has not come in time"):
+            await asyncio.wait_for(crawl(replace(options, seeds=(host,), out=tmp_path / "two"), Listener()), 20)
+
+
 async def waiting_at_its_limit(out: Path, view: Listener, released: asyncio.Event) -> Outcome:
     """A crawl of one page, which answers once somebody lets it."""
     async with stranger() as there:
@@ -388,9 +412,6 @@ class Unkept:
 @pytest.mark.parametrize("ends", ["cancelled", "fails"])
 async def test_a_loop_leaves_nothing_under_way_however_it_ends(monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
     monkeypatch.setattr(looping, "ENDS_WITHIN_S", 0.1)
-
-    async def silent(*_: object) -> None:
-        await asyncio.Event().wait()
 
     async with Denying.open() as guide, stranger() as there:
         await guide.define("c", {"policy": {"robots": "ignore", "default_delay_s": 0}})

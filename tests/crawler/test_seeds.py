@@ -172,6 +172,23 @@ async def test_a_robots_txt_on_another_site_does_not_take_the_place_of_the_host(
         assert urls == [there.url()]
 
 
+async def test_what_is_found_in_time_are_the_seeds() -> None:
+    async def slow(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            writer.write(b" ")
+            await asyncio.sleep(0.1)
+
+    async with stranger() as there, local(timeout_s=0.5) as fetcher:
+        there.lay("/", b"<a href=/named>a page</a>", Content_Type="text/html")
+        there.lay_raw("/sitemap.xml", slow)
+        host = there.url("").removeprefix("http://")
+        began = time.monotonic()
+        urls = await seeds.found([host], {}, fetcher, "crawlguide", str, 0.0, within_s=2.0)
+        assert urls == [there.url(), there.url("/named")]
+        assert time.monotonic() - began < 8  # a slow body is given up after ten seconds
+
+
 async def test_of_sitemaps_the_first_few_are_read_each_once() -> None:
     many = "".join(f"<sitemap><loc>/{number}.xml</loc></sitemap>" for number in range(45_000))
     index = f"<sitemapindex><sitemap><loc>/sitemap.xml</loc></sitemap>{many}</sitemapindex>".encode()

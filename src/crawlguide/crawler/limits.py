@@ -30,10 +30,10 @@ FEWEST_REQUESTS = 100  # before the harvest, or what remains, may end a crawl
 
 
 class Limits:
-    """Looked at now and then. How many URLs wait is known from the guide."""
+    """Looked at now and then. How many URLs wait is known from the guide; time counts from when the crawl began."""
 
-    def __init__(self, options: CrawlOptions) -> None:
-        self._options, self._began = options, time.monotonic()
+    def __init__(self, options: CrawlOptions, began: float) -> None:
+        self._options, self._began = options, began
         self._every_s = COUNTED_EVERY_S if options.until is None and options.min_harvest is None else 0.0
         self._counted = float("-inf")
         self._numbers: dict[str, Any] = {}  # of the crawl, as the guide counted them last

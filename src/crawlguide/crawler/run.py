@@ -9,6 +9,7 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -80,7 +81,7 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         guide = await stack.enter_async_context(_guide(identity, folder))
         # What the guide refuses is said before sites are asked.
         definition = await _define(guide, identity, options, view)
-        identity = await _with_seeds(identity, options, both.files, view)
+        identity = await _with_seeds(identity, options, both.files, view, _left_s(options, began))
         folder.begin(identity)
         tally, copies = Tally(), Copies(wanted=definition["policy"]["recrawl"])
         outputs = Outputs(folder, (tally.add, copies.add), warc=options.warc, parquet=options.parquet)
@@ -100,7 +101,7 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
             max_pages=options.max_pages,
         )
         with _interruptible(loop, view):
-            async with _watched(loop, outputs, view, options):
+            async with _watched(loop, outputs, view, Limits(options, began)):
                 why = await loop.run()
             await assignments.close(CLOSES_WITHIN_S)
             outputs.close()
@@ -164,12 +165,19 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) 
     )
 
 
-async def _with_seeds(identity: Identity, options: CrawlOptions, files: Fetcher, view: View) -> Identity:
+async def _with_seeds(
+    identity: Identity, options: CrawlOptions, files: Fetcher, view: View, within_s: float
+) -> Identity:
     """With those that are named, and what the sitemaps and feeds of their hosts bring."""
     goal, pause_s = identity.definition.get("goal", {}), options.delay_s
     pause_s = seeding.PAUSE_S if pause_s is None else pause_s
-    found = await seeding.found(options.seeds, goal, files, options.agent, view.say, pause_s)
+    found = await seeding.found(options.seeds, goal, files, options.agent, view.say, pause_s, within_s=within_s)
     return msgspec.structs.replace(identity, seeds=[*dict.fromkeys([*identity.seeds, *found])])
+
+
+def _left_s(options: CrawlOptions, began: float) -> float:
+    """Of `--max-time`."""
+    return max(0.0, began + options.max_time_s - time.monotonic()) if options.max_time_s else inf
 
 
 def _check_same(known: Identity, options: CrawlOptions, said: dict[str, Any]) -> None:
@@ -268,9 +276,9 @@ async def _tell_again(assignments: Assignments, outputs: Outputs) -> None:
 
 
 @asynccontextmanager
-async def _watched(loop: CrawlLoop, outputs: Outputs, view: View, options: CrawlOptions) -> AsyncIterator[None]:
+async def _watched(loop: CrawlLoop, outputs: Outputs, view: View, limits: Limits) -> AsyncIterator[None]:
     """Show how it goes, and stop it when it is time."""
-    ticking = asyncio.create_task(_tick(loop, outputs, view, options))
+    ticking = asyncio.create_task(_tick(loop, outputs, view, limits))
     view.start()
     try:
         yield
@@ -312,8 +320,7 @@ def _at_once(view: View) -> None:
         os._exit(130)
 
 
-async def _tick(loop: CrawlLoop, outputs: Outputs, view: View, options: CrawlOptions) -> None:
-    limits = Limits(options)
+async def _tick(loop: CrawlLoop, outputs: Outputs, view: View, limits: Limits) -> None:
     try:
         while True:
             await limits.due(loop)

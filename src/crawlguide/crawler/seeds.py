@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,27 +68,34 @@ class Named:
         return sorted((url for url in shares if shares[url] > 0), key=lambda url: -shares[url])[:most]
 
 
-async def found(
+async def found(  # noqa: PLR0913 - what is sought, and by what means
     given: Sequence[str],
     goal: Mapping[str, Any],
     fetcher: Fetcher,
     agent: str,
     say: Callable[[str], object],
     pause_s: float = PAUSE_S,
+    *,
+    within_s: float = inf,
 ) -> list[str]:
-    """The seeds. Raises `ConfigError` for what is none, `CrawlGuideError` where no host answers."""
+    """The seeds, as far as they are found in that time.
+
+    Raises `ConfigError` for what is none, `CrawlGuideError` where no host answers.
+    """
+    until = asyncio.get_running_loop().time() + within_s
     if not all(text.strip() for text in given):
         raise ConfigError("SEED: expected a URL or a host, got nothing: is a variable of your shell empty?")
     urls = [text if SCHEME.match(text) else "" if _is_host(text) else f"https://{text}" for text in given]
     plain = [_checked(url) for url in urls if url]
     hosts = {parts(url).host: url for url in plain}
-    refused = await _refusals(hosts, fetcher, say)
+    refused = await _refusals(hosts, fetcher, say, min(NAMES_WITHIN_S, within_s))
     is_lost = len(refused) == len(hosts)  # so far: sites may be reached
     if plain and is_lost and len(plain) == len(given):
         raise _unreached(refused)
     for words in refused[:5]:
         say(words)
-    sites = [Site(_host(text), fetcher, agent, say, pause_s) for text, url in zip(given, urls, strict=True) if not url]
+    named = [_host(text) for text, url in zip(given, urls, strict=True) if not url]
+    sites = [Site(host, fetcher, agent, say, pause_s, until) for host in named]
     aim = msgspec.convert(dict(goal), Goal)
     of_sites = await asyncio.gather(*(site.seeds(aim) for site in sites))
     if sites and is_lost and not any(of_sites):
@@ -94,16 +103,18 @@ async def found(
     return [*dict.fromkeys([*plain, *(url for some in of_sites for url in some)])]
 
 
-async def _refusals(hosts: Mapping[str, str], fetcher: Fetcher, say: Callable[[str], object]) -> list[str]:
+async def _refusals(
+    hosts: Mapping[str, str], fetcher: Fetcher, say: Callable[[str], object], within_s: float
+) -> list[str]:
     """Why hosts cannot be reached. Name servers that say nothing take a while: all together no longer than one."""
     slots, waiting = asyncio.Semaphore(NAMES_AT_ONCE), dict.fromkeys(hosts)
 
     async def refusal(host: str, url: str) -> str:
         try:
-            async with asyncio.timeout(NAMES_WITHIN_S), slots:
+            async with asyncio.timeout(within_s), slots:
                 return await fetcher.refusal(url)
         except TimeoutError:
-            return f"{host[:100]}: no name server has answered within {NAMES_WITHIN_S:g} s"
+            return f"{host[:100]}: no name server has answered within {within_s:.2g} s"
         finally:
             del waiting[host]
 
@@ -140,6 +151,7 @@ class Site:
     agent: str
     say: Callable[[str], object]
     pause_s: float
+    until: float = inf  # as the event loop counts
     problem: str = ""
     rules: bytes = b""
     home: str = ""
@@ -150,18 +162,25 @@ class Site:
         if robots is None:
             return []
         self.home = home = _home_of(robots)
-        named = Named(domain_of(parts(home).host))
         if _is_unread(robots):
             return [home]  # nobody may look around there now; the guide waits until its rules are known
-        group, sitemaps = parser.parse(self._take_rules(robots), self.agent)
-        self.pause_s = min(max(self.pause_s, group.pause_s or 0.0), LONGEST_PAUSE_S)
-        feeds = await self._home(home, named)
-        await self._read_sitemaps(_resolved(sitemaps, home) or [canonical("/sitemap.xml", home)], named)
-        await self._read_feeds(feeds[:MOST_FEEDS], named)
+        named = await self._named(home, robots)
         named.words.pop(home, None)
         best = named.best(goal, MOST_OF_SITE)
         self.say(f"{self.host}: {len(named.words):,} pages named by sitemaps and feeds, {len(best)} of them are seeds")
         return [home, *best]
+
+    async def _named(self, home: str, robots: Fetched) -> Named:
+        """What its home page, sitemaps and feeds name until the time is over."""
+        named = Named(domain_of(parts(home).host))
+        group, sitemaps = parser.parse(self._take_rules(robots), self.agent)
+        self.pause_s = min(max(self.pause_s, group.pause_s or 0.0), LONGEST_PAUSE_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self.until):
+                feeds = await self._home(home, named)
+                await self._read_sitemaps(_resolved(sitemaps, home) or [canonical("/sitemap.xml", home)], named)
+                await self._read_feeds(feeds[:MOST_FEEDS], named)
+        return replace(named, words=dict(named.words))  # a thread may still be adding to what it was given
 
     def _take_rules(self, robots: Fetched) -> bytes:
         self.rules = robots.body if robots.status is not None and is_success(robots.status) else b""
@@ -169,11 +188,16 @@ class Site:
 
     async def _reached(self) -> Fetched | None:
         """Its robots.txt, by the scheme by which it answers; None: by none."""
-        for scheme in ("https", "http"):
-            answer = await self.fetcher.fetch(_checked(f"{scheme}://{self.host}/robots.txt"), enough=ROBOTS_BYTES)
-            if answer.status is not None:
-                return answer
-            self.problem = f"{self.host}: {answer.problem or answer.error}"
+        try:
+            async with asyncio.timeout_at(self.until):
+                for scheme in ("https", "http"):
+                    url = _checked(f"{scheme}://{self.host}/robots.txt")
+                    answer = await self.fetcher.fetch(url, enough=ROBOTS_BYTES)
+                    if answer.status is not None:
+                        return answer
+                    self.problem = f"{self.host}: {answer.problem or answer.error}"
+        except TimeoutError:
+            self.problem = f"{self.host}: its robots.txt has not come in time"
         self.say(self.problem)
         return None
 
