@@ -224,7 +224,7 @@ async def test_what_a_robots_txt_leads_to_are_its_rules(tmp_path: Path, is_serve
         with guide as server:
             options = CrawlOptions(
                 seeds=(start,), out=tmp_path / "out", delay_s=0.0, max_time_s=20.0, allow_networks=LOOPBACK,
-                guide=server and server.url,
+                guide=server.url if server else None,
             )  # fmt: skip
             assert (await crawl(options, Listener())).why == "exhausted"
         asked = [request.split()[1] for request in there.requests]
