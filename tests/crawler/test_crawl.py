@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +17,8 @@ import pyarrow.parquet
 import pytest
 
 from crawlguide import AsyncGuide, lab
-from crawlguide.core.errors import ConfigError, Forbidden
+from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden
+from crawlguide.core.types import READ_ROBOTS
 from crawlguide.crawler import loop as looping
 from crawlguide.crawler import reading
 from crawlguide.crawler.fetch import FetchOptions
@@ -27,8 +32,11 @@ from crawlguide.crawler.tally import Tally
 from crawlguide.crawler.warc import Warc
 from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.lab.run import Settings, run
+from crawlguide.policy.robots import cache
+from crawlguide.store.moves import record
 from tests.crawler.crawling import Listener, Place, lines
 from tests.crawler.strangers import LOOPBACK, stranger
+from tests.gateway.conftest import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,19 +214,81 @@ async def test_what_a_page_says_to_the_name_that_the_crawler_has_counts(tmp_path
         assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/"]
 
 
-async def test_what_a_robots_txt_leads_to_are_its_rules(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_served", [False, True])
+async def test_what_a_robots_txt_leads_to_are_its_rules(tmp_path: Path, is_served: bool) -> None:
+    guide = serving(tmp_path, robots=True) if is_served else nullcontext()
     async with stranger() as there:
         start = there.lay("/", b"<a href=/no>x</a><a href=/yes>x</a>", Content_Type="text/html")
         there.lay("/robots.txt", b"", "301 Moved", Location="/rules.txt")
         there.lay("/rules.txt", b"User-agent: *\nDisallow: /no\n")
-        options = CrawlOptions(
-            seeds=(start,), out=tmp_path / "out", delay_s=0.0, max_time_s=20.0, allow_networks=LOOPBACK
-        )
-        assert (await crawl(options, Listener())).why == "exhausted"
+        with guide as server:
+            options = CrawlOptions(
+                seeds=(start,), out=tmp_path / "out", delay_s=0.0, max_time_s=20.0, allow_networks=LOOPBACK,
+                guide=server.url if server else None,
+            )  # fmt: skip
+            assert (await crawl(options, Listener())).why == "exhausted"
         asked = [request.split()[1] for request in there.requests]
         assert asked == [b"/robots.txt", b"/rules.txt", b"/", b"/yes"]
         (line,) = (line for line in lines(tmp_path / "out") if line["kind"] == "robots")
         assert (line["status"], line["redirected_to"]) == (200, None)
+
+
+@pytest.mark.parametrize(("status", "asked"), [("404 Not Found", [b"/"]), ("500 Broken", [])])
+async def test_a_robots_txt_that_leads_to_none_permits_all_and_one_that_leads_to_trouble_nothing(
+    tmp_path: Path, status: str, asked: list[bytes]
+) -> None:
+    async with stranger() as there:
+        start = there.lay("/", b"text", Content_Type="text/html")
+        there.lay("/robots.txt", b"", "301 Moved", Location="/rules.txt")
+        there.lay("/rules.txt", b"User-agent: *\nDisallow: /\n", status)
+        options = CrawlOptions(
+            seeds=(start,), out=tmp_path / "out", delay_s=0.0, max_time_s=2.0, allow_networks=LOOPBACK
+        )
+        await crawl(options, Listener())
+        paths = [request.split()[1] for request in there.requests]
+        assert paths == [b"/robots.txt", b"/rules.txt", *asked]
+
+
+def tried_soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be fetched, robots.txt files among it."""
+    for module in (cache, record):
+        monkeypatch.setattr(module, "FIRST_RETRY_S", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("place", "tries"), [("http://10.0.0.1", 1), ("http://127.0.0.1:49151", 3), ("http://nowhere.invalid", 3)]
+)
+async def test_hosts_whose_robots_txt_nobody_can_read_do_not_keep_a_crawl_from_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, tries: int
+) -> None:
+    tried_soon_again(monkeypatch)
+    async with stranger() as there:
+        start = there.lay("/", f"<a href={place}/x>x</a><a href=/next>x</a>".encode(), Content_Type="text/html")
+        options = CrawlOptions(seeds=(start,), out=tmp_path / "out", delay_s=0.0, allow_networks=LOOPBACK)
+        outcome = await asyncio.wait_for(crawl(options, Listener()), 30)
+        assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/", b"/next"]
+    assert [line["url"] for line in lines(tmp_path / "out")].count(f"{place}/robots.txt") >= tries
+    assert (outcome.why, outcome.stats["leased"]) == ("exhausted", 0)
+    facts = dict(Summary(outcome).facts())
+    assert facts["robots.txt"].startswith(f"that of {place.removeprefix('http://')} could not be read: ")
+    assert any("--resume" in line for line in Summary(outcome).advice())
+
+
+async def test_a_crawl_goes_on_when_a_robots_txt_can_be_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried_soon_again(monkeypatch)
+    async with stranger() as there:
+        options = CrawlOptions(
+            seeds=(there.lay("/", b"text"),), out=tmp_path / "out", delay_s=0.0, allow_networks=LOOPBACK
+        )
+        there.lay_raw("/robots.txt", b"")  # hangs up
+        outcome = await asyncio.wait_for(crawl(options, Listener()), 30)
+        assert (outcome.why, outcome.tally.requests) == ("exhausted", 0)
+        there.lay("/robots.txt", b"")
+        await asyncio.sleep(1.0)  # it is not asked for again before its time
+        outcome = await asyncio.wait_for(crawl(replace(options, resume=True), Listener()), 30)
+        assert (outcome.why, outcome.tally.requests, outcome.tally.unread) == ("exhausted", 1, {})
 
 
 async def test_why_a_document_could_not_be_read_is_said_in_its_line_and_in_the_summary(tmp_path: Path) -> None:
@@ -230,6 +300,92 @@ async def test_why_a_document_could_not_be_read_is_said_in_its_line_and_in_the_s
         assert (line["status"], line["error"]) == (200, None)
         assert line["problem"].startswith("cannot be read as pdf")
         assert dict(Summary(outcome).facts())["not read"] == f"1 {line['problem']}"
+
+
+@pytest.mark.parametrize("length", [b"Content-Length: 20000000\r\n", b""])
+async def test_of_a_robots_txt_of_any_length_the_beginning_counts(tmp_path: Path, length: bytes) -> None:
+    async def long(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n" + length + b"\r\nUser-agent: *\nDisallow: /no\n")
+        while True:
+            writer.write(b"# and so on\n" * 10_000)
+            await writer.drain()
+
+    async with stranger() as there:
+        start = there.lay("/", b"<a href=/no>x</a><a href=/yes>x</a>", Content_Type="text/html")
+        there.lay_raw("/robots.txt", long)
+        options = CrawlOptions(
+            seeds=(start,), out=tmp_path / "out", delay_s=0.0, max_time_s=20.0, allow_networks=LOOPBACK
+        )
+        assert (await crawl(options, Listener())).why == "exhausted"
+        assert [request.split()[1] for request in there.requests] == [b"/robots.txt", b"/", b"/yes"]
+        (line,) = (line for line in lines(tmp_path / "out") if line["kind"] == "robots")
+        assert READ_ROBOTS < line["bytes"] < 3 * READ_ROBOTS
+
+
+async def silent(*_: object) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_the_looking_for_seeds_counts_as_time_of_the_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looping, "ENDS_WITHIN_S", 0.1)
+    async with stranger() as there:
+        host = there.url("").removeprefix("http://")
+        options = CrawlOptions(
+            seeds=(host, there.lay("/known")),
+            out=tmp_path / "out",
+            delay_s=0.0,
+            max_time_s=1.0,
+            allow_networks=LOOPBACK,
+        )
+        there.lay_raw("/robots.txt", silent)
+        outcome = await asyncio.wait_for(crawl(options, Listener()), 20)
+        assert (outcome.why, outcome.identity.seeds) == ("max-time", [there.url("/known")])
+        with pytest.raises(CrawlGuideError, match=r"no seed can be reached: .*: its robots.txt has not come in time"):
+            await asyncio.wait_for(crawl(replace(options, seeds=(host,), out=tmp_path / "two"), Listener()), 20)
+
+
+async def waiting_at_its_limit(out: Path, view: Listener, released: asyncio.Event) -> Outcome:
+    """A crawl of one page, which answers once somebody lets it."""
+    async with stranger() as there:
+
+        async def slow(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await released.wait()
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>late</title>")
+            await writer.drain()
+
+        start = there.lay_raw("/", slow)
+        options = CrawlOptions(seeds=(start,), out=out, delay_s=0.0, max_pages=1, allow_networks=LOOPBACK)
+        return await asyncio.wait_for(crawl(options, view), 30)
+
+
+async def test_at_its_limit_a_crawl_waits_for_the_pages_that_it_has_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looping, "ENDS_WITHIN_S", 0.1)
+    released = asyncio.Event()
+
+    class Patient(Listener):
+        def show(self, loop: Any) -> None:
+            if loop.ended:
+                asyncio.get_running_loop().call_later(0.5, released.set)
+
+    outcome = await waiting_at_its_limit(tmp_path / "out", Patient(), released)
+    assert (outcome.why, outcome.tally.requests, outcome.tally.pages) == ("max-pages", 1, 1)
+
+
+async def test_ctrl_c_once_at_a_limit_ends_the_waiting_and_saves(tmp_path: Path) -> None:
+    class Impatient(Listener):
+        def show(self, loop: Any) -> None:
+            if loop.ended and not self.said[-1].startswith("ending: "):
+                os.kill(os.getpid(), signal.SIGINT)
+
+    view = Impatient()
+    outcome = await waiting_at_its_limit(tmp_path / "out", view, asyncio.Event())
+    assert view.said[-1].startswith("ending: what is under way is given back")
+    assert (outcome.why, outcome.tally.requests, outcome.stats["leased"]) == ("max-pages", 0, 0)
+    assert (tmp_path / "out" / "pages.parquet").exists()
 
 
 class Denying(AsyncGuide):
@@ -256,9 +412,6 @@ class Unkept:
 @pytest.mark.parametrize("ends", ["cancelled", "fails"])
 async def test_a_loop_leaves_nothing_under_way_however_it_ends(monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
     monkeypatch.setattr(looping, "ENDS_WITHIN_S", 0.1)
-
-    async def silent(*_: object) -> None:
-        await asyncio.Event().wait()
 
     async with Denying.open() as guide, stranger() as there:
         await guide.define("c", {"policy": {"robots": "ignore", "default_delay_s": 0}})

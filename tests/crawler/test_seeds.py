@@ -14,6 +14,7 @@ from crawlguide.crawler.fetch import Fetcher, FetchOptions
 from crawlguide.lab import served
 from crawlguide.policy.robots import allowed
 from tests.crawler.crawling import ROBOTS, Site
+from tests.crawler.strangers import Stranger, local, stranger
 from tests.crawler.test_parse import pdf
 
 if TYPE_CHECKING:
@@ -139,6 +140,64 @@ def test_a_reference_is_a_file_or_a_page(site: Served, tmp_path: Path) -> None:
     for name, content in (("empty.txt", b" "), ("picture.png", b"\x89PNG\r\n\x1a\n\x00")):
         with pytest.raises(CrawlGuideError, match=rf"--reference: .*{name}: no text was found in it"):
             asyncio.run(read(kept(name, content)))
+
+
+async def sought(there: Stranger, **goal: object) -> tuple[list[str], list[str]]:
+    """The seeds of a host, and the paths it was asked for."""
+    async with local(timeout_s=1.0) as fetcher:
+        urls = await seeds.found([there.url("").removeprefix("http://")], goal, fetcher, "crawlguide", str, 0.0)
+    return urls, [request.split()[1].decode() for request in there.requests]
+
+
+@pytest.mark.parametrize(
+    "robots",
+    [
+        b"200 OK\r\nContent-Length: 999\r\n\r\nUser-agent: *\nDisallow: /\n",
+        b"200 OK\r\nContent-Encoding: gzip\r\n\r\nno gzip",
+        b"429 Slow\r\nContent-Length: 0\r\n\r\n",
+        b"300 Choose\r\nContent-Length: 0\r\n\r\n",
+    ],
+)
+async def test_where_the_rules_are_not_known_nobody_looks_around(robots: bytes) -> None:
+    async with stranger() as there:
+        there.lay_raw("/robots.txt", b"HTTP/1.1 " + robots)
+        assert await sought(there) == ([there.url()], ["/robots.txt"])
+
+
+async def test_a_robots_txt_on_another_site_does_not_take_the_place_of_the_host() -> None:
+    async with stranger() as there, stranger() as other:
+        there.lay("/robots.txt", b"", "301 Moved", Location=other.url("/robots.txt", host="localhost"))
+        other.lay("/robots.txt", b"")
+        urls, _ = await sought(there)
+        assert urls == [there.url()]
+
+
+async def test_what_is_found_in_time_are_the_seeds() -> None:
+    async def slow(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            writer.write(b" ")
+            await asyncio.sleep(0.1)
+
+    async with stranger() as there, local(timeout_s=0.5) as fetcher:
+        there.lay("/", b"<a href=/named>a page</a>", Content_Type="text/html")
+        there.lay_raw("/sitemap.xml", slow)
+        host = there.url("").removeprefix("http://")
+        began = time.monotonic()
+        urls = await seeds.found([host], {}, fetcher, "crawlguide", str, 0.0, within_s=2.0)
+        assert urls == [there.url(), there.url("/named")]
+        assert time.monotonic() - began < 8  # a slow body is given up after ten seconds
+
+
+async def test_of_sitemaps_the_first_few_are_read_each_once() -> None:
+    many = "".join(f"<sitemap><loc>/{number}.xml</loc></sitemap>" for number in range(45_000))
+    index = f"<sitemapindex><sitemap><loc>/sitemap.xml</loc></sitemap>{many}</sitemapindex>".encode()
+    async with stranger() as there:
+        there.lay("/robots.txt")
+        for path in ("/sitemap.xml", *(f"/{number}.xml" for number in range(10))):
+            there.lay(path, index)
+        _, asked = await sought(there)
+        assert asked[2:] == ["/sitemap.xml", "/0.xml", "/1.xml", "/2.xml", "/3.xml"]
 
 
 def test_a_site_names_seeds_of_its_own_domain_alone() -> None:

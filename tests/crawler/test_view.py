@@ -7,11 +7,12 @@ import io
 import os
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from rich.console import Console
 
 from crawlguide.crawler.lines import PageLine
 from crawlguide.crawler.plot import plot, rates, sparkline
-from crawlguide.crawler.run import crawl
+from crawlguide.crawler.run import _at_once, crawl
 from crawlguide.crawler.tally import MOST_POINTS, MOST_REASONS, OTHER_REASONS, Tally
 from crawlguide.crawler.view import Pictured, facts
 from tests.crawler.crawling import Listener, Place
@@ -40,6 +41,16 @@ def test_the_picture_shows_numbers_hosts_and_what_comes_next(place: Place, tmp_p
     text = shown.getvalue()
     for words in ("requests", "pages/s", "harvest", "best hosts", "next", "left", "http://"):
         assert words in text
+
+
+def test_an_end_at_once_shows_the_cursor_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, codes = io.StringIO(), list[int]()
+    monkeypatch.setattr("crawlguide.crawler.run.os._exit", codes.append)
+    view = Pictured(Console(file=shown, force_terminal=True))
+    view.start()
+    _at_once(view)
+    assert shown.getvalue().rfind("\x1b[?25h") > shown.getvalue().rfind("\x1b[?25l") >= 0
+    assert codes == [130]
 
 
 class Ender(Listener):

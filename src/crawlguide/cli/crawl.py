@@ -195,7 +195,8 @@ def _check_found(outcome: Outcome) -> None:
         return
     if outcome.stats.get("dropped", {}).get("robots"):
         raise CrawlGuideError("robots.txt forbids every seed: begin elsewhere, or ask the site for permission")
-    problems = ", ".join(f"{count} {name}" for name, count in outcome.tally.problems.most_common(5))
+    lost = [f"robots.txt of {host}: {problem}" for host, problem in outcome.tally.lost_hosts().items()]
+    problems = ", ".join([*lost[:5], *(f"{count} {name}" for name, count in outcome.tally.problems.most_common(5))])
     raise CrawlGuideError(f"no page could be fetched: {problems or 'no seed is in scope'}")
 
 

@@ -64,6 +64,9 @@ class Body:
         else:
             raise TooLarge(f"a body of more than {self._max_bytes} bytes")
 
+    def __len__(self) -> int:
+        return len(self._body)
+
     def whole(self) -> bytes:
         """All of it. That the last bytes of a coding are missing is forgiven, as browsers do."""
         return bytes(self._body)

@@ -125,6 +125,7 @@ class _Way:
 
     url: str
     began: float
+    enough: int | None = None  # bytes of its body
     redirects: list[Redirect] = field(default_factory=list)
     last: Fetched | None = None  # the last answer, before its body
     received_bytes: int = 0  # of its body
@@ -199,10 +200,10 @@ class Fetcher:
             return f"{parts(url).host[:100]}: not a valid host name"
         return ""
 
-    async def fetch(self, url: str, validators: Validators | None = None) -> Fetched:
-        """Never raises for what others do."""
+    async def fetch(self, url: str, validators: Validators | None = None, *, enough: int | None = None) -> Fetched:
+        """Never raises for what others do. Of a body that has more than `enough` bytes the rest is not read."""
         async with self._slots:
-            way = _Way(url, time.monotonic())
+            way = _Way(url, time.monotonic(), enough)
             try:
                 async with asyncio.timeout(self.options.total_s):
                     found = await self._followed(way, validators)
@@ -295,16 +296,18 @@ class Fetcher:
     async def _body(self, way: _Way, answer: aiohttp.ClientResponse) -> bytes:
         """Raises what is wrong with it."""
         options, began = self.options, time.monotonic()
-        if (answer.content_length or 0) > options.max_bytes:
+        if way.enough is None and (answer.content_length or 0) > options.max_bytes:
             raise TooLarge(f"a body of {answer.content_length} bytes, of at most {options.max_bytes}")
         body = Body(answer.headers.get("Content-Encoding", ""), options.max_bytes, options.max_ratio)
         async for piece in answer.content.iter_any():
             way.received_bytes += len(piece)
             body.add(piece)
+            if way.enough is not None and len(body) >= way.enough:
+                break
             elapsed_s = time.monotonic() - began
             if elapsed_s > options.grace_s and way.received_bytes < elapsed_s * options.min_bytes_per_s:
                 raise TimeoutError(f"{way.received_bytes} bytes in {elapsed_s:.0f} s")
-        return body.whole()
+        return body.whole()[: way.enough]
 
 
 def _failed(way: _Way, wrong: Exception) -> Fetched:

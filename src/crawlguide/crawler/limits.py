@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.crawler.estimate import FEWEST_HITS
+from crawlguide.crawler.lines import ROBOTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,21 +19,25 @@ if TYPE_CHECKING:
     from crawlguide.crawler.loop import CrawlLoop
     from crawlguide.crawler.options import CrawlOptions
     from crawlguide.crawler.tally import Tally
+    from crawlguide.gateway.client.assignments import Assignment, Assignments
 
 TICK_S = 0.5
 GROWTH = 1.1  # times as many requests as when somebody looked last: a quick crawl makes hundreds in a tick
 COUNTED_EVERY_S = 3.0  # the guide is asked how many URLs wait; where that may end the crawl, whenever somebody looks
+SCAN_SHARE = 20  # the time of looking through all that waits is at most one part in so many
+MOST_HELD = 10_000  # URLs at hand that are looked at
 FEWEST_REQUESTS = 100  # before the harvest, or what remains, may end a crawl
 
 
 class Limits:
-    """Looked at now and then. How many URLs wait is known from the guide."""
+    """Looked at now and then. How many URLs wait is known from the guide; time counts from when the crawl began."""
 
-    def __init__(self, options: CrawlOptions) -> None:
-        self._options, self._began = options, time.monotonic()
+    def __init__(self, options: CrawlOptions, began: float) -> None:
+        self._options, self._began = options, began
         self._every_s = COUNTED_EVERY_S if options.until is None and options.min_harvest is None else 0.0
         self._counted = float("-inf")
         self._numbers: dict[str, Any] = {}  # of the crawl, as the guide counted them last
+        self._scans_at = float("-inf")  # no earlier are the URLs that wait looked through
 
     async def due(self, loop: CrawlLoop) -> None:
         """Wait until it is time to look: by the clock, or since so many requests were made that it may be over."""
@@ -51,6 +56,19 @@ class Limits:
                 await self._count(loop)
             self._counted = time.monotonic()
         loop.remaining = remaining(loop.tally, self._numbers)
+        if time.monotonic() >= self._scans_at:
+            with suppress(CrawlGuideError, TimeoutError):
+                await self._end_without_rules(loop)
+
+    async def _end_without_rules(self, loop: CrawlLoop) -> None:
+        """A host whose robots.txt nobody can read would keep a crawl from ever coming to its end."""
+        if not _waits_for_lost(loop):
+            return
+        began = time.monotonic()
+        is_over = await _is_all_lost(loop)
+        self._scans_at = began + max(COUNTED_EVERY_S, SCAN_SHARE * (time.monotonic() - began))
+        if is_over and _waits_for_lost(loop):
+            loop.stop("exhausted", at_once=True)
 
     async def _count(self, loop: CrawlLoop) -> None:
         assignments = loop.assignments
@@ -71,6 +89,29 @@ class Limits:
         if options.max_pages and pace:
             left.append((options.max_pages - loop.tally.requests) / pace)
         return [max(0.0, seconds) for seconds in left]
+
+
+def _waits_for_lost(loop: CrawlLoop) -> bool:
+    """Whether the guide has nothing to give but robots.txt files that could not be read again and again."""
+    assignments, tally = loop.assignments, loop.tally
+    if assignments.state != "waiting" or assignments.unreported or not tally.has_lost:
+        return False
+    return all(one.kind == ROBOTS and tally.is_lost(one.url) for one in _held(assignments))
+
+
+async def _is_all_lost(loop: CrawlLoop) -> bool:
+    """Whether all that waits in the crawl waits for such a file; what other crawlers are at may bring more."""
+    guide, crawl_id = loop.assignments.guide, loop.assignments.crawl_id
+    async with aclosing(guide.urls(crawl_id, "queued")) as waiting:
+        async for one in waiting:
+            if not loop.tally.is_lost(one["url"]):
+                return False
+    numbers = (await guide.stats(crawl_id))["crawls"][crawl_id]
+    return bool(numbers["leased"] <= len(_held(loop.assignments)))
+
+
+def _held(assignments: Assignments) -> list[Assignment]:
+    return [*assignments.started.values(), *assignments.upcoming(MOST_HELD)]
 
 
 def remaining(tally: Tally, numbers: Mapping[str, Any]) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ROBOTS = "robots"
 MOST_LINK_BYTES = 2 << 20  # of one page: a message may have 4 MiB
 LONGEST_HEADER = 200
+ROBOTS_BYTES = READ_ROBOTS + 1  # as far as rules are read, and one more, by which a last line is known to be cut off
 NOTHING = Page()
 
 
@@ -129,11 +130,8 @@ def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
 
 
 def robots_text(status: int | None, body: bytes) -> str | None:
-    """What is told of a robots.txt; None: what came is an error page, or a redirect, and no rules.
-
-    As far as its rules are read, and one byte more, by which a last line is known to be cut off.
-    """
-    return body[: READ_ROBOTS + 1].decode("utf-8", "replace") if is_success(status or 0) else None
+    """What is told of a robots.txt; None: what came is an error page, or a redirect, and no rules."""
+    return body[:ROBOTS_BYTES].decode("utf-8", "replace") if is_success(status or 0) else None
 
 
 def outlinks(links: Sequence[Link]) -> list[Outlink] | None:

@@ -12,7 +12,7 @@ from crawlguide.core.errors import CrawlGuideError
 from crawlguide.crawler import lines
 from crawlguide.crawler.copies import UNCHANGED, Copies, unchanged
 from crawlguide.crawler.fetch import Fetcher
-from crawlguide.crawler.lines import NOTHING, ROBOTS
+from crawlguide.crawler.lines import NOTHING, ROBOTS, ROBOTS_BYTES
 from crawlguide.crawler.parse import is_read_here, parse
 
 if TYPE_CHECKING:
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
     from crawlguide.core.messages import Fetch, ItemResult
     from crawlguide.crawler.fetch import FetchOptions
-    from crawlguide.crawler.fetched import Fetched
+    from crawlguide.crawler.fetched import Fetched, Validators
     from crawlguide.crawler.lines import PageLine
     from crawlguide.crawler.parse import Page
     from crawlguide.crawler.tally import Tally
     from crawlguide.gateway.client.assignments import Assignment, Assignments
 
 LARGE = 30_000  # bytes: what has more is read in a thread
-ENDS_WITHIN_S = 5.0  # what is under way when the end is near
+ENDS_WITHIN_S = 5.0  # what is under way where somebody waits for the end
+HURRIED = ("interrupted", "max-time")
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,10 @@ class Fetchers:
     pages: Fetcher
     files: Fetcher
 
-    def of(self, one: Assignment) -> Fetcher:
-        return self.files if one.kind == ROBOTS else self.pages
+    async def fetch(self, one: Assignment, validators: Validators | None) -> Fetched:
+        if one.kind == ROBOTS:
+            return await self.files.fetch(one.url, enough=ROBOTS_BYTES)
+        return await self.pages.fetch(one.url, validators)
 
 
 @asynccontextmanager
@@ -85,6 +88,7 @@ class CrawlLoop:
         self._requested = tally.earlier = tally.requests
         self._dispatching: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
+        self._hurried: asyncio.TimerHandle | None = None
         self.ended = ""  # why
         self.remaining = ""  # how much is still to be found, in words
         self.left_s: float | None = None  # until a limit is reached, at this pace
@@ -102,6 +106,8 @@ class CrawlLoop:
             await asyncio.wait({self._dispatching})
         finally:
             self._dispatching.cancel()
+            if not self.ended:  # cancelled
+                self._hurry()
             await self._finish()
         if self._failure is not None:
             raise self._failure
@@ -118,7 +124,16 @@ class CrawlLoop:
         self.ended = self.ended or why
         if self._dispatching is not None:
             self._dispatching.cancel()
-        for task in self._under_way if at_once else ():
+        if at_once:
+            self._give_back()
+        elif why in HURRIED:
+            self._hurry()
+
+    def _hurry(self) -> None:
+        self._hurried = self._hurried or asyncio.get_running_loop().call_later(ENDS_WITHIN_S, self._give_back)
+
+    def _give_back(self) -> None:
+        for task in self._under_way:
             task.cancel()
 
     async def _dispatch(self) -> None:
@@ -137,16 +152,15 @@ class CrawlLoop:
             task.add_done_callback(self._visited)
 
     async def _finish(self) -> None:
-        """What is under way comes to its end, or goes back."""
+        """What is under way comes to its end, for which a fetch has limits of its own, or goes back."""
         if self._under_way and self._failure is None:
-            await asyncio.wait(self._under_way, timeout=ENDS_WITHIN_S)
-        for task in self._under_way:
-            task.cancel()
+            await asyncio.wait(self._under_way)
+        self._give_back()
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def _visit(self, one: Assignment) -> None:
         copy = self._copies.of(one.url) if one.kind != ROBOTS else None
-        fetched = await self._fetchers.of(one).fetch(one.url, copy and copy.validators)
+        fetched = await self._fetchers.fetch(one, copy and copy.validators)
         page = NOTHING if one.kind == ROBOTS or fetched.redirects else await self._read(fetched)
         line = lines.line_of(one, fetched, page, lines.now())
         report = lines.report_of(line, fetched, page)
@@ -189,4 +203,4 @@ class CrawlLoop:
     def fail(self, problem: BaseException) -> None:
         """End with this problem."""
         self._failure = self._failure or problem
-        self.stop("failed")
+        self.stop("failed", at_once=True)

@@ -8,6 +8,8 @@ import signal
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import count
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -79,7 +81,7 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         guide = await stack.enter_async_context(_guide(identity, folder))
         # What the guide refuses is said before sites are asked.
         definition = await _define(guide, identity, options, view)
-        identity = await _with_seeds(identity, options, both.files, view)
+        identity = await _with_seeds(identity, options, both.files, view, _left_s(options, began))
         folder.begin(identity)
         tally, copies = Tally(), Copies(wanted=definition["policy"]["recrawl"])
         outputs = Outputs(folder, (tally.add, copies.add), warc=options.warc, parquet=options.parquet)
@@ -99,7 +101,7 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
             max_pages=options.max_pages,
         )
         with _interruptible(loop, view):
-            async with _watched(loop, outputs, view, options):
+            async with _watched(loop, outputs, view, Limits(options, began)):
                 why = await loop.run()
             await assignments.close(CLOSES_WITHIN_S)
             outputs.close()
@@ -163,12 +165,19 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) 
     )
 
 
-async def _with_seeds(identity: Identity, options: CrawlOptions, files: Fetcher, view: View) -> Identity:
+async def _with_seeds(
+    identity: Identity, options: CrawlOptions, files: Fetcher, view: View, within_s: float
+) -> Identity:
     """With those that are named, and what the sitemaps and feeds of their hosts bring."""
     goal, pause_s = identity.definition.get("goal", {}), options.delay_s
     pause_s = seeding.PAUSE_S if pause_s is None else pause_s
-    found = await seeding.found(options.seeds, goal, files, options.agent, view.say, pause_s)
+    found = await seeding.found(options.seeds, goal, files, options.agent, view.say, pause_s, within_s=within_s)
     return msgspec.structs.replace(identity, seeds=[*dict.fromkeys([*identity.seeds, *found])])
+
+
+def _left_s(options: CrawlOptions, began: float) -> float:
+    """Of `--max-time`."""
+    return max(0.0, began + options.max_time_s - time.monotonic()) if options.max_time_s else inf
 
 
 def _check_same(known: Identity, options: CrawlOptions, said: dict[str, Any]) -> None:
@@ -267,9 +276,9 @@ async def _tell_again(assignments: Assignments, outputs: Outputs) -> None:
 
 
 @asynccontextmanager
-async def _watched(loop: CrawlLoop, outputs: Outputs, view: View, options: CrawlOptions) -> AsyncIterator[None]:
+async def _watched(loop: CrawlLoop, outputs: Outputs, view: View, limits: Limits) -> AsyncIterator[None]:
     """Show how it goes, and stop it when it is time."""
-    ticking = asyncio.create_task(_tick(loop, outputs, view, options))
+    ticking = asyncio.create_task(_tick(loop, outputs, view, limits))
     view.start()
     try:
         yield
@@ -284,8 +293,9 @@ async def _watched(loop: CrawlLoop, outputs: Outputs, view: View, options: Crawl
 def _interruptible(loop: CrawlLoop, view: View) -> Iterator[None]:
     """Ctrl-C once ends what is begun, twice everything. So does whoever ends a container."""
     events, before = asyncio.get_running_loop(), {number: signal.getsignal(number) for number in ENDING}
+    times = count(1)
     for number in ENDING:
-        events.add_signal_handler(number, _interrupted, loop, view)
+        events.add_signal_handler(number, lambda: _interrupted(loop, view, next(times)))
     try:
         yield
     finally:
@@ -294,20 +304,23 @@ def _interruptible(loop: CrawlLoop, view: View) -> Iterator[None]:
             signal.signal(number, before[number])
 
 
-def _interrupted(loop: CrawlLoop, view: View) -> None:
-    if loop.ended:
-        _at_once()
-    loop.stop(INTERRUPTED)
-    view.say("ending: what is under way is finished and saved; Ctrl-C once more ends at once")
+def _interrupted(loop: CrawlLoop, view: View, times: int) -> None:
+    if times > 1:
+        _at_once(view)
+    what = "is given back, and what came is saved" if loop.ended else "is finished and saved"
+    loop.stop(INTERRUPTED, at_once=bool(loop.ended))  # at a limit it waits for what is under way alone
+    view.say(f"ending: what is under way {what}; Ctrl-C once more ends at once")
 
 
-def _at_once() -> None:
+def _at_once(view: View) -> None:
     """Nothing that the guide knows is lost: what it was told lies in the journal."""
-    os._exit(130)
+    try:
+        view.stop()  # which has hidden the cursor
+    finally:
+        os._exit(130)
 
 
-async def _tick(loop: CrawlLoop, outputs: Outputs, view: View, options: CrawlOptions) -> None:
-    limits = Limits(options)
+async def _tick(loop: CrawlLoop, outputs: Outputs, view: View, limits: Limits) -> None:
     try:
         while True:
             await limits.due(loop)

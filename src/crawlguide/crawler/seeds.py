@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +16,10 @@ import msgspec
 
 from crawlguide.core.definition import Goal
 from crawlguide.core.errors import ConfigError, CrawlGuideError, DataError, UrlError
-from crawlguide.core.outcomes import is_success
+from crawlguide.core.outcomes import is_retryable, is_success
 from crawlguide.core.urls import canonical, domain_of, parts
 from crawlguide.crawler.fetched import Fetched
+from crawlguide.crawler.lines import ROBOTS_BYTES
 from crawlguide.crawler.parse import parse
 from crawlguide.features.embedding import words_of
 from crawlguide.features.relevance.words import Matcher, topic_words
@@ -65,27 +68,34 @@ class Named:
         return sorted((url for url in shares if shares[url] > 0), key=lambda url: -shares[url])[:most]
 
 
-async def found(
+async def found(  # noqa: PLR0913 - what is sought, and by what means
     given: Sequence[str],
     goal: Mapping[str, Any],
     fetcher: Fetcher,
     agent: str,
     say: Callable[[str], object],
     pause_s: float = PAUSE_S,
+    *,
+    within_s: float = inf,
 ) -> list[str]:
-    """The seeds. Raises `ConfigError` for what is none, `CrawlGuideError` where no host answers."""
+    """The seeds, as far as they are found in that time.
+
+    Raises `ConfigError` for what is none, `CrawlGuideError` where no host answers.
+    """
+    until = asyncio.get_running_loop().time() + within_s
     if not all(text.strip() for text in given):
         raise ConfigError("SEED: expected a URL or a host, got nothing: is a variable of your shell empty?")
     urls = [text if SCHEME.match(text) else "" if _is_host(text) else f"https://{text}" for text in given]
     plain = [_checked(url) for url in urls if url]
     hosts = {parts(url).host: url for url in plain}
-    refused = await _refusals(hosts, fetcher, say)
+    refused = await _refusals(hosts, fetcher, say, min(NAMES_WITHIN_S, within_s))
     is_lost = len(refused) == len(hosts)  # so far: sites may be reached
     if plain and is_lost and len(plain) == len(given):
         raise _unreached(refused)
     for words in refused[:5]:
         say(words)
-    sites = [Site(_host(text), fetcher, agent, say, pause_s) for text, url in zip(given, urls, strict=True) if not url]
+    named = [_host(text) for text, url in zip(given, urls, strict=True) if not url]
+    sites = [Site(host, fetcher, agent, say, pause_s, until) for host in named]
     aim = msgspec.convert(dict(goal), Goal)
     of_sites = await asyncio.gather(*(site.seeds(aim) for site in sites))
     if sites and is_lost and not any(of_sites):
@@ -93,16 +103,18 @@ async def found(
     return [*dict.fromkeys([*plain, *(url for some in of_sites for url in some)])]
 
 
-async def _refusals(hosts: Mapping[str, str], fetcher: Fetcher, say: Callable[[str], object]) -> list[str]:
+async def _refusals(
+    hosts: Mapping[str, str], fetcher: Fetcher, say: Callable[[str], object], within_s: float
+) -> list[str]:
     """Why hosts cannot be reached. Name servers that say nothing take a while: all together no longer than one."""
     slots, waiting = asyncio.Semaphore(NAMES_AT_ONCE), dict.fromkeys(hosts)
 
     async def refusal(host: str, url: str) -> str:
         try:
-            async with asyncio.timeout(NAMES_WITHIN_S), slots:
+            async with asyncio.timeout(within_s), slots:
                 return await fetcher.refusal(url)
         except TimeoutError:
-            return f"{host[:100]}: no name server has answered within {NAMES_WITHIN_S:g} s"
+            return f"{host[:100]}: no name server has answered within {within_s:.2g} s"
         finally:
             del waiting[host]
 
@@ -139,6 +151,7 @@ class Site:
     agent: str
     say: Callable[[str], object]
     pause_s: float
+    until: float = inf  # as the event loop counts
     problem: str = ""
     rules: bytes = b""
     home: str = ""
@@ -148,19 +161,26 @@ class Site:
         robots = await self._reached()
         if robots is None:
             return []
-        self.home = home = canonical("/", robots.final_url)
-        named = Named(domain_of(parts(home).host))
-        if robots.status is not None and robots.status >= 500:
+        self.home = home = _home_of(robots)
+        if _is_unread(robots):
             return [home]  # nobody may look around there now; the guide waits until its rules are known
-        group, sitemaps = parser.parse(self._take_rules(robots), self.agent)
-        self.pause_s = min(max(self.pause_s, group.pause_s or 0.0), LONGEST_PAUSE_S)
-        feeds = await self._home(home, named)
-        await self._read_sitemaps(_resolved(sitemaps, home) or [canonical("/sitemap.xml", home)], named)
-        await self._read_feeds(feeds[:MOST_FEEDS], named)
+        named = await self._named(home, robots)
         named.words.pop(home, None)
         best = named.best(goal, MOST_OF_SITE)
         self.say(f"{self.host}: {len(named.words):,} pages named by sitemaps and feeds, {len(best)} of them are seeds")
         return [home, *best]
+
+    async def _named(self, home: str, robots: Fetched) -> Named:
+        """What its home page, sitemaps and feeds name until the time is over."""
+        named = Named(domain_of(parts(home).host))
+        group, sitemaps = parser.parse(self._take_rules(robots), self.agent)
+        self.pause_s = min(max(self.pause_s, group.pause_s or 0.0), LONGEST_PAUSE_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self.until):
+                feeds = await self._home(home, named)
+                await self._read_sitemaps(_resolved(sitemaps, home) or [canonical("/sitemap.xml", home)], named)
+                await self._read_feeds(feeds[:MOST_FEEDS], named)
+        return replace(named, words=dict(named.words))  # a thread may still be adding to what it was given
 
     def _take_rules(self, robots: Fetched) -> bytes:
         self.rules = robots.body if robots.status is not None and is_success(robots.status) else b""
@@ -168,11 +188,16 @@ class Site:
 
     async def _reached(self) -> Fetched | None:
         """Its robots.txt, by the scheme by which it answers; None: by none."""
-        for scheme in ("https", "http"):
-            answer = await self.fetcher.fetch(_checked(f"{scheme}://{self.host}/robots.txt"))
-            if answer.status is not None:
-                return answer
-            self.problem = f"{self.host}: {answer.problem or answer.error}"
+        try:
+            async with asyncio.timeout_at(self.until):
+                for scheme in ("https", "http"):
+                    url = _checked(f"{scheme}://{self.host}/robots.txt")
+                    answer = await self.fetcher.fetch(url, enough=ROBOTS_BYTES)
+                    if answer.status is not None:
+                        return answer
+                    self.problem = f"{self.host}: {answer.problem or answer.error}"
+        except TimeoutError:
+            self.problem = f"{self.host}: its robots.txt has not come in time"
         self.say(self.problem)
         return None
 
@@ -194,14 +219,13 @@ class Site:
         return _resolved(page.feeds, home)
 
     async def _read_sitemaps(self, urls: Iterable[str], named: Named) -> None:
-        waiting = list(dict.fromkeys(urls))
-        for _ in range(MOST_SITEMAPS):
-            if not waiting:
-                return
-            answer = await self._get(waiting.pop(0))
+        """The first few that are named, each once: an index may name any number, and itself."""
+        known = [*islice(dict.fromkeys(urls), MOST_SITEMAPS)]
+        for url in known:  # which grows
+            answer = await self._get(url)
             if not answer.error and answer.status == 200:
                 nested = await asyncio.to_thread(_sitemap_pages, answer, named)
-                waiting += [url for url in nested if url not in waiting]
+                known += islice((one for one in dict.fromkeys(nested) if one not in known), MOST_SITEMAPS - len(known))
 
     async def _read_feeds(self, urls: Iterable[str], named: Named) -> None:
         for url in urls:
@@ -229,6 +253,18 @@ async def reference(text: str, fetcher: Fetcher) -> str:
     if page.problem or not words:
         raise CrawlGuideError(f"--reference: {text}: {page.problem or 'no text was found in it'}")
     return words[:REFERENCE_CHARACTERS]
+
+
+def _home_of(robots: Fetched) -> str:
+    """A robots.txt may lead to another host of its site (to www.), which then is the one that was meant."""
+    own, final = domain_of(parts(robots.url).host), domain_of(parts(robots.final_url).host)
+    return canonical("/", robots.final_url if final == own else robots.url)
+
+
+def _is_unread(robots: Fetched) -> bool:
+    """Whether nobody knows its rules: it did not come whole, its host is in trouble, or it leads nowhere."""
+    status = robots.status or 0
+    return bool(robots.error) or is_retryable(status) or 300 <= status < 400
 
 
 def _sitemap_pages(answer: Fetched, named: Named) -> list[str]:

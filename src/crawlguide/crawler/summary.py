@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crawlguide.crawler.run import Outcome
 
 HOSTS = 10
+LOST = 5  # hosts without rules that are named
 REASONS = 3  # why documents could not be read
 CELLS = 60  # width of the plot
 SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -62,10 +63,18 @@ class Summary:
             ("not read", _counted(tally.unreadable.most_common(REASONS))),
             ("dropped", _counted(sorted(stats.get("dropped", {}).items(), key=lambda pair: -pair[1]))),
             ("waiting", f"{stats['queued']:,} URLs" if stats.get("queued") else ""),
-            ("robots.txt", "" if tally.requests else tally.without_rules),
+            ("robots.txt", self._without_rules()),
             ("remaining", self.outcome.remaining),
         ]
         return [(name, text) for name, text in found if text]
+
+    def _without_rules(self) -> str:
+        """Which hosts nothing was fetched of, since nobody can read what may be fetched there."""
+        tally = self.outcome.tally
+        if self.outcome.why != "exhausted":
+            return "" if tally.requests else tally.without_rules
+        lost = [f"that of {host} could not be read: {problem}" for host, problem in tally.lost_hosts().items()]
+        return "; ".join(lost[:LOST]) + (f"; and {len(lost) - LOST:,} more" if len(lost) > LOST else "")
 
     def _time(self) -> str:
         """Of this run, and what was requested in it."""
@@ -78,7 +87,7 @@ class Summary:
         """What to try next."""
         tally, stats, why = self.outcome.tally, self.outcome.stats, self.outcome.why
         said = []
-        if stats.get("queued") and why != "exhausted" and tally.requests:
+        if stats.get("queued") and (why != "exhausted" or tally.has_lost) and tally.requests:
             said.append(f"crawlguide crawl --resume --out {self.outcome.folder.path}{self._further()}")
         if self.outcome.identity.definition.get("goal") and tally.pages >= 50 and tally.harvest < 0.1:
             said.append("few pages fit: say more with --keywords or --reference, or begin nearer to the topic")

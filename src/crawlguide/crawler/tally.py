@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlguide.core.outcomes import is_failure, is_success
 from crawlguide.core.urls import queue
 from crawlguide.crawler.estimate import RELEVANT, Estimator
 from crawlguide.crawler.lines import ROBOTS, trouble_of
+from crawlguide.policy.robots.cache import origin_of
 
 if TYPE_CHECKING:
     from crawlguide.crawler.lines import PageLine
@@ -23,6 +24,8 @@ BEST = 20  # pages that are named in the end
 OTHERS = "(other hosts)"
 MOST_REASONS = 100  # why documents could not be read
 OTHER_REASONS = "(for other reasons)"
+ROBOTS_TRIES = 3  # in a row, until a crawl no longer waits for a robots.txt
+BLOCKED = "blocked"  # our own rules forbid going there: another try comes to the same
 
 
 @dataclass
@@ -47,6 +50,17 @@ class HostCount:
     failed: int = 0
 
 
+class Unread(NamedTuple):
+    """A robots.txt that could not be read: why, and how often in a row."""
+
+    problem: str
+    tries: int
+
+    @property
+    def is_lost(self) -> bool:
+        return self.tries >= ROBOTS_TRIES
+
+
 @dataclass
 class Tally:
     """Pages are requests for pages that were answered with one; requests for robots.txt are counted apart."""
@@ -62,7 +76,7 @@ class Tally:
     earlier: int = 0  # of the requests, those of runs before this one
     problems: Counter[str] = field(default_factory=Counter)
     unreadable: Counter[str] = field(default_factory=Counter)  # documents that came, by why they could not be read
-    unread: dict[str, str] = field(default_factory=dict)  # why a host's robots.txt could not be read the last time
+    unread: dict[str, Unread] = field(default_factory=dict)  # by origin, as of the last try
     hosts: dict[str, HostCount] = field(default_factory=dict)
     curve: Curve = field(default_factory=Curve)
     estimator: Estimator = field(default_factory=Estimator)
@@ -99,10 +113,21 @@ class Tally:
 
     def _note_robots(self, line: PageLine) -> None:
         """Without it nothing of the host may be fetched, and it is tried again ever later."""
-        name = queue(line.url)
-        self.unread.pop(name, None)
+        origin = origin_of(line.url)
+        before = self.unread.pop(origin, None)
         if (trouble := trouble_of(line)) and len(self.unread) < MOST_HOSTS:
-            self.unread[name] = trouble
+            tries = ROBOTS_TRIES if line.error == BLOCKED else before.tries + 1 if before else 1
+            self.unread[origin] = Unread(trouble, tries)
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether a robots.txt could not be read so often that nobody waits for it any more."""
+        return any(one.is_lost for one in self.unread.values())
+
+    def is_lost(self, url: str) -> bool:
+        """Whether the robots.txt of a URL is such a one."""
+        found = self.unread.get(origin_of(url))
+        return found is not None and found.is_lost
 
     def _note_unreadable(self, problem: str | None) -> None:
         """Some problems are in words of the document: so many are told apart."""
@@ -151,10 +176,14 @@ class Tally:
         """Which hosts wait because nobody can read what may be fetched there, in words."""
         if not self.unread:
             return ""
-        host, problem = next(iter(self.unread.items()))
+        origin, unread = next(iter(self.unread.items()))
         more = len(self.unread) - 1
         others = f" (and of {more:,} more {'host' if more == 1 else 'hosts'})" if more else ""
-        return f"robots.txt of {host}{others} cannot be read and is tried again: {problem}"
+        return f"robots.txt of {_host(origin)}{others} cannot be read and is tried again: {unread.problem}"
+
+    def lost_hosts(self) -> dict[str, str]:
+        """Hosts that nobody waits for any more, and why their robots.txt could not be read."""
+        return {_host(origin): unread.problem for origin, unread in self.unread.items() if unread.is_lost}
 
     @property
     def harvest(self) -> float:
@@ -168,3 +197,7 @@ class Tally:
     def best_hosts(self, most: int) -> list[tuple[str, HostCount]]:
         named = [(name, host) for name, host in self.hosts.items() if host.relevant]
         return sorted(named, key=lambda pair: (-pair[1].relevant, pair[0]))[:most]
+
+
+def _host(origin: str) -> str:
+    return origin.partition("://")[2]
