@@ -25,7 +25,7 @@ from crawlguide.gateway.urlfrontier.counts import Counts
 from crawlguide.guide.queues import NamedQueues
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from crawlguide.core.errors import RequestError
     from crawlguide.gateway.access.credential import Credential
@@ -61,8 +61,8 @@ class UrlFrontierDoor:
         self._service = service
         queues = NamedQueues(service.guide, crawls.auto_create, crawls.max_auto_created)
         self._calls = Calls(queues, Counts(service.metrics.registry))
-        behaviour = Answers(service, self._calls).behaviour()
-        self._server = transport.server(service.options, transport.handlers(SERVICE, behaviour))
+        self._answers = Answers(service, self._calls)
+        self._server = transport.server(service.options, transport.handlers(SERVICE, self._answers.behaviour()))
 
     async def open(self) -> dict[str, Any]:
         options = self._service.options
@@ -73,6 +73,8 @@ class UrlFrontierDoor:
 
     async def close(self) -> None:
         await self._server.stop(self._service.options.drain_s)
+        if self._answers.left:
+            await asyncio.wait(self._answers.left, timeout=self._service.options.drain_s)
 
 
 class Answers:
@@ -80,6 +82,7 @@ class Answers:
 
     def __init__(self, service: Service, calls: Calls) -> None:
         self._service, self._calls = service, calls
+        self.left: set[asyncio.Task[Any]] = set()  # what is brought to its end though its client may have gone
         self._routes = {
             name: Route("RPC", f"/{SERVICE.full_name}/{name}", scope, name, None, None, partial(serves, calls))
             for name, (scope, serves) in SERVED.items()
@@ -96,12 +99,22 @@ class Answers:
         return {**{name: partial(self._unary, name) for name in self._routes}, **streams}
 
     async def _answer(self, name: str, caller: Caller, message: Any, crawl: str | None, size: int) -> Any:
-        """One step of a call, through what every door passes."""
+        """One step of a call. What was begun is not cut in the middle: a client may go at any time."""
+        return await asyncio.shield(self._begun(name, caller, message, crawl, size))
+
+    def _begun(self, name: str, caller: Caller, message: Any, crawl: str | None, size: int) -> asyncio.Task[Any]:
+        """The step through what every door passes."""
         path: Mapping[str, str] = {} if crawl is None else {"crawl_id": named_crawl(crawl)}
         key = getattr(message, "key", None)
         query = {"key": key[:255]} if isinstance(key, str) and key else {}
         wanted = Wanted(f"urlfrontier {name}", self._routes[name], path, query, lambda: message, size)
-        return await self._service.answer(caller, wanted)
+        return self._keep(self._service.answer(caller, wanted))
+
+    def _keep(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work)
+        self.left.add(task)
+        task.add_done_callback(self.left.discard)
+        return task
 
     async def _unary(self, name: str, request: Any, context: Context) -> Any:
         try:
@@ -138,7 +151,7 @@ class Answers:
             with self._counted(context):
                 while left is not None:
                     crawl = None if any_crawl else wanted.crawlID
-                    given: Given = await self._answer("GetURLs", caller, left, crawl, wanted.ByteSize())
+                    given = await self._next_round(caller, left, crawl, wanted.ByteSize())
                     if waits:
                         counts.latency.observe(time.perf_counter() - began)
                         waits = False
@@ -146,6 +159,20 @@ class Answers:
                     left = given.rest
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
+
+    async def _next_round(self, caller: Caller, left: Round, crawl: str | None, size: int) -> Given:
+        """What it takes for a client that goes meanwhile waits again."""
+        step = self._begun("GetURLs", caller, left, crawl, size)
+        try:
+            return await asyncio.shield(step)
+        except asyncio.CancelledError:
+            self._keep(self._returned(step))
+            raise
+
+    async def _returned(self, step: asyncio.Task[Given]) -> None:
+        await asyncio.wait([step])
+        if step.exception() is None and (given := step.result()).crawl is not None:
+            await self._calls.queues.give_back(given.crawl, given.taken)
 
     async def _give(self, context: Context, given: Given) -> None:
         """What does not reach the client waits again."""
@@ -160,7 +187,7 @@ class Answers:
         finally:
             self._calls.counts.given.inc(sent)
             if sent < len(given.taken):
-                await asyncio.shield(self._calls.queues.give_back(given.crawl, given.taken[sent:]))
+                await asyncio.shield(self._keep(self._calls.queues.give_back(given.crawl, given.taken[sent:])))
 
     async def _write(self, context: Context, messages: Sequence[Any]) -> None:
         for message in messages:
