@@ -151,7 +151,13 @@ class BodyBudget:
 
     def grow(self, size: int, more: int) -> None:
         """A body of `size` bytes becomes larger by `more`. Raises `UnavailableError` where there is no room."""
-        most = self._most if size + more <= SMALL_BYTES else self._most * 3 // 4
+        self._take(more, self._most if size + more <= SMALL_BYTES else self._most * 3 // 4)
+
+    def reserve(self, size: int) -> None:
+        """Room for a message of which nobody knows yet how large it is: most are small. Raises `UnavailableError`."""
+        self._take(size, self._most)
+
+    def _take(self, more: int, most: int) -> None:
         if self.held_bytes + more > most:
             words = f"more than {most} bytes of requests are being worked on"
             raise UnavailableError(words, retry_after_s=RETRY_AFTER_S)

@@ -15,6 +15,7 @@ import grpc.aio
 from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, TooLarge, UnavailableError
 from crawlguide.core.turns import in_turns
 from crawlguide.gateway.grpc import transport
+from crawlguide.gateway.grpc.reading import Reads, owner
 from crawlguide.gateway.responses import STATUS
 from crawlguide.gateway.routes import Route
 from crawlguide.gateway.service import Wanted
@@ -82,6 +83,7 @@ class Answers:
 
     def __init__(self, service: Service, calls: Calls) -> None:
         self._service, self._calls = service, calls
+        self._reads = Reads(service.load, service.options)
         self.left: set[asyncio.Task[Any]] = set()  # what is brought to its end though its client may have gone
         self._routes = {
             name: Route("RPC", f"/{SERVICE.full_name}/{name}", scope, name, None, None, partial(serves, calls))
@@ -98,17 +100,33 @@ class Answers:
         }
         return {**{name: partial(self._unary, name) for name in self._routes}, **streams}
 
-    async def _answer(self, name: str, caller: Caller, message: Any, crawl: str | None, size: int) -> Any:
+    async def _answer(
+        self,
+        name: str,
+        caller: Caller,
+        message: Any,
+        crawl: str | None,
+        size: int,
+        admitted: Credential | None = None,
+    ) -> Any:
         """One step of a call. What was begun is not cut in the middle: a client may go at any time."""
-        return await asyncio.shield(self._begun(name, caller, message, crawl, size))
+        return await asyncio.shield(self._begun(name, caller, message, crawl, size, admitted))
 
-    def _begun(self, name: str, caller: Caller, message: Any, crawl: str | None, size: int) -> asyncio.Task[Any]:
+    def _begun(
+        self,
+        name: str,
+        caller: Caller,
+        message: Any,
+        crawl: str | None,
+        size: int,
+        admitted: Credential | None = None,
+    ) -> asyncio.Task[Any]:
         """The step through what every door passes."""
         path: Mapping[str, str] = {} if crawl is None else {"crawl_id": named_crawl(crawl)}
         key = getattr(message, "key", None)
         query = {"key": key[:255]} if isinstance(key, str) and key else {}
         wanted = Wanted(f"urlfrontier {name}", self._routes[name], path, query, lambda: message, size)
-        return self._keep(self._service.answer(caller, wanted))
+        return self._keep(self._service.answer(caller, wanted, admitted))
 
     def _keep(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.create_task(work)
@@ -116,39 +134,45 @@ class Answers:
         task.add_done_callback(self.left.discard)
         return task
 
-    async def _unary(self, name: str, request: Any, context: Context) -> Any:
+    async def _unary(self, name: str, context: Context) -> Any:
+        caller = transport.caller(context)
         try:
-            request = transport.checked(self._service, context, request)
+            credential, request = await self._service.received(
+                f"urlfrontier {name}", caller, partial(self._read, context)
+            )
             crawl = None if name in OF_NODE else getattr(request, CRAWL_FIELDS.get(name, "crawlID"))
             if name == "SetDelay" and not request.key:
                 crawl = None
-            return await self._answer(name, transport.caller(context), request, crawl, request.ByteSize())
+            return await self._answer(name, caller, request, crawl, request.ByteSize(), credential)
         except UnknownQueue as problem:
             await context.abort(grpc.StatusCode.UNKNOWN, problem.message)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
+    async def _read(self, context: Context, credential: Credential) -> Any:
+        return await self._reads.read(context, owner(credential, transport.address(context.peer())))
+
     # one request, a stream of answers
 
-    async def _list_urls(self, request: wire.ListUrlParams, context: Context) -> None:
+    async def _list_urls(self, context: Context) -> None:
         try:
             with self._counted(context):
-                found: AsyncIterator[wire.URLItem] = await self._unary("ListURLs", request, context)
+                found: AsyncIterator[wire.URLItem] = await self._unary("ListURLs", context)
                 async for item in found:
                     await self._write(context, [item])
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
-    async def _get_urls(self, request: Any, context: Context) -> None:
+    async def _get_urls(self, context: Context) -> None:
         """Round by round, as long as there is something to give and the client reads."""
         began, waits = time.perf_counter(), True
         counts, caller = self._calls.counts, transport.caller(context)
         counts.get_calls.inc()
         try:
-            wanted: wire.GetParams = transport.checked(self._service, context, request)
-            any_crawl = wanted.WhichOneof("item") != "crawlID"
-            left: Round | None = None if any_crawl and wanted.key else round_of(wanted)
-            with self._counted(context):
+            with self._counted(context) as credential:
+                wanted: wire.GetParams = await self._read(context, credential)
+                any_crawl = wanted.WhichOneof("item") != "crawlID"
+                left: Round | None = None if any_crawl and wanted.key else round_of(wanted)
                 while left is not None:
                     crawl = None if any_crawl else wanted.crawlID
                     given = await self._next_round(caller, left, crawl, wanted.ByteSize())
@@ -195,11 +219,11 @@ class Answers:
 
     # streams both ways
 
-    async def _put_urls(self, _: object, context: Context) -> None:
+    async def _put_urls(self, context: Context) -> None:
         self._calls.counts.put_calls.inc()
         await self._stream("PutURLs", context, MOST_ITEMS, self._put_items)
 
-    async def _put_discovered(self, _: object, context: Context) -> None:
+    async def _put_discovered(self, context: Context) -> None:
         self._calls.counts.batch_calls.inc()
         await self._stream("PutDiscovered", context, MOST_BATCHES, self._put_batches)
 
