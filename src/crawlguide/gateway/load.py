@@ -37,8 +37,7 @@ class Load:
     """All bounds of one server, and who is told of a refusal."""
 
     def __init__(self, options: ServerOptions) -> None:
-        most = min(options.max_connections, most_connections())
-        self.connections = Connections(most, options.max_connections_per_address)
+        self.connections = Connections(most_connections(options), options.max_connections_per_address)
         self.places = Places()
         self.bodies = BodyBudget(options.max_bodies_bytes)
         self.turns = Turns()
@@ -54,10 +53,11 @@ class Load:
             happened("overloaded", "refusing for now: {problem}", WARNING, problem=problem.message)
 
 
-def most_connections() -> int:
-    """Each is a file, and a store that cannot open its own loses reports."""
+def most_connections(options: ServerOptions) -> int:
+    """Of each port. Each connection is a file, and a store that cannot open its own loses reports."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(1, files - max(FILES_OF_OUR_OWN, files // 4))
+    left, ports = files - max(FILES_OF_OUR_OWN, files // 4), 1 + options.grpc + options.frontier
+    return max(1, min(options.max_connections, left // ports))
 
 
 class Connections:

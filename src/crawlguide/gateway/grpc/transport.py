@@ -27,6 +27,7 @@ from crawlguide.gateway.grpc import DETAILS
 from crawlguide.gateway.grpc.counting import check_parts
 from crawlguide.gateway.grpc.reading import largest
 from crawlguide.gateway.listener import bound
+from crawlguide.gateway.load import most_connections
 from crawlguide.gateway.responses import STATUS
 from crawlguide.gateway.tls import loaded
 from crawlguide.gateway.watched_files import WatchedFiles
@@ -64,7 +65,7 @@ STREAMS_OF_CONNECTION = 128
 LOOKAHEAD_BYTES = 65_536  # that come in before anybody reads
 MOST_WORDS = 1_000  # of an error
 DOMAIN = "crawlguide"
-IDLE_MS, PING_MS, PONG_MS, EARLIEST_PING_MS = 600_000, 60_000, 20_000, 10_000
+HANDSHAKE_MS, PING_MS, PONG_MS, EARLIEST_PING_MS = 10_000, 60_000, 20_000, 10_000
 
 
 def server(options: ServerOptions, *services: grpc.GenericRpcHandler) -> grpc.aio.Server:
@@ -76,7 +77,9 @@ def server(options: ServerOptions, *services: grpc.GenericRpcHandler) -> grpc.ai
             ("grpc.max_concurrent_streams", STREAMS_OF_CONNECTION),
             ("grpc.http2.lookahead_bytes", LOOKAHEAD_BYTES),  # else a whole message comes in before anybody wants it
             ("grpc.http2.bdp_probe", 0),  # on fast lines it would grow again
-            ("grpc.max_connection_idle_ms", IDLE_MS),
+            ("grpc.max_allowed_incoming_connections", most_connections(options)),
+            ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+            ("grpc.max_connection_idle_ms", options.keep_alive_s * 1_000),  # without a call
             ("grpc.keepalive_time_ms", PING_MS),
             ("grpc.keepalive_timeout_ms", PONG_MS),
             ("grpc.http2.min_ping_interval_without_data_ms", EARLIEST_PING_MS),
