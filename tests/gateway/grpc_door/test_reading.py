@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MESSAGE, STREAMS, MIB = 4_000_000, 60, 1024 * 1024
 NEXT = f"/{SERVICE.full_name}/Next"
+HEALTH = "/grpc.health.v1.Health/Check"
+REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 
 
 def memory_bytes(served: Served) -> int:
@@ -49,7 +51,7 @@ def taken_by_unfinished(port: int, served: Served, path: str, **shown: str) -> i
         return memory_bytes(served) - before
 
 
-@pytest.mark.parametrize("path", [NEXT, "/grpc.health.v1.Health/Check", f"/{SERVICE.full_name}/ReportStream"])
+@pytest.mark.parametrize("path", [NEXT, f"/{SERVICE.full_name}/ReportStream", HEALTH, REFLECTION])
 def test_unfinished_messages_of_strangers_take_no_memory(door: Opened, path: str) -> None:
     door.raw()  # there is a key
     assert taken_by_unfinished(door.port, door.guarded.server, path) < 60 * MIB

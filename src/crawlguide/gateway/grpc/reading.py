@@ -18,17 +18,37 @@ from crawlguide.gateway.bodies import WITHIN_S
 from crawlguide.gateway.load import RETRY_AFTER_S, whose
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Awaitable, Callable, Hashable
+    from typing import TypeAlias
 
     from crawlguide.core.config import ServerOptions
     from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.grpc.transport import Context
     from crawlguide.gateway.load import Load
 
+    Which: TypeAlias = Callable[[Context], Awaitable[Any]]
+
 PART_OF_BUDGET = 4  # of all bodies: as much may be reserved for messages of one door that are being read
 PATIENCE_S = 0.5  # for which others wait before one that is not there yet has to go
 MOST_WAITING = 1_000  # of each some 64 KiB may have come in
 MOST_STRANGERS = 8
+
+
+async def only_one(context: Context) -> Any:
+    """The one message there is, unread. Raises `MalformedRequest`."""
+    unread = await context.read()
+    if unread is grpc.aio.EOF:
+        await asyncio.sleep(0)  # a client that has gone looks the same, until the call is cancelled
+        raise MalformedRequest("expected one message, got none")
+    if await context.read() is not grpc.aio.EOF:
+        raise MalformedRequest("expected one message, got more")
+    return unread
+
+
+async def next_one(context: Context) -> Any:
+    """The next message of a stream, unread; None at its end."""
+    unread = await context.read()
+    return None if unread is grpc.aio.EOF else unread
 
 
 class Reads:
@@ -46,18 +66,18 @@ class Reads:
         self._waiting = 0
         self._reading: dict[asyncio.Timeout, Hashable] = {}  # whose it is, the oldest first
 
-    async def read(self, context: Context, owner: Hashable) -> Any:
-        """The message of a call. Raises `MalformedRequest`, `TooLarge` and `UnavailableError`."""
+    async def read(self, context: Context, owner: Hashable, which: Which = only_one) -> Any:
+        """The message of a call, or None. Raises `MalformedRequest`, `TooLarge` and `UnavailableError`."""
         await self._enter()
         try:
             self._load.bodies.reserve(self._largest)
             try:
-                unread = await self._within(context, owner)
+                unread = await self._within(which(context), owner)
             finally:
                 self._load.bodies.free(self._largest)
         finally:
             self._leave()
-        return unread.read()
+        return unread and unread.read()
 
     async def _enter(self) -> None:
         if self._waiting >= MOST_WAITING:
@@ -78,11 +98,11 @@ class Reads:
     def _leave(self) -> None:
         self._room.release()
 
-    async def _within(self, context: Context, owner: Hashable) -> Any:
+    async def _within(self, message: Awaitable[Any], owner: Hashable) -> Any:
         try:
             async with asyncio.timeout(WITHIN_S) as limit:
                 self._reading[limit] = owner
-                return await _only(context)
+                return await message
         except TimeoutError:
             if limit in self._reading:
                 raise MalformedRequest(f"expected the message within {WITHIN_S:.0f} s") from None
@@ -111,17 +131,6 @@ class StrangersReads(Reads):
 
     def _leave(self) -> None:
         pass
-
-
-async def _only(context: Context) -> Any:
-    """The one message there is, unread. Raises `MalformedRequest`."""
-    unread = await context.read()
-    if unread is grpc.aio.EOF:
-        await asyncio.sleep(0)  # a client that has gone looks the same, until the call is cancelled
-        raise MalformedRequest("expected one message, got none")
-    if await context.read() is not grpc.aio.EOF:
-        raise MalformedRequest("expected one message, got more")
-    return unread
 
 
 def largest(options: ServerOptions) -> int:

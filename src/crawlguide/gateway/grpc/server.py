@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from google.protobuf.message_factory import GetMessageClass
-from grpc_reflection.v1alpha import reflection
 
 from crawlguide.core.errors import CrawlGuideError, MalformedRequest
 from crawlguide.core.messages import Advice, ReportMessage, SeedsMessage
@@ -18,6 +17,7 @@ from crawlguide.gateway.grpc.conversion import json_text, read_request, strictly
 from crawlguide.gateway.grpc.health import HEALTH, Health
 from crawlguide.gateway.grpc.methods import METHODS, SERVICE, WHOLE, Method
 from crawlguide.gateway.grpc.reading import Reads, owner
+from crawlguide.gateway.grpc.reflection import REFLECTION, Reflection
 from crawlguide.gateway.grpc.streams import STREAMS, Conversation
 from crawlguide.gateway.service import Wanted
 from crawlguide.guide.crawl.transfer import lines_of
@@ -49,13 +49,13 @@ class GrpcDoor:
         self._health = Health(service)
         behaviour = {method.name: _behaviour(self, method) for method in METHODS}
         streams: dict[str, Behaviour] = {kind.name: partial(self._stream, kind) for kind in STREAMS}
+        reflection = Reflection(service, (SERVICE.full_name, HEALTH.full_name))
         self._server = transport.server(
             service.options,
             transport.handlers(SERVICE, behaviour | streams),
             transport.handlers(HEALTH, self._health.behaviour()),
+            transport.handlers(REFLECTION, reflection.behaviour()),
         )
-        names = (SERVICE.full_name, HEALTH.full_name, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, self._server)
 
     async def open(self) -> dict[str, Any]:
         options = self._service.options
