@@ -34,7 +34,7 @@ MEANINGS = {
     "server.grpc_port": "its port; 0 picks a free one",
     "server.frontier": "answer clients of URLFrontier, too (also `--frontier-port`)",
     "server.frontier_port": "its port; 0 picks a free one",
-    "server.max_connections": "connections at once; fewer where the system allows fewer open files",
+    "server.max_connections": "connections of each port at once; fewer where the system allows fewer open files",
     "server.max_connections_per_address": (
         "the same of one address, or one IPv6 network (/64); 0: 2,000, and 12,000 of this machine"
     ),

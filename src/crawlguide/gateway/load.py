@@ -37,8 +37,7 @@ class Load:
     """All bounds of one server, and who is told of a refusal."""
 
     def __init__(self, options: ServerOptions) -> None:
-        most = min(options.max_connections, most_connections())
-        self.connections = Connections(most, options.max_connections_per_address)
+        self.connections = Connections(most_connections(options), options.max_connections_per_address)
         self.places = Places()
         self.bodies = BodyBudget(options.max_bodies_bytes)
         self.turns = Turns()
@@ -54,10 +53,11 @@ class Load:
             happened("overloaded", "refusing for now: {problem}", WARNING, problem=problem.message)
 
 
-def most_connections() -> int:
-    """Each is a file, and a store that cannot open its own loses reports."""
+def most_connections(options: ServerOptions) -> int:
+    """Of each port. Each connection is a file, and a store that cannot open its own loses reports."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(1, files - max(FILES_OF_OUR_OWN, files // 4))
+    left, ports = files - max(FILES_OF_OUR_OWN, files // 4), 1 + options.grpc + options.frontier
+    return max(1, min(options.max_connections, left // ports))
 
 
 class Connections:
@@ -151,7 +151,13 @@ class BodyBudget:
 
     def grow(self, size: int, more: int) -> None:
         """A body of `size` bytes becomes larger by `more`. Raises `UnavailableError` where there is no room."""
-        most = self._most if size + more <= SMALL_BYTES else self._most * 3 // 4
+        self._take(more, self._most if size + more <= SMALL_BYTES else self._most * 3 // 4)
+
+    def reserve(self, size: int) -> None:
+        """Room for a message of which nobody knows yet how large it is: most are small. Raises `UnavailableError`."""
+        self._take(size, self._most)
+
+    def _take(self, more: int, most: int) -> None:
         if self.held_bytes + more > most:
             words = f"more than {most} bytes of requests are being worked on"
             raise UnavailableError(words, retry_after_s=RETRY_AFTER_S)

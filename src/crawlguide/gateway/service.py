@@ -23,7 +23,7 @@ from crawlguide.gateway.routes import RouteCall, check_before_body
 from crawlguide.guide.local import always
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from crawlguide.core.config import Config
     from crawlguide.gateway.access.credential import Credential
@@ -76,15 +76,28 @@ class Service:
         self.assigned = AssignedUrls()
         self.guide.on_deleted.append(self.assigned.deleted)
 
-    async def answer(self, caller: Caller, wanted: Wanted) -> Any:
-        """Admit, check, serve and count one request of a door without layers of its own.
-
-        Raises `CrawlGuideError` alone: what else goes wrong is logged here.
-        """
+    async def received(
+        self, label: str, caller: Caller, read: Callable[[Credential], Awaitable[Any]]
+    ) -> tuple[Credential, Any]:
+        """Who somebody is, and what they say: of those who may not come in nothing is read. Raises what refuses."""
         began, who = time.perf_counter(), caller.logged
-        credential: Credential | None = None
         try:
             credential = self.entrance.admit(caller)
+            who = {"address": caller.address, **credential.logged}
+            return credential, await read(credential)
+        except CrawlGuideError as problem:
+            self.answered(label, STATUS[problem.code], time.perf_counter() - began, problem, **who)
+            raise
+
+    async def answer(self, caller: Caller, wanted: Wanted, admitted: Credential | None = None) -> Any:
+        """Admit, check, serve and count one request of a door without layers of its own.
+
+        `admitted` was admitted before. Raises `CrawlGuideError` alone: what else goes wrong is logged here.
+        """
+        began, who = time.perf_counter(), caller.logged
+        credential = admitted
+        try:
+            credential = admitted or self.entrance.admit(caller)
             who = {"address": caller.address, **credential.logged}
             with self._working(wanted.size):
                 self.check(wanted.route, credential, wanted.path)

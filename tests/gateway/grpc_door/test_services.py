@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
-from tests.gateway.grpc_door.common import Opened, Raw, door_over, refused
+from tests.gateway.grpc_door.common import WITHIN_S, Opened, Raw, details, door_over, guarded_door, refused
 
 from crawlguide import AsyncGuide
 from crawlguide.core.config import Config, ServerOptions
@@ -22,6 +23,7 @@ from crawlguide.gateway.service import Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
 
@@ -60,6 +62,27 @@ def test_reflection_lists_the_services_and_describes_their_messages(door: Opened
     file = found.FindFileContainingSymbol("crawlguide.v1.Guide")
     assert {one.name for one in file.service[0].method} >= {"Next", "Report", "NextStream", "ReportStream"}
     assert any(message.name == "AskMessage" for message in file.message_type)
+
+
+def informed(port: int, *questions: str) -> list[Any]:
+    stub = reflection_pb2_grpc.ServerReflectionStub(Raw(port).channel)
+    asked = [reflection_pb2.ServerReflectionRequest(file_containing_symbol=symbol) for symbol in questions]
+    return list(stub.ServerReflectionInfo(iter(asked), timeout=WITHIN_S))
+
+
+def test_questions_for_the_schema_count_for_their_address(tmp_path: Path) -> None:
+    with guarded_door(tmp_path, CRAWLGUIDE_ACCESS_ADDRESS_REQUESTS_PER_S="5") as door:
+        door.raw()
+        assert len(informed(door.port, *["crawlguide.v1.Guide"] * 3)) == 3
+        with refused(grpc.StatusCode.RESOURCE_EXHAUSTED) as problem:
+            informed(door.port, *["crawlguide.v1.Guide"] * 50)
+        assert details(problem.value)["ErrorInfo"].reason == "rate_limited"
+
+
+def test_a_long_question_is_not_sent_back(door: Opened) -> None:
+    assert informed(door.port, "x" * 1_000)[0].error_response.error_code == grpc.StatusCode.NOT_FOUND.value[0]
+    with refused(grpc.StatusCode.RESOURCE_EXHAUSTED):
+        informed(door.port, "x" * 1_100)
 
 
 async def test_of_a_port_that_is_taken_nobody_speaks_but_us(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import grpc
+import grpc.aio
 import pytest
 from tests.gateway.access.common import NO_LIMITS, Guarded, guarding
 from tests.gateway.conftest import Served, serving
 
+from crawlguide.core.config import Config, ServerOptions
 from crawlguide.gateway.client.urlfrontier import UrlFrontierClient
+from crawlguide.gateway.opening import MEMORY, open_guide
+from crawlguide.gateway.service import Service
 from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
+from crawlguide.gateway.urlfrontier.server import UrlFrontierDoor
 from crawlguide.gateway.urlfrontier.urlfrontier_pb2_grpc import URLFrontierStub
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
     from pathlib import Path
 
 DOOR = {"CRAWLGUIDE_SERVER_FRONTIER": "true", "CRAWLGUIDE_SERVER_FRONTIER_PORT": "0"}
@@ -98,6 +104,12 @@ def until(holds: Callable[[], Any]) -> Any:
     return seen
 
 
+async def eventually(holds: Callable[[], bool]) -> None:
+    """The same in the event loop of the server."""
+    while not holds():  # noqa: ASYNC110 - a look from outside: nobody tells
+        await asyncio.sleep(0.005)
+
+
 @contextmanager
 def refused(code: grpc.StatusCode) -> Iterator[Any]:
     with pytest.raises(grpc.RpcError) as problem:
@@ -129,6 +141,21 @@ def port_of(folder: Path) -> int:
 def guarded_frontier(folder: Path, **settings: str) -> Iterator[Frontier]:
     with guarding(folder, **{**DOOR, **NO_LIMITS, **settings}) as guarded:
         yield Frontier(guarded, port_of(folder))
+
+
+@asynccontextmanager
+async def door_here(**options: Any) -> AsyncIterator[tuple[Service, Any]]:
+    """The door in this event loop, over a guide without a folder, for anybody: what is behind it, and a client."""
+    config = Config(server=ServerOptions(frontier_port=0, drain_s=5, **options))
+    service = Service(open_guide(MEMORY, config), config)
+    door = UrlFrontierDoor(service)
+    port = (await door.open())["frontier_port"]
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            yield service, URLFrontierStub(channel)
+    finally:
+        await door.close()
+        await service.guide.close()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -20,6 +21,8 @@ from tests.gateway.urlfrontier.common import (
     WITHIN_S,
     Frontier,
     Raw,
+    door_here,
+    eventually,
     found,
     guarded_frontier,
     info,
@@ -34,6 +37,7 @@ from crawlguide.gateway.client.urlfrontier import UrlFrontierClient
 from crawlguide.gateway.doctor import frontier_answers
 from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
 from crawlguide.gateway.urlfrontier.calls import SERVED
+from crawlguide.guide.queues import NamedQueues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -308,15 +312,28 @@ def test_what_a_client_did_not_take_waits_again(frontier: Frontier, raw: Raw) ->
     assert raw.stats().size == 150
 
 
-def test_nothing_is_held_for_clients_that_are_gone_at_once(raw: Raw) -> None:
-    raw.put(found("https://a.example/"))
-    for _ in range(20):
-        call = raw.call("GetURLs", wire.GetParams())
-        call.cancel()
-        with pytest.raises(grpc.RpcError):
-            list(call)
-    until(lambda: raw.stats().inProcess == 0)
-    assert len(raw.get()) == 1
+async def test_what_is_taken_while_its_client_goes_waits_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    took, goes_on, take = asyncio.Event(), asyncio.Event(), NamedQueues.take
+
+    async def slowly(*args: Any) -> Any:
+        taken = await take(*args)
+        took.set()
+        await goes_on.wait()
+        return taken
+
+    async with asyncio.timeout(WITHIN_S), door_here() as (service, stub):
+        await stub.SetDelay(wire.QueueDelayParams(delay_requestable=0))
+        put = stub.PutURLs(iter([found("https://a.example/")]))
+        assert [ack.status async for ack in put] == [OK]
+        monkeypatch.setattr(NamedQueues, "take", slowly)
+        lost = stub.GetURLs(wire.GetParams(delay_requestable=600))
+        await took.wait()
+        lost.cancel()
+        await eventually(lambda: not len(service.load.connections))
+        goes_on.set()
+        while not (seen := [info.url async for info in stub.GetURLs(wire.GetParams())]):
+            pass
+        assert seen == ["https://a.example/"]
 
 
 def test_a_long_batch_keeps_nobody_waiting(frontier: Frontier, raw: Raw) -> None:

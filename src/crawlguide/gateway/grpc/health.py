@@ -12,6 +12,8 @@ from crawlguide.core.errors import CrawlGuideError
 from crawlguide.gateway.conversation import waited
 from crawlguide.gateway.grpc import transport
 from crawlguide.gateway.grpc.methods import SERVICE
+from crawlguide.gateway.grpc.reading import StrangersReads
+from crawlguide.gateway.load import whose
 
 if TYPE_CHECKING:
     from crawlguide.gateway.grpc.transport import Behaviour, Context
@@ -28,6 +30,7 @@ class Health:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._reads = StrangersReads(service.load, service.options)
         self._leaving = asyncio.Event()
 
     def behaviour(self) -> dict[str, Behaviour]:
@@ -45,28 +48,32 @@ class Health:
     def _knock(self, context: Context) -> None:
         self._service.entrance.knock(transport.address(context.peer()))
 
-    async def _check(self, request: Any, context: Context) -> Any:
+    async def _named(self, context: Context) -> str:
+        """Which service is meant."""
+        self._knock(context)
+        request = await self._reads.read(context, whose(transport.address(context.peer())))
+        return str(request.service)
+
+    async def _check(self, context: Context) -> Any:
         try:
-            self._knock(context)
-            name = request.read().service
+            name = await self._named(context)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
         if name not in NAMES:
             await context.abort(grpc.StatusCode.NOT_FOUND, f"no such service: {name[:80]!r}")
         return Response(status=self._status)
 
-    async def _list(self, _: Any, context: Context) -> Any:
+    async def _list(self, context: Context) -> Any:
         try:
             self._knock(context)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
         return health_pb2.HealthListResponse(statuses={name: Response(status=self._status) for name in NAMES})
 
-    async def _watch(self, request: Any, context: Context) -> None:
+    async def _watch(self, context: Context) -> None:
         """Says each change; of a service that is not there, that it is unknown."""
         try:
-            self._knock(context)
-            known = request.read().service in NAMES
+            known = await self._named(context) in NAMES
             with transport.counted(self._service, context):
                 said = None
                 while not (self._leaving.is_set() and said is not None):

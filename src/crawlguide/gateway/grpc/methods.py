@@ -24,6 +24,11 @@ class Method(NamedTuple):
     answer: str = ""
 
     @property
+    def label(self) -> str:
+        """What metrics and the log call it."""
+        return f"grpc {self.name}"
+
+    @property
     def of_crawl(self) -> bool:
         return "{crawl_id}" in self.path
 

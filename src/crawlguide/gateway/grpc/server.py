@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from google.protobuf.message_factory import GetMessageClass
-from grpc_reflection.v1alpha import reflection
 
 from crawlguide.core.errors import CrawlGuideError, MalformedRequest
 from crawlguide.core.messages import Advice, ReportMessage, SeedsMessage
@@ -17,6 +16,8 @@ from crawlguide.gateway.grpc import transport
 from crawlguide.gateway.grpc.conversion import json_text, read_request, strictly, written
 from crawlguide.gateway.grpc.health import HEALTH, Health
 from crawlguide.gateway.grpc.methods import METHODS, SERVICE, WHOLE, Method
+from crawlguide.gateway.grpc.reading import Reads, owner
+from crawlguide.gateway.grpc.reflection import REFLECTION, Reflection
 from crawlguide.gateway.grpc.streams import STREAMS, Conversation
 from crawlguide.gateway.service import Wanted
 from crawlguide.guide.crawl.transfer import lines_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.access.entrance import Caller
     from crawlguide.gateway.grpc.streams import StreamKind
     from crawlguide.gateway.grpc.transport import Behaviour, Context
@@ -43,16 +45,17 @@ class GrpcDoor:
         self._service = service
         self._left: set[asyncio.Task[Any]] = set()  # what is brought to its end though its client has gone
         self._conversations: set[Conversation] = set()
+        self._reads = Reads(service.load, service.options)
         self._health = Health(service)
         behaviour = {method.name: _behaviour(self, method) for method in METHODS}
         streams: dict[str, Behaviour] = {kind.name: partial(self._stream, kind) for kind in STREAMS}
+        reflection = Reflection(service, (SERVICE.full_name, HEALTH.full_name))
         self._server = transport.server(
             service.options,
             transport.handlers(SERVICE, behaviour | streams),
             transport.handlers(HEALTH, self._health.behaviour()),
+            transport.handlers(REFLECTION, reflection.behaviour()),
         )
-        names = (SERVICE.full_name, HEALTH.full_name, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, self._server)
 
     async def open(self) -> dict[str, Any]:
         options = self._service.options
@@ -71,10 +74,9 @@ class GrpcDoor:
 
     # one request, one answer
 
-    async def unary(self, method: Method, gives: type[Message], request: Any, context: Context) -> Message | None:
+    async def unary(self, method: Method, gives: type[Message], context: Context) -> Message | None:
         try:
-            served = Served(method, transport.checked(self._service, context, request))
-            result = await self._shielded(served, transport.caller(context), Waiting())
+            result = await self._shielded(await self._asked(method, context), Waiting())
             answer, created = result if isinstance(result, tuple) else (result, False)
             if method.answer:
                 return gives(**{method.answer: json_text(answer)})
@@ -84,20 +86,28 @@ class GrpcDoor:
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
-    async def export(self, method: Method, gives: type[Message], request: Any, context: Context) -> None:
+    async def export(self, method: Method, gives: type[Message], context: Context) -> None:
         waiting = Waiting()
         try:
-            served = Served(method, transport.checked(self._service, context, request))
-            pieces = await self._shielded(served, transport.caller(context), waiting)
+            pieces = await self._shielded(await self._asked(method, context), waiting)
             with transport.counted(self._service, context, waiting.call.credential):
                 async for piece in pieces:
                     await transport.write(context, gives(lines=piece), self._service.options.socket_stall_s)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
-    async def _shielded(self, served: Served, caller: Caller, waiting: Waiting) -> Any:
+    async def _asked(self, method: Method, context: Context) -> Asked:
+        """Who asks, and what. Raises what refuses it."""
+        caller = transport.caller(context)
+        credential, request = await self._service.received(
+            method.label, caller, lambda known: self._reads.read(context, owner(known, caller.address))
+        )
+        return Asked(caller, credential, Served(method, request))
+
+    async def _shielded(self, asked: Asked, waiting: Waiting) -> Any:
         """What was begun is not cut in the middle: a client may go, or its deadline pass, at any time."""
-        task = asyncio.create_task(self._service.answer(caller, served.wanted(waiting)))
+        wanted = asked.served.wanted(waiting)
+        task = asyncio.create_task(self._service.answer(asked.caller, wanted, asked.credential))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -124,7 +134,7 @@ class GrpcDoor:
 
     # streams both ways
 
-    async def _stream(self, kind: StreamKind, _: object, context: Context) -> None:
+    async def _stream(self, kind: StreamKind, context: Context) -> None:
         conversation = Conversation(kind, self._service, context, partial(message_of, kind.route.takes))
         self._conversations.add(conversation)
         try:
@@ -158,6 +168,14 @@ class Waiting:
         return not self.ended
 
 
+class Asked(NamedTuple):
+    """One request of somebody who was admitted."""
+
+    caller: Caller
+    credential: Credential
+    served: Served
+
+
 class Served:
     """One request as the endpoint of HTTP would get it."""
 
@@ -166,8 +184,10 @@ class Served:
         self._route = routes.BY_ENDPOINT[method.method, method.path]
 
     def wanted(self, waiting: Waiting) -> Wanted:
-        label, size = f"grpc {self._method.name}", self._request.ByteSize()
-        return Wanted(label, self._route, self._path(), self._query(), self.read, size, waiting, waiting.served)
+        size = self._request.ByteSize()
+        return Wanted(
+            self._method.label, self._route, self._path(), self._query(), self.read, size, waiting, waiting.served
+        )
 
     def _path(self) -> Mapping[str, str]:
         if not self._method.of_crawl:

@@ -24,8 +24,10 @@ from crawlguide.gateway.access.credential import ANYONE
 from crawlguide.gateway.access.entrance import Caller
 from crawlguide.gateway.arguments import bracketed
 from crawlguide.gateway.grpc import DETAILS
-from crawlguide.gateway.grpc.counting import FEW_BYTES, check_parts
+from crawlguide.gateway.grpc.counting import check_parts
+from crawlguide.gateway.grpc.reading import largest
 from crawlguide.gateway.listener import bound
+from crawlguide.gateway.load import most_connections
 from crawlguide.gateway.responses import STATUS
 from crawlguide.gateway.tls import loaded
 from crawlguide.gateway.watched_files import WatchedFiles
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from crawlguide.gateway.service import Service
 
 Context = grpc.aio.ServicerContext[Any, Any]
-Behaviour = Callable[[Any, Context], Awaitable[Any]]
+Behaviour = Callable[[Context], Awaitable[Any]]
 Code = grpc.StatusCode
 CODES = {
     "malformed_request": Code.INVALID_ARGUMENT,
@@ -59,25 +61,25 @@ CODES = {
 }
 log = logging.getLogger(__name__)
 _NAMES = {NameOID.COMMON_NAME: "commonName", NameOID.ORGANIZATION_NAME: "organizationName"}
-KINDS = {
-    (False, False): grpc.unary_unary_rpc_method_handler,
-    (False, True): grpc.unary_stream_rpc_method_handler,
-    (True, True): grpc.stream_stream_rpc_method_handler,
-}
 STREAMS_OF_CONNECTION = 128
+LOOKAHEAD_BYTES = 65_536  # that come in before anybody reads
 MOST_WORDS = 1_000  # of an error
 DOMAIN = "crawlguide"
-IDLE_MS, PING_MS, PONG_MS, EARLIEST_PING_MS = 600_000, 60_000, 20_000, 10_000
+HANDSHAKE_MS, PING_MS, PONG_MS, EARLIEST_PING_MS = 10_000, 60_000, 20_000, 10_000
 
 
 def server(options: ServerOptions, *services: grpc.GenericRpcHandler) -> grpc.aio.Server:
     """A server for some services; it does not listen yet."""
     made = grpc.aio.server(
         options=[
-            ("grpc.max_receive_message_length", options.max_message_bytes),
+            ("grpc.max_receive_message_length", largest(options)),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_concurrent_streams", STREAMS_OF_CONNECTION),
-            ("grpc.max_connection_idle_ms", IDLE_MS),
+            ("grpc.http2.lookahead_bytes", LOOKAHEAD_BYTES),  # else a whole message comes in before anybody wants it
+            ("grpc.http2.bdp_probe", 0),  # on fast lines it would grow again
+            ("grpc.max_allowed_incoming_connections", most_connections(options)),
+            ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+            ("grpc.max_connection_idle_ms", options.keep_alive_s * 1_000),  # without a call
             ("grpc.keepalive_time_ms", PING_MS),
             ("grpc.keepalive_timeout_ms", PONG_MS),
             ("grpc.http2.min_ping_interval_without_data_ms", EARLIEST_PING_MS),
@@ -89,26 +91,31 @@ def server(options: ServerOptions, *services: grpc.GenericRpcHandler) -> grpc.ai
 
 
 def handlers(service: ServiceDescriptor, behaviour: Mapping[str, Behaviour]) -> grpc.GenericRpcHandler:
-    """Each method of a service with what serves it; its .proto says what it takes and gives, and whether in streams."""
+    """Each method of a service with what serves it; its .proto says what it takes and gives, and whether in streams.
+
+    Whatever it takes is read as a stream, which is the same on the wire: gRPC would read a single message before it
+    tells us of the call, whoever sends it.
+    """
     made = {}
     for method in service.methods:
-        kind = KINDS[method.client_streaming, method.server_streaming]
+        streams = method.server_streaming
+        kind = grpc.stream_stream_rpc_method_handler if streams else grpc.stream_unary_rpc_method_handler
         takes, gives = (GetMessageClass(one) for one in (method.input_type, method.output_type))
         serves = partial(_unless_gone, behaviour[method.name])
         made[method.name] = kind(serves, partial(Unread, takes), gives.SerializeToString)
     return grpc.method_handlers_generic_handler(service.full_name, made)
 
 
-async def _unless_gone(behaviour: Behaviour, request: Any, context: Context) -> Any:
+async def _unless_gone(behaviour: Behaviour, _: object, context: Context) -> Any:
     """What is written for a client that has gone, or read from it, fails: that is no fault of ours."""
     try:
-        return await behaviour(request, context)
+        return await behaviour(context)
     except (grpc.aio.UsageError, grpc.aio.InternalError):
         log.debug("a client of gRPC has gone before its call ended")
 
 
 class Unread(NamedTuple):
-    """The bytes of a message: gRPC has them before anybody has said who sends them, so nothing is built of them yet."""
+    """The bytes of a message, of which gRPC builds nothing."""
 
     kind: type[Message]
     data: bytes
@@ -121,13 +128,6 @@ class Unread(NamedTuple):
         except DecodeError:
             name, size = self.kind.DESCRIPTOR.full_name, len(self.data)
             raise MalformedRequest(f"expected a message {name}, got {size} bytes that are none") from None
-
-
-def checked(service: Service, context: Context, unread: Unread) -> Any:
-    """The message of somebody we know. Raises `Unauthenticated` before it is read, `MalformedRequest`, `TooLarge`."""
-    if len(unread.data) > FEW_BYTES:
-        check_known(service, caller(context))
-    return unread.read()
 
 
 def check_known(service: Service, who: Caller) -> Credential:

@@ -15,6 +15,7 @@ import grpc.aio
 from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, TooLarge, UnavailableError
 from crawlguide.core.turns import in_turns
 from crawlguide.gateway.grpc import transport
+from crawlguide.gateway.grpc.reading import Reads, owner
 from crawlguide.gateway.responses import STATUS
 from crawlguide.gateway.routes import Route
 from crawlguide.gateway.service import Wanted
@@ -25,7 +26,7 @@ from crawlguide.gateway.urlfrontier.counts import Counts
 from crawlguide.guide.queues import NamedQueues
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from crawlguide.core.errors import RequestError
     from crawlguide.gateway.access.credential import Credential
@@ -61,8 +62,8 @@ class UrlFrontierDoor:
         self._service = service
         queues = NamedQueues(service.guide, crawls.auto_create, crawls.max_auto_created)
         self._calls = Calls(queues, Counts(service.metrics.registry))
-        behaviour = Answers(service, self._calls).behaviour()
-        self._server = transport.server(service.options, transport.handlers(SERVICE, behaviour))
+        self._answers = Answers(service, self._calls)
+        self._server = transport.server(service.options, transport.handlers(SERVICE, self._answers.behaviour()))
 
     async def open(self) -> dict[str, Any]:
         options = self._service.options
@@ -73,6 +74,8 @@ class UrlFrontierDoor:
 
     async def close(self) -> None:
         await self._server.stop(self._service.options.drain_s)
+        if self._answers.left:
+            await asyncio.wait(self._answers.left, timeout=self._service.options.drain_s)
 
 
 class Answers:
@@ -80,6 +83,8 @@ class Answers:
 
     def __init__(self, service: Service, calls: Calls) -> None:
         self._service, self._calls = service, calls
+        self._reads = Reads(service.load, service.options)
+        self.left: set[asyncio.Task[Any]] = set()  # what is brought to its end though its client may have gone
         self._routes = {
             name: Route("RPC", f"/{SERVICE.full_name}/{name}", scope, name, None, None, partial(serves, calls))
             for name, (scope, serves) in SERVED.items()
@@ -95,52 +100,82 @@ class Answers:
         }
         return {**{name: partial(self._unary, name) for name in self._routes}, **streams}
 
-    async def _answer(self, name: str, caller: Caller, message: Any, crawl: str | None, size: int) -> Any:
-        """One step of a call, through what every door passes."""
+    async def _answer(
+        self,
+        name: str,
+        caller: Caller,
+        message: Any,
+        crawl: str | None,
+        size: int,
+        admitted: Credential | None = None,
+    ) -> Any:
+        """One step of a call. What was begun is not cut in the middle: a client may go at any time."""
+        return await asyncio.shield(self._begun(name, caller, message, crawl, size, admitted))
+
+    def _begun(
+        self,
+        name: str,
+        caller: Caller,
+        message: Any,
+        crawl: str | None,
+        size: int,
+        admitted: Credential | None = None,
+    ) -> asyncio.Task[Any]:
+        """The step through what every door passes."""
         path: Mapping[str, str] = {} if crawl is None else {"crawl_id": named_crawl(crawl)}
         key = getattr(message, "key", None)
         query = {"key": key[:255]} if isinstance(key, str) and key else {}
         wanted = Wanted(f"urlfrontier {name}", self._routes[name], path, query, lambda: message, size)
-        return await self._service.answer(caller, wanted)
+        return self._keep(self._service.answer(caller, wanted, admitted))
 
-    async def _unary(self, name: str, request: Any, context: Context) -> Any:
+    def _keep(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work)
+        self.left.add(task)
+        task.add_done_callback(self.left.discard)
+        return task
+
+    async def _unary(self, name: str, context: Context) -> Any:
+        caller = transport.caller(context)
         try:
-            return await self._called(name, transport.checked(self._service, context, request), context)
+            credential, request = await self._service.received(
+                f"urlfrontier {name}", caller, partial(self._read, context)
+            )
+            crawl = None if name in OF_NODE else getattr(request, CRAWL_FIELDS.get(name, "crawlID"))
+            if name == "SetDelay" and not request.key:
+                crawl = None
+            return await self._answer(name, caller, request, crawl, request.ByteSize(), credential)
         except UnknownQueue as problem:
             await context.abort(grpc.StatusCode.UNKNOWN, problem.message)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
-    async def _called(self, name: str, message: Any, context: Context) -> Any:
-        crawl = None if name in OF_NODE else getattr(message, CRAWL_FIELDS.get(name, "crawlID"))
-        if name == "SetDelay" and not message.key:
-            crawl = None
-        return await self._answer(name, transport.caller(context), message, crawl, message.ByteSize())
+    async def _read(self, context: Context, credential: Credential) -> Any:
+        return await self._reads.read(context, owner(credential, transport.address(context.peer())))
 
     # one request, a stream of answers
 
-    async def _list_urls(self, request: Any, context: Context) -> None:
+    async def _list_urls(self, context: Context) -> None:
         try:
             with self._counted(context):
-                found: AsyncIterator[wire.URLItem] = await self._called("ListURLs", request.read(), context)
+                found: AsyncIterator[wire.URLItem] = await self._unary("ListURLs", context)
                 async for item in found:
                     await self._write(context, [item])
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 
-    async def _get_urls(self, request: Any, context: Context) -> None:
+    async def _get_urls(self, context: Context) -> None:
         """Round by round, as long as there is something to give and the client reads."""
         began, waits = time.perf_counter(), True
         counts, caller = self._calls.counts, transport.caller(context)
         counts.get_calls.inc()
         try:
-            with self._counted(context):
-                wanted: wire.GetParams = request.read()
+            with self._counted(context) as credential:
+                wanted: wire.GetParams = await self._read(context, credential)
                 any_crawl = wanted.WhichOneof("item") != "crawlID"
                 left: Round | None = None if any_crawl and wanted.key else round_of(wanted)
                 while left is not None:
                     crawl = None if any_crawl else wanted.crawlID
-                    given: Given = await self._answer("GetURLs", caller, left, crawl, wanted.ByteSize())
+                    given = await self._next_round(caller, left, crawl, wanted.ByteSize())
                     if waits:
                         counts.latency.observe(time.perf_counter() - began)
                         waits = False
@@ -148,6 +183,20 @@ class Answers:
                     left = given.rest
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
+
+    async def _next_round(self, caller: Caller, left: Round, crawl: str | None, size: int) -> Given:
+        """What it takes for a client that goes meanwhile waits again."""
+        step = self._begun("GetURLs", caller, left, crawl, size)
+        try:
+            return await asyncio.shield(step)
+        except asyncio.CancelledError:
+            self._keep(self._returned(step))
+            raise
+
+    async def _returned(self, step: asyncio.Task[Given]) -> None:
+        await asyncio.wait([step])
+        if step.exception() is None and (given := step.result()).crawl is not None:
+            await self._calls.queues.give_back(given.crawl, given.taken)
 
     async def _give(self, context: Context, given: Given) -> None:
         """What does not reach the client waits again."""
@@ -162,7 +211,7 @@ class Answers:
         finally:
             self._calls.counts.given.inc(sent)
             if sent < len(given.taken):
-                await asyncio.shield(self._calls.queues.give_back(given.crawl, given.taken[sent:]))
+                await asyncio.shield(self._keep(self._calls.queues.give_back(given.crawl, given.taken[sent:])))
 
     async def _write(self, context: Context, messages: Sequence[Any]) -> None:
         for message in messages:
@@ -170,11 +219,11 @@ class Answers:
 
     # streams both ways
 
-    async def _put_urls(self, _: object, context: Context) -> None:
+    async def _put_urls(self, context: Context) -> None:
         self._calls.counts.put_calls.inc()
         await self._stream("PutURLs", context, MOST_ITEMS, self._put_items)
 
-    async def _put_discovered(self, _: object, context: Context) -> None:
+    async def _put_discovered(self, context: Context) -> None:
         self._calls.counts.batch_calls.inc()
         await self._stream("PutDiscovered", context, MOST_BATCHES, self._put_batches)
 
