@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet
 import pytest
 
-from crawlguide import AsyncGuide, lab
+from crawlguide import AsyncClient, AsyncGuide, lab
 from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden
 from crawlguide.core.types import READ_ROBOTS
 from crawlguide.crawler import loop as looping
@@ -272,6 +272,36 @@ async def test_hosts_whose_robots_txt_nobody_can_read_do_not_keep_a_crawl_from_i
     facts = dict(Summary(outcome).facts())
     assert facts["robots.txt"].startswith(f"that of {place.removeprefix('http://')} could not be read: ")
     assert any("--resume" in line for line in Summary(outcome).advice())
+
+
+async def test_a_crawl_waits_for_what_other_crawlers_are_at_and_for_no_blocked_host(tmp_path: Path) -> None:
+    asked, released = asyncio.Event(), asyncio.Event()
+
+    async def home(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await released.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<a href=http://10.0.0.1/x>x</a>")
+        await writer.drain()
+
+    async with stranger() as there:
+        with serving(tmp_path, robots=True) as server:
+            options = CrawlOptions(
+                seeds=(there.lay_raw("/", home),), out=tmp_path / "out", delay_s=0.0, allow_networks=LOOPBACK,
+                guide=server.url, concurrency=1,
+            )  # fmt: skip
+            crawling = asyncio.create_task(crawl(options, Listener()))
+            async with AsyncClient(server.url) as guide:
+                await asyncio.wait_for(asked.wait(), 30)
+                async with Assignments(guide, "crawl", "other", concurrency=1) as others:
+                    await others.seed(more := [there.url(f"/{number}") for number in range(5)])
+                    await asyncio.wait_for(others.next(), 30)
+                    released.set()
+                    done, _ = await asyncio.wait({crawling}, timeout=4.0)
+                    assert not done
+            outcome = await asyncio.wait_for(crawling, 30)
+    assert outcome.why == "exhausted"
+    assert {line["url"] for line in lines(tmp_path / "out")} > set(more)
+    assert outcome.tally.lost_hosts() == {"10.0.0.1": "10.0.0.1 leads to 10.0.0.1, which is no public address"}
 
 
 async def test_a_crawl_goes_on_when_a_robots_txt_can_be_read_again(
