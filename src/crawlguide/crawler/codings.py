@@ -7,19 +7,30 @@ undone; servers have no use for two, bombs do.
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Protocol
-
-import brotli
-from backports import zstd
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ACCEPTED = "gzip, deflate, br, zstd"
+
+def _optional(name: str) -> Any:
+    """The built-in crawler brings them along; beside a script's own client they may be missing."""
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+brotli, zstd = _optional("brotli"), _optional("backports.zstd")
 SMALL_BYTES = 65_536  # up to here a body may unpack as far as it likes
 MOST_MEMBERS = 1_000
-ZSTD_WINDOW = {int(zstd.DecompressionParameter.window_log_max): 23}  # 8 MiB, as RFC 9659 has it for the web
-BROKEN = (zlib.error, brotli.error, zstd.ZstdError)
+LARGEST_WINDOW = 23  # of Zstandard: 8 MiB, as RFC 9659 has it for the web
+BROKEN: tuple[type[Exception], ...] = (
+    zlib.error,
+    *((brotli.error,) if brotli else ()),
+    *((zstd.ZstdError,) if zstd else ()),
+)
 
 
 class TooLarge(Exception):
@@ -84,7 +95,7 @@ def _decoder(content_encoding: str) -> Decoder | None:
 class Members:
     """What consists of one or several streams, one after the other: gzip members, Zstandard frames."""
 
-    def __init__(self, start: Callable[[], zlib._Decompress | zstd.ZstdDecompressor], magic: bytes) -> None:
+    def __init__(self, start: Callable[[], Any], magic: bytes) -> None:
         self._start, self._magic = start, magic
         self._stream, self._left = start(), MOST_MEMBERS
         self._rest = b""  # behind a member: how the next one may begin
@@ -147,13 +158,15 @@ def _gzip() -> Decoder:
 
 
 def _zstd() -> Decoder:
-    return Members(lambda: zstd.ZstdDecompressor(options=ZSTD_WINDOW), b"\x28\xb5\x2f\xfd")
+    bounds = {int(zstd.DecompressionParameter.window_log_max): LARGEST_WINDOW}
+    return Members(lambda: zstd.ZstdDecompressor(options=bounds), b"\x28\xb5\x2f\xfd")
 
 
 DECODERS: dict[str, Callable[[], Decoder]] = {
     "gzip": _gzip,
     "x-gzip": _gzip,
     "deflate": Deflate,
-    "br": Brotli,
-    "zstd": _zstd,
+    **({"br": Brotli} if brotli else {}),
+    **({"zstd": _zstd} if zstd else {}),
 }
+ACCEPTED = ", ".join(name for name in DECODERS if name != "x-gzip")
