@@ -127,6 +127,21 @@ def test_the_server_has_a_say_about_robots_and_language() -> None:
     assert read("", X_Robots_Tag="otherbot: none").robots_meta == ()
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "max-image-preview:large, nofollow",
+        "max-snippet: -1, noindex, nofollow",
+        "Max-Video-Preview : 3, nofollow",
+        "unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, nofollow",
+        "noarchive, unavailable_after: 25 Jun 2010 15:00:00 GMT, nofollow",
+        "crawlguide: max-snippet: -1, nofollow",
+    ],
+)
+def test_a_directive_with_a_value_is_no_name(value: str) -> None:
+    assert "nofollow" in read("", X_Robots_Tag=value).robots_meta
+
+
 @pytest.mark.parametrize("agent", ["MyBot/1.0 (+https://example.com/bot)", "Mozilla/5.0 (compatible; mybot/1.0)"])
 def test_what_is_said_to_one_crawler_is_said_to_the_name_that_robots_txt_knows(agent: str) -> None:
     page = read("<meta name=mybot content=nofollow>", agent=agent, X_Robots_Tag="MyBot: noindex")
