@@ -14,7 +14,7 @@ import msgspec
 
 from crawlguide.core.config import Config
 from crawlguide.core.definition import Definition, Goal
-from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound
+from crawlguide.core.errors import ConfigError, CrawlGuideError, MalformedRequest, NotFound
 from crawlguide.crawler import folder as folders
 from crawlguide.crawler import options as crawl_options
 from crawlguide.crawler import seeds as seeding
@@ -29,6 +29,7 @@ from crawlguide.gateway.client import AsyncClient
 from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.gateway.library import AsyncGuide
 from crawlguide.gateway.opening import open_guide
+from crawlguide.gateway.wire import checked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -147,6 +148,7 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) 
         raise ConfigError("SEED: expected a URL or a host to begin with, got none")
     reference = await seeding.reference(options.reference, files) if options.reference else ""
     told = crawl_options.definition(options, reference)
+    _check_said(told)
     if known is not None:
         _check_same(known, options, told)
         return known
@@ -161,6 +163,18 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) 
         contact=options.contact,
         parquet=options.parquet,
     )
+
+
+def _check_said(told: dict[str, Any]) -> None:
+    """With the name of the option, as it is typed, where a definition has another."""
+    try:
+        checked(told, Definition)
+    except MalformedRequest as wrong:
+        field, _, rest = wrong.message.partition(":")
+        part, name = field.partition("[")[0].split(".")
+        if isinstance(value := told[part][name], float):  # JSON has no word for what is endless
+            rest = f"{rest.rpartition(', got ')[0]}, got {value:g}"
+        raise ConfigError(f"{crawl_options.option(name)}:{rest}") from None
 
 
 async def _with_seeds(identity: Identity, options: CrawlOptions, files: Fetcher, view: View) -> Identity:
