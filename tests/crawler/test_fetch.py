@@ -323,10 +323,24 @@ async def test_a_bomb_of_many_members_is_not_unpacked(there: Stranger) -> None:
     assert (found.error, found.problem) == ("other", "a body of more than 1000 members")
 
 
-@pytest.mark.parametrize("coding", ["gzip, gzip", "gzip, br", "compress", "x" * 1_000])
+@pytest.mark.parametrize(
+    "coding", ["gzip, gzip", "gzip\r\nContent-Encoding: gzip", "gzip, br", "compress", "none, gzip"]
+)
 async def test_other_codings_are_refused(there: Stranger, coding: str) -> None:
     found = await fetched(there.lay("/a", b"x", Content_Encoding=coding))
     assert (found.error, found.status) == ("other", 200)
+
+
+@pytest.mark.parametrize("coding", ["gzip, identity", "identity\r\nContent-Encoding: gzip", "gzip,"])
+async def test_a_layer_of_nothing_is_none(there: Stranger, coding: str) -> None:
+    found = await fetched(there.lay("/a", gzip.compress(b"roses"), Content_Encoding=coding))
+    assert (found.error, found.body) == (None, b"roses")
+
+
+@pytest.mark.parametrize("coding", ["none", "UTF-8", "identity", "binary, identity", "x" * 1_000])
+async def test_what_is_no_coding_is_nothing_to_undo(there: Stranger, coding: str) -> None:
+    found = await fetched(there.lay("/a", b"roses", Content_Encoding=coding))
+    assert (found.error, found.body) == (None, b"roses")
 
 
 @pytest.mark.parametrize("coding", CODINGS)

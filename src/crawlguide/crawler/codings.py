@@ -81,11 +81,13 @@ class Body:
 
 
 def _decoder(content_encoding: str) -> Decoder | None:
-    layers = [layer for layer in (part.strip().lower() for part in content_encoding.split(",")) if layer]
-    if all(layer == "identity" for layer in layers):
-        return None
+    """None: nothing is to be undone, also where what is named is no coding (`none`, `UTF-8`): so browsers have it."""
+    named = (part.strip().lower() for part in content_encoding.split(","))
+    layers = [layer for layer in named if layer not in {"", "identity"}]
     if len(layers) > 1:
         raise Unreadable(f"content-encoding {content_encoding[:60]!r}: expected one coding, got {len(layers)}")
+    if not layers or layers[0] not in REGISTERED:
+        return None
     made = DECODERS.get(layers[0])
     if made is None:
         raise Unreadable(f"content-encoding: expected {ACCEPTED}, got {content_encoding[:60]!r}")
@@ -169,4 +171,5 @@ DECODERS: dict[str, Callable[[], Decoder]] = {
     **({"br": Brotli} if brotli else {}),
     **({"zstd": _zstd} if zstd else {}),
 }
+REGISTERED = {*DECODERS, "br", "zstd", "compress", "x-compress", "dcb", "dcz", "aes128gcm", "exi", "pack200-gzip"}
 ACCEPTED = ", ".join(name for name in DECODERS if name != "x-gzip")

@@ -297,7 +297,8 @@ class Fetcher:
         options, began = self.options, time.monotonic()
         if (answer.content_length or 0) > options.max_bytes:
             raise TooLarge(f"a body of {answer.content_length} bytes, of at most {options.max_bytes}")
-        body = Body(answer.headers.get("Content-Encoding", ""), options.max_bytes, options.max_ratio)
+        coding = ",".join(answer.headers.getall("Content-Encoding", ()))
+        body = Body(coding, options.max_bytes, options.max_ratio)
         async for piece in answer.content.iter_any():
             way.received_bytes += len(piece)
             body.add(piece)
