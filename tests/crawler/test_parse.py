@@ -285,6 +285,36 @@ def test_a_pdf_has_a_title_and_links() -> None:
     assert (page.title, page.links, page.problem) == ("A paper", (Link("http://a.example/more", "", "", 0),), "")
 
 
+def raw_pdf(map_to: bytes = b"0041", annotations: bytes = b"[]", information: bytes = b"<<>>") -> bytes:
+    """Of one page, as no writer would write it."""
+    mapping = b"1 begincodespacerange <0000><FFFF> endcodespacerange 1 beginbfchar <0001> <%s> endbfchar" % map_to
+    shown = b"BT /F 12 Tf <0001> Tj ET"
+    font = b"<</Type/Font/Subtype/Type0/BaseFont/X/Encoding/Identity-H/ToUnicode 6 0 R/DescendantFonts[<<>>]>>"
+    page = b"<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>/Annots %s>>" % annotations
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>", page]
+    objects += [b"<</Length %d>>stream\n%s\nendstream" % (len(shown), shown), font]
+    objects += [b"<</Length %d>>stream\n%s\nendstream" % (len(mapping), mapping), information]
+    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % (number, one) for number, one in enumerate(objects, 1))
+    return b"%PDF-1.7\n" + body + b"trailer<</Size 8/Root 1 0 R/Info 7 0 R>>\nstartxref\n0\n%%EOF"
+
+
+def test_half_a_letter_in_a_pdf_ends_no_reader(capfd: pytest.CaptureFixture[str]) -> None:
+    page = read(raw_pdf(map_to=b"D83D"), "application/pdf")
+    assert (page.text, page.problem, capfd.readouterr().err) == ("?", "", "")
+
+
+@pytest.mark.parametrize("bad", [b"<</A null>>", b"17", b"null", b"<</A 99 0 R>>", b"<</A<</URI 17>>>>"])
+def test_a_bad_annotation_of_a_pdf_costs_neither_its_text_nor_other_links(bad: bytes) -> None:
+    page = read(raw_pdf(annotations=b"[%s <</A<</URI(http://b.example/)>>>>]" % bad), "application/pdf")
+    assert (page.text, page.links[-1].url, page.problem) == ("A", "http://b.example/", "")
+
+
+@pytest.mark.parametrize("options", [{"annotations": b"17"}, {"annotations": b"99 0 R"}, {"information": b"17"}])
+def test_what_is_no_list_of_annotations_or_no_title_costs_no_text(options: dict[str, bytes]) -> None:
+    page = read(raw_pdf(**options), "application/pdf")
+    assert (page.title, page.text, page.problem) == ("", "A", "")
+
+
 @pytest.mark.parametrize("body", [b"", b"%PDF-1.7", b"%PDF-1.7\n" + b"obj " * 10_000, pdf()[:300]])
 def test_a_broken_pdf_is_a_problem_of_its_own(body: bytes) -> None:
     page = read(body, "application/pdf")
