@@ -81,6 +81,13 @@ async def test_credentials_in_a_url_are_not_sent(there: Stranger) -> None:
     assert b"authorization" not in there.requests[0].lower()
 
 
+async def test_credentials_in_a_redirect_are_dropped(there: Stranger) -> None:
+    target = there.lay("/b", b"roses")
+    url = there.lay("/a", status="302 Found", Location=target.replace("http://", "http://user:secret@"))
+    found = await fetched(url)
+    assert (found.body, found.redirected_to, found.redirects[0].target) == (b"roses", target, target)
+
+
 @pytest.mark.parametrize("path", ["/%7Ea/%2F?q=%41+b", "/a|b[c]?'(x)'", "/a//b/", "/?", "/a?b?c"])
 async def test_a_path_goes_out_as_it_is_written(there: Stranger, path: str) -> None:
     await fetched(there.url(path))

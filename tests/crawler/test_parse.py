@@ -89,6 +89,8 @@ def test_a_page_says_all_this() -> None:
         ("<!-- <a href=x> --><script>'<a href=y>'</script><textarea><a href=z></textarea>", []),
         ("<A HREF=b>x<a href='c'>y", ["http://a.example/d/b", "http://a.example/d/c"]),
         ('<a href="?q=1&amp;r=2">x</a>', ["http://a.example/d/p?q=1&r=2"]),
+        ('<a href="http://u:p@b.example/@me">x</a>', ["http://b.example/@me"]),
+        ('<base href="//u@b.example/"><a href="c">x</a>', ["http://b.example/c"]),
     ],
 )
 def test_links_are_read_as_a_browser_reads_them(html: str, found: list[str]) -> None:

@@ -236,6 +236,22 @@ def test_without_the_crawlers_codings_those_that_python_has_are_undone() -> None
     assert ended.stdout.strip() == "{'accept-encoding': 'gzip, deflate;q=1'}"
 
 
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_names_and_passwords_in_strangers_links_are_nobodys(kind: str) -> None:
+    async def asked() -> list[bytes]:
+        async with stranger() as there:
+            links = b"".join(b"<a href='//u%d:p@127.0.0.1:%d/same'>x</a>" % (n, there.port) for n in range(3))
+            there.lay("/", links + b"<a href=/moved>x</a>", Content_Type="text/html")
+            there.lay("/moved", status="302 Found", Location=there.url("/same").replace("http://", "http://u:p@"))
+            there.lay("/same", b"roses")
+            await asyncio.to_thread(crawled, kind, "", there.url(), policy=FREE | {"robots": "ignore"})
+            return there.requests
+
+    requests = asyncio.run(asked())
+    assert sorted(request.split()[1].decode() for request in requests) == ["/", "/moved", "/same"]
+    assert not any(b"authorization" in request.lower() for request in requests)
+
+
 def test_a_client_that_sends_no_name_has_none() -> None:
     with httpx.Client() as client:
         del client.headers["user-agent"]

@@ -69,7 +69,7 @@ def _sendable(text: str) -> str:
 
 def _add(links: list[Link], target: str, url: str) -> None:
     try:
-        found = urls.canonical(target, url)
+        found = urls.without_userinfo(urls.canonical(target, url))
     except UrlError:
         return
     if len(links) < MAX_LINKS:

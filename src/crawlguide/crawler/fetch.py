@@ -249,7 +249,7 @@ class Fetcher:
                 return replace(found, body=await self._body(way, answer))
             redirect = Redirect(way.url, answer.status, found.headers)
             way.redirects.append(redirect)
-            target = urls.canonical(location, way.url)
+            target = urls.without_userinfo(urls.canonical(location, way.url))
             way.redirects[-1] = replace(redirect, target=target)
             return target
 

@@ -19,7 +19,7 @@ import httpx
 from crawlguide.core.clock import retry_after_s
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.outcomes import REDIRECTS
-from crawlguide.core.urls import canonical
+from crawlguide.core.urls import canonical, without_userinfo
 from crawlguide.crawler.codings import DECODERS, Body
 from crawlguide.crawler.lines import robots_text
 
@@ -263,7 +263,9 @@ def _of_httpx(response: httpx.Response, body: Body) -> Answer:
 
 
 def _target(url: str, answer: Answer) -> str | None:
-    return canonical(answer.headers["location"], url) if _leads_on(answer.status or 0, answer.headers) else None
+    if not _leads_on(answer.status or 0, answer.headers):
+        return None
+    return without_userinfo(canonical(answer.headers["location"], url))
 
 
 def _lower(headers: Iterable[tuple[str, str]], codec: str) -> dict[str, str]:
