@@ -81,6 +81,13 @@ async def test_credentials_in_a_url_are_not_sent(there: Stranger) -> None:
     assert b"authorization" not in there.requests[0].lower()
 
 
+async def test_credentials_in_a_redirect_are_dropped(there: Stranger) -> None:
+    target = there.lay("/b", b"roses")
+    url = there.lay("/a", status="302 Found", Location=target.replace("http://", "http://user:secret@"))
+    found = await fetched(url)
+    assert (found.body, found.redirected_to, found.redirects[0].target) == (b"roses", target, target)
+
+
 @pytest.mark.parametrize("path", ["/%7Ea/%2F?q=%41+b", "/a|b[c]?'(x)'", "/a//b/", "/?", "/a?b?c"])
 async def test_a_path_goes_out_as_it_is_written(there: Stranger, path: str) -> None:
     await fetched(there.url(path))
@@ -323,10 +330,24 @@ async def test_a_bomb_of_many_members_is_not_unpacked(there: Stranger) -> None:
     assert (found.error, found.problem) == ("other", "a body of more than 1000 members")
 
 
-@pytest.mark.parametrize("coding", ["gzip, gzip", "gzip, br", "compress", "x" * 1_000])
+@pytest.mark.parametrize(
+    "coding", ["gzip, gzip", "gzip\r\nContent-Encoding: gzip", "gzip, br", "compress", "none, gzip"]
+)
 async def test_other_codings_are_refused(there: Stranger, coding: str) -> None:
     found = await fetched(there.lay("/a", b"x", Content_Encoding=coding))
     assert (found.error, found.status) == ("other", 200)
+
+
+@pytest.mark.parametrize("coding", ["gzip, identity", "identity\r\nContent-Encoding: gzip", "gzip,"])
+async def test_a_layer_of_nothing_is_none(there: Stranger, coding: str) -> None:
+    found = await fetched(there.lay("/a", gzip.compress(b"roses"), Content_Encoding=coding))
+    assert (found.error, found.body) == (None, b"roses")
+
+
+@pytest.mark.parametrize("coding", ["none", "UTF-8", "identity", "binary, identity", "x" * 1_000])
+async def test_what_is_no_coding_is_nothing_to_undo(there: Stranger, coding: str) -> None:
+    found = await fetched(there.lay("/a", b"roses", Content_Encoding=coding))
+    assert (found.error, found.body) == (None, b"roses")
 
 
 @pytest.mark.parametrize("coding", CODINGS)

@@ -89,6 +89,8 @@ def test_a_page_says_all_this() -> None:
         ("<!-- <a href=x> --><script>'<a href=y>'</script><textarea><a href=z></textarea>", []),
         ("<A HREF=b>x<a href='c'>y", ["http://a.example/d/b", "http://a.example/d/c"]),
         ('<a href="?q=1&amp;r=2">x</a>', ["http://a.example/d/p?q=1&r=2"]),
+        ('<a href="http://u:p@b.example/@me">x</a>', ["http://b.example/@me"]),
+        ('<base href="//u@b.example/"><a href="c">x</a>', ["http://b.example/c"]),
     ],
 )
 def test_links_are_read_as_a_browser_reads_them(html: str, found: list[str]) -> None:
@@ -125,6 +127,21 @@ def test_the_server_has_a_say_about_robots_and_language() -> None:
     assert (page.robots_meta, page.language) == (("noindex", "nofollow"), "fr")
     assert read("", X_Robots_Tag="crawlguide: none").robots_meta == ("none",)
     assert read("", X_Robots_Tag="otherbot: none").robots_meta == ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "max-image-preview:large, nofollow",
+        "max-snippet: -1, noindex, nofollow",
+        "Max-Video-Preview : 3, nofollow",
+        "unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, nofollow",
+        "noarchive, unavailable_after: 25 Jun 2010 15:00:00 GMT, nofollow",
+        "crawlguide: max-snippet: -1, nofollow",
+    ],
+)
+def test_a_directive_with_a_value_is_no_name(value: str) -> None:
+    assert "nofollow" in read("", X_Robots_Tag=value).robots_meta
 
 
 @pytest.mark.parametrize("agent", ["MyBot/1.0 (+https://example.com/bot)", "Mozilla/5.0 (compatible; mybot/1.0)"])
@@ -268,6 +285,36 @@ def pdf(pages: int = 1) -> bytes:
 def test_a_pdf_has_a_title_and_links() -> None:
     page = read(pdf(), "application/pdf")
     assert (page.title, page.links, page.problem) == ("A paper", (Link("http://a.example/more", "", "", 0),), "")
+
+
+def raw_pdf(map_to: bytes = b"0041", annotations: bytes = b"[]", information: bytes = b"<<>>") -> bytes:
+    """Of one page, as no writer would write it."""
+    mapping = b"1 begincodespacerange <0000><FFFF> endcodespacerange 1 beginbfchar <0001> <%s> endbfchar" % map_to
+    shown = b"BT /F 12 Tf <0001> Tj ET"
+    font = b"<</Type/Font/Subtype/Type0/BaseFont/X/Encoding/Identity-H/ToUnicode 6 0 R/DescendantFonts[<<>>]>>"
+    page = b"<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>/Annots %s>>" % annotations
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>", page]
+    objects += [b"<</Length %d>>stream\n%s\nendstream" % (len(shown), shown), font]
+    objects += [b"<</Length %d>>stream\n%s\nendstream" % (len(mapping), mapping), information]
+    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % (number, one) for number, one in enumerate(objects, 1))
+    return b"%PDF-1.7\n" + body + b"trailer<</Size 8/Root 1 0 R/Info 7 0 R>>\nstartxref\n0\n%%EOF"
+
+
+def test_half_a_letter_in_a_pdf_ends_no_reader(capfd: pytest.CaptureFixture[str]) -> None:
+    page = read(raw_pdf(map_to=b"D83D"), "application/pdf")
+    assert (page.text, page.problem, capfd.readouterr().err) == ("?", "", "")
+
+
+@pytest.mark.parametrize("bad", [b"<</A null>>", b"17", b"null", b"<</A 99 0 R>>", b"<</A<</URI 17>>>>"])
+def test_a_bad_annotation_of_a_pdf_costs_neither_its_text_nor_other_links(bad: bytes) -> None:
+    page = read(raw_pdf(annotations=b"[%s <</A<</URI(http://b.example/)>>>>]" % bad), "application/pdf")
+    assert (page.text, page.links[-1].url, page.problem) == ("A", "http://b.example/", "")
+
+
+@pytest.mark.parametrize("options", [{"annotations": b"17"}, {"annotations": b"99 0 R"}, {"information": b"17"}])
+def test_what_is_no_list_of_annotations_or_no_title_costs_no_text(options: dict[str, bytes]) -> None:
+    page = read(raw_pdf(**options), "application/pdf")
+    assert (page.title, page.text, page.problem) == ("", "A", "")
 
 
 @pytest.mark.parametrize("body", [b"", b"%PDF-1.7", b"%PDF-1.7\n" + b"obj " * 10_000, pdf()[:300]])

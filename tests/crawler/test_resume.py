@@ -23,8 +23,11 @@ from crawlguide.crawler import journal
 from crawlguide.crawler.fetched import Fetched
 from crawlguide.crawler.folder import CrawlFolder
 from crawlguide.crawler.lines import PageLine
+from crawlguide.crawler.options import CrawlOptions
 from crawlguide.crawler.outputs import Outputs
-from tests.crawler.crawling import Place, lines
+from crawlguide.crawler.run import crawl
+from tests.crawler.crawling import Listener, Place, lines
+from tests.crawler.strangers import LOOPBACK, stranger
 from tests.gateway.conftest import SCRIPT
 
 if TYPE_CHECKING:
@@ -328,3 +331,19 @@ def test_a_crawl_that_was_made_meanwhile_is_not_overwritten(place: Place, tmp_pa
             text.write("words")
         with pytest.raises(ConfigError, match="holds a crawl already"):
             slow.result(timeout=PATIENCE_S)
+
+
+async def test_a_crawl_that_goes_on_has_the_name_that_it_had(tmp_path: Path) -> None:
+    async with stranger() as server:
+        server.lay("/robots.txt", b"User-agent: *\nAllow: /\n")
+        server.lay("/", b"<p>Garden plants <a href='/a'>more</a>", Content_Type="text/html")
+        server.lay("/a", b"<p>Roses", Content_Type="text/html")
+        begun = CrawlOptions(
+            seeds=(server.url("/"),), out=tmp_path, max_pages=1, delay_s=0.0, allow_networks=LOOPBACK,
+            user_agent="GardenBot/2.1", contact="mailto:gardener@example.org",
+        )  # fmt: skip
+        await crawl(begun, Listener())
+        await crawl(CrawlOptions(out=tmp_path, resume=True, max_pages=2), Listener())
+    named = b"GardenBot/2.1 (+mailto:gardener@example.org)"
+    assert any(request.startswith(b"GET /a ") for request in server.requests)
+    assert all(named in request for request in server.requests)

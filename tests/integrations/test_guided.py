@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
 import subprocess
 import sys
+import tracemalloc
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+import brotli
 import httpx
 import pytest
 import requests
 
 from crawlguide import AsyncClient, AsyncGuide, Client, Guide
 from crawlguide.core.errors import ConfigError, MalformedRequest, UnavailableError
-from crawlguide.integrations._answers import fetching_sync
+from crawlguide.integrations._answers import fetching, fetching_sync
 from crawlguide.integrations._crawl import side_by_side
 from crawlguide.integrations.guided import Page, guided, guided_sync
 from tests.crawler.strangers import stranger
@@ -158,6 +161,95 @@ def test_what_pages_say_to_the_client_by_its_name_counts(kind: str) -> None:
     assert asyncio.run(said()) == {
         "": None, "meta": ["noindex"], "header": ["nofollow"], "text": ["noindex"], "after": ["noarchive"]
     }  # fmt: skip
+
+
+BOMB = brotli.compress(bytes(64 << 20), quality=4)
+PACKED = gzip.compress(b"<title>Roses</title>")
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+@pytest.mark.parametrize("way", ["/", "/robots.txt"])
+def test_a_bomb_is_not_unpacked(kind: str, way: str) -> None:
+    """Neither as a page nor on the way to a robots.txt."""
+
+    async def crawl() -> tuple[list[Page], int]:
+        async with stranger() as there:
+            there.lay("/", Content_Type="text/html")
+            there.lay(way, BOMB, "302 Found" if way != "/" else "200 OK", Content_Encoding="br", Location="/rules")
+            there.lay("/rules", b"User-agent: *\nAllow: /")
+            await asyncio.to_thread(crawled, kind, "", there.url("/else"), policy=FREE | {"robots": "ignore"})
+            tracemalloc.start()
+            pages = await asyncio.to_thread(crawled, kind, "", there.url(), policy=FREE, failures=True)
+            _, peak_bytes = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            return pages, peak_bytes
+
+    (page,), peak_bytes = asyncio.run(crawl())
+    assert (page.status, page.error) == ((None, "too_large") if way == "/" else (200, None))
+    assert peak_bytes < 48 << 20
+
+
+async def test_a_robots_txt_that_leads_nowhere_is_an_error() -> None:
+    async with stranger() as there, httpx.AsyncClient() as client:
+        url = there.lay("/robots.txt", status="302 Found", Location="/robots.txt")
+        assert (await fetching(client)[0](url, True)).error == "other"
+        with requests.Session() as session:
+            assert (await asyncio.to_thread(fetching_sync(session)[0], url, True)).error == "other"
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_the_clients_own_response_is_unpacked(kind: str) -> None:
+    async def crawl() -> list[Page]:
+        async with stranger() as there:
+            there.lay("/", PACKED, Content_Encoding="gzip", Content_Type="text/html")
+            return await asyncio.to_thread(crawled, kind, "", there.url(), policy=FREE)
+
+    (page,) = asyncio.run(crawl())
+    body = asyncio.run(page.response.text()) if kind == "aiohttp" else page.response.text
+    assert body == page.html == "<title>Roses</title>"
+
+
+async def test_a_session_that_unpacks_nothing_is_helped() -> None:
+    async with stranger() as there, aiohttp.ClientSession(auto_decompress=False) as session:
+        there.lay("/", PACKED, Content_Encoding="gzip", Content_Type="text/html")
+        assert [page.title async for page in guided(session, there.url(), policy=FREE)] == ["Roses"]
+
+
+async def test_what_a_client_has_read_already_is_taken_as_it_is() -> None:
+    """As of a cache, or of a transport of somebody's tests."""
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-encoding": "gzip", "content-type": "text/html"}, content=PACKED)
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+        pages = guided(client, "http://a.example/", policy=FREE | {"robots": "ignore"})
+        assert [page.title async for page in pages] == ["Roses"]
+
+
+def test_without_the_crawlers_codings_those_that_python_has_are_undone() -> None:
+    program = (
+        "import sys; sys.modules |= {'brotli': None, 'backports.zstd': None}\n"
+        "from crawlguide.integrations._answers import _asking\n"
+        "import httpx; print(_asking(httpx.Client(headers={'accept-encoding': 'gzip, deflate;q=1, br, zstd'})))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.strip() == "{'accept-encoding': 'gzip, deflate;q=1'}"
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_names_and_passwords_in_strangers_links_are_nobodys(kind: str) -> None:
+    async def asked() -> list[bytes]:
+        async with stranger() as there:
+            links = b"".join(b"<a href='//u%d:p@127.0.0.1:%d/same'>x</a>" % (n, there.port) for n in range(3))
+            there.lay("/", links + b"<a href=/moved>x</a>", Content_Type="text/html")
+            there.lay("/moved", status="302 Found", Location=there.url("/same").replace("http://", "http://u:p@"))
+            there.lay("/same", b"roses")
+            await asyncio.to_thread(crawled, kind, "", there.url(), policy=FREE | {"robots": "ignore"})
+            return there.requests
+
+    requests = asyncio.run(asked())
+    assert sorted(request.split()[1].decode() for request in requests) == ["/", "/moved", "/same"]
+    assert not any(b"authorization" in request.lower() for request in requests)
 
 
 def test_a_client_that_sends_no_name_has_none() -> None:

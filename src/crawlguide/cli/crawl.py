@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from crawlguide.crawler.view import View
 
 USUAL_PAGES = 1_000
+MOST_LINKS = 2**53  # as a definition has it
+NOT_UTF8 = re.compile(r"[\ud800-\udfff]")  # what Python makes of such bytes; no text that is stored or sent may hold it
 OPTIONS = {"proxy": "--proxy", "allow_networks": "--allow-network", "strategy.kind": "--strategy"}
 SCOPE, LIMITS, WAYS, FILES = "Where it may go", "When it ends", "How it fetches", "What it leaves"
 
@@ -52,7 +55,7 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
         typer.Option(min=0, max=1, help="Relevant pages for each request, lately.", rich_help_panel=LIMITS),
     ] = None,
     max_depth: Annotated[
-        int | None, typer.Option(min=0, help="Links from a seed at most.", rich_help_panel=LIMITS)
+        int | None, typer.Option(min=0, max=MOST_LINKS, help="Links from a seed at most.", rich_help_panel=LIMITS)
     ] = None,
     recrawl_after: Annotated[
         str | None,
@@ -112,6 +115,7 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
     _refuse_blanks(
         topic=topic, keywords=keywords, reference=reference, strategy=strategy, max_time=max_time, until=until,
         recrawl_after=recrawl_after, guide=guide, crawl=crawl, proxy=proxy, user_agent=user_agent,
+        allow="".join(allow) if allow else None, deny="".join(deny) if deny else None,
     )  # fmt: skip
     os.environ.update({name: text for name, text in (("CRAWLGUIDE_TOKEN", token), ("CRAWLGUIDE_CA", ca)) if text})
     options = crawl_options.CrawlOptions(
@@ -136,8 +140,11 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
 def _refuse_blanks(**texts: str | None) -> None:
     """An empty variable of a script would crawl without what it was to say."""
     for name, text in texts.items():
-        if text is not None and not text.strip():
-            raise ConfigError(f"--{name.replace('_', '-')}: expected some text, got {text[:40]!r}")
+        if text is None:
+            continue
+        wanted = "text in UTF-8" if NOT_UTF8.search(text) else "" if text.strip() else "some text"
+        if wanted:
+            raise ConfigError(f"--{name.replace('_', '-')}: expected {wanted}, got {text[:40]!r}")
 
 
 def _crawled(options: CrawlOptions) -> Outcome:

@@ -129,7 +129,7 @@ class Policy(Fixed, frozen=True):
     risk_threshold: Share = 0.8
     min_p: Share = 0.0
     recrawl: bool = False
-    recrawl_after_s: Annotated[float, Meta(ge=1, le=3.2e9, description="a number from 1")] = 7 * 86_400.0
+    recrawl_after_s: Annotated[float, Meta(ge=1, le=3.2e9, description="a number from 1 to 3200000000")] = 7 * 86_400.0
 
 
 class Limits(Fixed, frozen=True):

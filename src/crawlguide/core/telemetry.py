@@ -44,7 +44,7 @@ Event = Literal[
     "audit", "credentials_unread", "insecure", "unencrypted",
     "request_refused", "request_failed", "request_slow",
     "bus_joined", "bus_away", "bus_trouble", "bus_dead_letter", "bus_events_lost",
-    "guide_away", "overloaded", "tls_reloaded", "tls_failed",
+    "guide_away", "links_left_out", "overloaded", "tls_reloaded", "tls_failed",
     "high_risk", "rules_loaded", "rules_failed",
     "predictor_failed", "predictor_recovered",
     "robots_unread", "robots_ignored", "sitemap_unread", "errand_failed", "task_failed", "task_recovered",

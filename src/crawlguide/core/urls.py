@@ -104,6 +104,13 @@ def parts(url: str) -> Parts:
     return Parts(scheme, host, port, path, query)
 
 
+def without_userinfo(url: str) -> str:
+    """A canonical URL without name and password: what a stranger's page says of them is for nobody."""
+    scheme, _, rest = url.partition("://")
+    authority, slash, tail = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{tail}" if "@" in authority else url
+
+
 def queue(url: str) -> str:
     """The politeness queue of a canonical URL: its host, with the port where that is not the default one."""
     start = url.index("://") + 3

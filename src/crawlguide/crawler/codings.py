@@ -7,19 +7,30 @@ undone; servers have no use for two, bombs do.
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Protocol
-
-import brotli
-from backports import zstd
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ACCEPTED = "gzip, deflate, br, zstd"
+
+def _optional(name: str) -> Any:
+    """The built-in crawler brings them along; beside a script's own client they may be missing."""
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+brotli, zstd = _optional("brotli"), _optional("backports.zstd")
 SMALL_BYTES = 65_536  # up to here a body may unpack as far as it likes
 MOST_MEMBERS = 1_000
-ZSTD_WINDOW = {int(zstd.DecompressionParameter.window_log_max): 23}  # 8 MiB, as RFC 9659 has it for the web
-BROKEN = (zlib.error, brotli.error, zstd.ZstdError)
+LARGEST_WINDOW = 23  # of Zstandard: 8 MiB, as RFC 9659 has it for the web
+BROKEN: tuple[type[Exception], ...] = (
+    zlib.error,
+    *((brotli.error,) if brotli else ()),
+    *((zstd.ZstdError,) if zstd else ()),
+)
 
 
 class TooLarge(Exception):
@@ -73,11 +84,13 @@ class Body:
 
 
 def _decoder(content_encoding: str) -> Decoder | None:
-    layers = [layer for layer in (part.strip().lower() for part in content_encoding.split(",")) if layer]
-    if all(layer == "identity" for layer in layers):
-        return None
+    """None: nothing is to be undone, also where what is named is no coding (`none`, `UTF-8`): so browsers have it."""
+    named = (part.strip().lower() for part in content_encoding.split(","))
+    layers = [layer for layer in named if layer not in {"", "identity"}]
     if len(layers) > 1:
         raise Unreadable(f"content-encoding {content_encoding[:60]!r}: expected one coding, got {len(layers)}")
+    if not layers or layers[0] not in REGISTERED:
+        return None
     made = DECODERS.get(layers[0])
     if made is None:
         raise Unreadable(f"content-encoding: expected {ACCEPTED}, got {content_encoding[:60]!r}")
@@ -87,7 +100,7 @@ def _decoder(content_encoding: str) -> Decoder | None:
 class Members:
     """What consists of one or several streams, one after the other: gzip members, Zstandard frames."""
 
-    def __init__(self, start: Callable[[], zlib._Decompress | zstd.ZstdDecompressor], magic: bytes) -> None:
+    def __init__(self, start: Callable[[], Any], magic: bytes) -> None:
         self._start, self._magic = start, magic
         self._stream, self._left = start(), MOST_MEMBERS
         self._rest = b""  # behind a member: how the next one may begin
@@ -150,13 +163,16 @@ def _gzip() -> Decoder:
 
 
 def _zstd() -> Decoder:
-    return Members(lambda: zstd.ZstdDecompressor(options=ZSTD_WINDOW), b"\x28\xb5\x2f\xfd")
+    bounds = {int(zstd.DecompressionParameter.window_log_max): LARGEST_WINDOW}
+    return Members(lambda: zstd.ZstdDecompressor(options=bounds), b"\x28\xb5\x2f\xfd")
 
 
 DECODERS: dict[str, Callable[[], Decoder]] = {
     "gzip": _gzip,
     "x-gzip": _gzip,
     "deflate": Deflate,
-    "br": Brotli,
-    "zstd": _zstd,
+    **({"br": Brotli} if brotli else {}),
+    **({"zstd": _zstd} if zstd else {}),
 }
+REGISTERED = {*DECODERS, "br", "zstd", "compress", "x-compress", "dcb", "dcz", "aes128gcm", "exi", "pack200-gzip"}
+ACCEPTED = ", ".join(name for name in DECODERS if name != "x-gzip")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import time
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -32,13 +33,12 @@ def read_pdf(body: bytes, url: str) -> Page:
     texts: list[str] = []
     links: list[Link] = []
     for page in _first_pages(file):
-        texts.append(one_line(page.extract_text() or "", MAX_TEXT))
+        texts.append(one_line(_sendable(page.extract_text() or ""), MAX_TEXT))
         for target in _targets(page):
             _add(links, target, url)
         if time.monotonic() > end or sum(map(len, texts)) > MAX_TEXT:
             break
-    title = (file.metadata.title if file.metadata else None) or ""
-    return Page(title=one_line(str(title)), text=" ".join(filter(None, texts))[:MAX_TEXT], links=tuple(links))
+    return Page(title=_title(file), text=" ".join(filter(None, texts))[:MAX_TEXT], links=tuple(links))
 
 
 def _first_pages(file: Any) -> Iterator[Any]:
@@ -46,17 +46,30 @@ def _first_pages(file: Any) -> Iterator[Any]:
         yield file.pages[number]
 
 
-def _targets(page: Any) -> Iterator[str]:
-    """Of its annotations."""
-    for reference in list(page.get("/Annots") or ())[:MAX_LINKS]:
-        action = reference.get_object().get("/A")
-        if action is not None and "/URI" in action.get_object():
-            yield str(action.get_object()["/URI"])
+def _title(file: Any) -> str:
+    with suppress(Exception):  # its text counts, whatever stands in place of a title
+        return one_line(_sendable(str((file.metadata.title if file.metadata else None) or "")))
+    return ""
+
+
+def _targets(page: Any) -> list[str]:
+    """Of its annotations. A bad one, or something else in their place, costs neither the text nor the others."""
+    found: list[str] = []
+    with suppress(Exception):
+        for reference in list(page.get("/Annots") or ())[:MAX_LINKS]:
+            with suppress(Exception):
+                found.append(_sendable(str(reference.get_object()["/A"].get_object()["/URI"])))
+    return found
+
+
+def _sendable(text: str) -> str:
+    """Without halves of surrogate pairs, which a PDF may map its letters to."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _add(links: list[Link], target: str, url: str) -> None:
     try:
-        found = urls.canonical(target, url)
+        found = urls.without_userinfo(urls.canonical(target, url))
     except UrlError:
         return
     if len(links) < MAX_LINKS:

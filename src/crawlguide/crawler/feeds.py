@@ -85,7 +85,7 @@ class Listener:
     def _close_entry(self, fields: dict[str, str]) -> None:
         target = next((fields[name] for name in ("href", "loc", "link", "guid") if fields.get(name, "").strip()), "")
         try:
-            found = urls.canonical(target.strip(), self.url) if target else None
+            found = urls.without_userinfo(urls.canonical(target.strip(), self.url)) if target else None
         except UrlError:
             return
         if found is not None and len(self.links) < MAX_LINKS:

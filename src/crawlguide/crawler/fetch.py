@@ -250,7 +250,7 @@ class Fetcher:
                 return replace(found, body=await self._body(way, answer))
             redirect = Redirect(way.url, answer.status, found.headers)
             way.redirects.append(redirect)
-            target = urls.canonical(location, way.url)
+            target = urls.without_userinfo(urls.canonical(location, way.url))
             way.redirects[-1] = replace(redirect, target=target)
             return target
 
@@ -298,7 +298,8 @@ class Fetcher:
         options, began = self.options, time.monotonic()
         if way.enough is None and (answer.content_length or 0) > options.max_bytes:
             raise TooLarge(f"a body of {answer.content_length} bytes, of at most {options.max_bytes}")
-        body = Body(answer.headers.get("Content-Encoding", ""), options.max_bytes, options.max_ratio)
+        coding = ",".join(answer.headers.getall("Content-Encoding", ()))
+        body = Body(coding, options.max_bytes, options.max_ratio)
         async for piece in answer.content.iter_any():
             way.received_bytes += len(piece)
             body.add(piece)

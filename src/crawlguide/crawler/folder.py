@@ -30,6 +30,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     guide: str | None = None  # None: the one in the folder
     proxy: str | None = None  # without its password
     allow_networks: list[str] = []
+    user_agent: str | None = None  # as sites see it; None: ours
     contact: str = ""
     parquet: bool | None = None  # None: nobody said
 

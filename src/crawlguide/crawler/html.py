@@ -93,9 +93,10 @@ class PageSoFar:
         if self.also and target.startswith(self.also):
             return target
         try:
-            return urls.resolved(target, self.base or self.url, "")[0]
+            found = urls.resolved(target, self.base or self.url, "")[0]
         except UrlError:
             return None
+        return urls.without_userinfo(found) if "@" in target else found  # what our own URL says of it stays
 
     def link(self, target: str, anchor: str, rel: str) -> None:
         if len(self.links) < MAX_LINKS and (url := self.resolved(target)) is not None:

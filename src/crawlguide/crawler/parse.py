@@ -28,6 +28,8 @@ MOST_BYTES = 1024 * 1024
 MOST_TAGS, MOST_OPENING_TAGS = 5_000, 1_500
 MOST_SQUARES = 10**9  # attributes are compared with each other: squares of the bytes between two ">", added up
 
+WITH_VALUES = ("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after")  # no names of crawlers
+
 
 def parse(fetched: Fetched, agent: str) -> Page:
     """Never raises: of what cannot be read `problem` says why. `agent`: our name, for what pages say to us alone; a
@@ -73,9 +75,10 @@ def robots_tag(values: Iterable[str], our_name: str) -> list[str]:
     with commas, nobody can tell where the words for one crawler end."""
     found = []
     for value in values:
-        name, colon, rest = value.partition(":")
-        if not colon or name.strip().lower() == "unavailable_after" or "," in name:
+        before, colon, rest = value.partition(":")
+        name = before.strip().lower()
+        if not colon or name in WITH_VALUES or "," in name:
             found += directives(value)
-        elif name.strip().lower() == our_name:
+        elif name == our_name:
             found += directives(rest)
     return found

@@ -16,7 +16,7 @@ import msgspec
 
 from crawlguide.core.config import Config
 from crawlguide.core.definition import Definition, Goal
-from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound
+from crawlguide.core.errors import ConfigError, CrawlGuideError, MalformedRequest, NotFound
 from crawlguide.crawler import folder as folders
 from crawlguide.crawler import options as crawl_options
 from crawlguide.crawler import seeds as seeding
@@ -31,6 +31,7 @@ from crawlguide.gateway.client import AsyncClient
 from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.gateway.library import AsyncGuide
 from crawlguide.gateway.opening import open_guide
+from crawlguide.gateway.wire import checked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -127,6 +128,7 @@ def _as_begun(options: CrawlOptions, folder: CrawlFolder) -> CrawlOptions:
         options,
         proxy=options.proxy or known.proxy,
         allow_networks=options.allow_networks or tuple(known.allow_networks),
+        user_agent=options.user_agent or known.user_agent,
         contact=options.contact or known.contact,
         parquet=options.parquet and known.parquet is not False,  # the links of some runs are no links of the crawl
     )
@@ -149,6 +151,7 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) 
         raise ConfigError("SEED: expected a URL or a host to begin with, got none")
     reference = await seeding.reference(options.reference, files) if options.reference else ""
     said = crawl_options.definition(options, reference)
+    _check_said(said)
     if known is not None:
         _check_same(known, options, said)
         return known
@@ -160,9 +163,22 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) 
         guide=options.guide,
         proxy=options.proxy and crawl_options.without_password(options.proxy),
         allow_networks=list(options.allow_networks),
+        user_agent=options.user_agent,
         contact=options.contact,
         parquet=options.parquet,
     )
+
+
+def _check_said(said: dict[str, Any]) -> None:
+    """With the name of the option, as it is typed, where a definition has another."""
+    try:
+        checked(said, Definition)
+    except MalformedRequest as wrong:
+        field, _, rest = wrong.message.partition(":")
+        part, name = field.partition("[")[0].split(".")
+        if isinstance(value := said[part][name], float):  # JSON has no word for what is endless
+            rest = f"{rest.rpartition(', got ')[0]}, got {value:g}"
+        raise ConfigError(f"{crawl_options.option(name)}:{rest}") from None
 
 
 async def _with_seeds(

@@ -1,6 +1,7 @@
 """What came of a request through somebody else's HTTP client: httpx, aiohttp, requests.
 
 Redirects are not followed: their targets have robots rules, a pace and a rank of their own, which the guide knows.
+Bodies are unpacked here where a client gives them as they came: clients unpack a piece of some kilobytes to gigabytes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import httpx
 
 from crawlguide.core.clock import retry_after_s
 from crawlguide.core.errors import ConfigError
+from crawlguide.core.outcomes import REDIRECTS
+from crawlguide.core.urls import canonical, without_userinfo
+from crawlguide.crawler.codings import DECODERS, Body
 from crawlguide.crawler.lines import robots_text
 
 if TYPE_CHECKING:
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 10 << 20
 MOST_S = 90.0  # for a whole answer: less than a lease lasts
 REQUESTS_TIMEOUTS_S = (10.0, 30.0)  # to connect, to read: requests has none of its own
+MOST_REDIRECTS = 10  # of a robots.txt
 PIECE = 1 << 16
 ROBOTS_TAG = "x-robots-tag"
 CLIENTS = {"httpx.AsyncClient", "aiohttp.ClientSession", "requests.Session", "httpx.Client"}
@@ -60,20 +65,20 @@ Fetch = Callable[[str, bool], Awaitable[Answer]]  # of a URL, following redirect
 FetchSync = Callable[[str, bool], Answer]
 
 
-class TooLarge(Exception):
-    """The body is longer than anybody reads."""
+class TooManyRedirects(Exception):
+    """It leads from one place to the next."""
 
 
 def fetching(client: Any) -> tuple[Fetch, str]:
     """How an asyncio program's client fetches, and the User-Agent that it sends."""
     get = _getter(client, {"httpx.AsyncClient": _by_httpx, "aiohttp.ClientSession": _by_aiohttp}, "guided_sync")
-    return partial(timed, partial(get, client)), _agent(client)
+    return partial(timed, partial(_followed, partial(get, client))), _agent(client)
 
 
 def fetching_sync(client: Any) -> tuple[FetchSync, str]:
     """The same for scripts."""
     get = _getter(client, {"requests.Session": _by_requests, "httpx.Client": _by_httpx_sync}, "guided")
-    return partial(_timed_sync, partial(get, client)), _agent(client)
+    return partial(_timed_sync, partial(_followed_sync, partial(get, client))), _agent(client)
 
 
 def error_of(problem: BaseException) -> str:
@@ -126,25 +131,39 @@ async def timed(get: Callable[..., Awaitable[Answer]], *request: Any) -> Answer:
     return _took(found, began)
 
 
-async def _by_httpx(client: httpx.AsyncClient, url: str, redirects: bool) -> Answer:
-    async with client.stream("GET", url, follow_redirects=redirects) as response:
-        body = bytearray()
-        async for piece in response.aiter_bytes():
-            _grow(body, piece)
-    response._content = bytes(body)  # as `aread` would have left it, for those who look at the response
-    return Answer(response.status_code, response.headers, bytes(body), response, response.headers.get_list(ROBOTS_TAG))
+async def _followed(get: Callable[[str], Awaitable[Answer]], url: str, redirects: bool) -> Answer:
+    """Step by step: clients that follow by themselves read all that comes on the way, however much it is."""
+    for _ in range(MOST_REDIRECTS + 1):
+        answer = await get(url)
+        target = _target(url, answer) if redirects else None
+        if target is None:
+            return answer
+        url = target
+    raise TooManyRedirects(url)
 
 
-async def _by_aiohttp(session: Any, url: str, redirects: bool) -> Answer:
+async def _by_httpx(client: httpx.AsyncClient, url: str) -> Answer:
+    async with client.stream("GET", url, headers=_asking(client), follow_redirects=False) as response:
+        body = _body(response.headers, is_unpacked=response.is_stream_consumed)
+        came = response.aiter_bytes() if response.is_stream_consumed else response.aiter_raw()
+        if not _leads_on(response.status_code, response.headers):
+            async for piece in came:
+                body.add(piece)
+    return _of_httpx(response, body)
+
+
+async def _by_aiohttp(session: Any, url: str) -> Answer:
     import yarl  # noqa: PLC0415 - comes with aiohttp
 
-    async with session.get(yarl.URL(url, encoded=True), allow_redirects=redirects) as response:
-        body = bytearray()
-        async for piece in response.content.iter_any():
-            _grow(body, piece)
-    response._body = bytes(body)  # as `read` would have left it
+    async with session.get(yarl.URL(url, encoded=True), allow_redirects=False) as response:
+        headers = _lower(response.headers.items(), "utf-8")
+        body = _body(headers, is_unpacked=session.auto_decompress)
+        if not _leads_on(response.status, headers):
+            async for piece in response.content.iter_any():
+                body.add(piece)
+    response._body = body.whole()  # as `read` would have left it
     tags = [_text(value, "utf-8") for value in response.headers.getall(ROBOTS_TAG, ())]
-    return Answer(response.status, _lower(response.headers.items(), "utf-8"), bytes(body), response, tags)
+    return Answer(response.status, headers, body.whole(), response, tags)
 
 
 # scripts
@@ -159,23 +178,50 @@ def _timed_sync(get: Callable[[str, bool], Answer], url: str, redirects: bool) -
     return _took(found, began)
 
 
-def _by_httpx_sync(client: httpx.Client, url: str, redirects: bool) -> Answer:
-    until, body = time.monotonic() + MOST_S, bytearray()
-    with client.stream("GET", url, follow_redirects=redirects) as response:
-        for piece in response.iter_bytes():
-            _grow(body, piece, until)
-    response._content = bytes(body)
-    return Answer(response.status_code, response.headers, bytes(body), response, response.headers.get_list(ROBOTS_TAG))
+def _followed_sync(get: Callable[[str], Answer], url: str, redirects: bool) -> Answer:
+    for _ in range(MOST_REDIRECTS + 1):
+        answer = get(url)
+        target = _target(url, answer) if redirects else None
+        if target is None:
+            return answer
+        url = target
+    raise TooManyRedirects(url)
 
 
-def _by_requests(session: Any, url: str, redirects: bool) -> Answer:
-    until, body = time.monotonic() + MOST_S, bytearray()
-    with session.get(url, stream=True, allow_redirects=redirects, timeout=REQUESTS_TIMEOUTS_S) as response:
-        for piece in response.iter_content(PIECE):
-            _grow(body, piece, until)
-    response._content = bytes(body)
+def _by_httpx_sync(client: httpx.Client, url: str) -> Answer:
+    with client.stream("GET", url, headers=_asking(client), follow_redirects=False) as response:
+        body = _body(response.headers, is_unpacked=response.is_stream_consumed)
+        came = response.iter_bytes() if response.is_stream_consumed else response.iter_raw()
+        if not _leads_on(response.status_code, response.headers):
+            _add(body, came)
+    return _of_httpx(response, body)
+
+
+def _by_requests(session: Any, url: str) -> Answer:
+    hooks = {"response": [_read_first, *session.hooks.get("response", ())]}
+    options = {"stream": True, "allow_redirects": False, "timeout": REQUESTS_TIMEOUTS_S, "hooks": hooks}
+    with session.get(url, headers=_asking(session), **options) as response:
+        content = _read_first(response).content  # a hook of the session may have put another one in its place
     headers = _lower(response.headers.items(), "latin-1")
-    return Answer(response.status_code, headers, bytes(body), response, _tags_by_requests(response))
+    return Answer(response.status_code, headers, content, response, _tags_by_requests(response))
+
+
+def _read_first(response: Any, **_: Any) -> Any:
+    """Before requests itself reads it: of a redirect all there is, even where it follows none."""
+    if response._content is not False or not hasattr(response.raw, "stream"):  # of a cache, of somebody's tests
+        return response
+    headers = _lower(response.headers.items(), "latin-1")
+    body = _body(headers, is_unpacked=False)
+    try:
+        if _leads_on(response.status_code, headers):
+            response.raw.close()  # what is left of it is no beginning of another answer
+        else:
+            _add(body, response.raw.stream(PIECE, decode_content=False))
+    except BaseException:
+        response.close()
+        raise
+    response._content = body.whole()  # as reading it would have left it
+    return response
 
 
 def _tags_by_requests(response: Any) -> list[str]:
@@ -186,12 +232,40 @@ def _tags_by_requests(response: Any) -> list[str]:
     return [response.headers[ROBOTS_TAG]] if ROBOTS_TAG in response.headers else []
 
 
-def _grow(body: bytearray, piece: bytes, until: float = float("inf")) -> None:
-    body += piece
-    if len(body) > MOST_BYTES:
-        raise TooLarge(f"more than {MOST_BYTES} bytes")
-    if time.monotonic() > until:
-        raise TimeoutError(f"not complete within {MOST_S} s")
+def _add(body: Body, pieces: Iterable[bytes]) -> None:
+    """The client's time-outs are for each piece, and a server may send pieces for ever."""
+    until = time.monotonic() + MOST_S
+    for piece in pieces:
+        body.add(piece)
+        if time.monotonic() > until:
+            raise TimeoutError(f"not complete within {MOST_S} s")
+
+
+def _leads_on(status: int, headers: Mapping[str, str]) -> bool:
+    """Then nobody needs the body."""
+    return status in REDIRECTS and bool(headers.get("location"))
+
+
+def _body(headers: Mapping[str, str], *, is_unpacked: bool) -> Body:
+    """However far it unpacks, as long as that is little."""
+    return Body("" if is_unpacked else headers.get("content-encoding", ""), MOST_BYTES, max_ratio=MOST_BYTES)
+
+
+def _asking(client: Any) -> dict[str, str]:
+    """For no coding that the client could undo, and we cannot."""
+    wanted = [one.strip() for one in client.headers.get("accept-encoding", "").split(",")]
+    return {"accept-encoding": ", ".join(one for one in wanted if one.partition(";")[0].lower() in DECODERS)}
+
+
+def _of_httpx(response: httpx.Response, body: Body) -> Answer:
+    response._content = content = body.whole()  # as `read` would have left it, for those who look at the response
+    return Answer(response.status_code, response.headers, content, response, response.headers.get_list(ROBOTS_TAG))
+
+
+def _target(url: str, answer: Answer) -> str | None:
+    if not _leads_on(answer.status or 0, answer.headers):
+        return None
+    return without_userinfo(canonical(answer.headers["location"], url))
 
 
 def _lower(headers: Iterable[tuple[str, str]], codec: str) -> dict[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crawlguide.core import urls
+from crawlguide.core.errors import UrlError
 from crawlguide.core.messages import Outlink
 from crawlguide.crawler import charsets
 from crawlguide.crawler.fetched import Fetched
@@ -33,6 +35,15 @@ def read(html: str, url: str, robots_tags: Iterable[str], agent: str) -> Reading
     page = parse(Fetched(url, 200, headers=headers, body=html.encode("utf-8", "replace")), agent)
     links = tuple(Outlink(link.url, link.anchor, link.rel, link.position) for link in page.links)
     return Reading(page.title, page.text, page.language, page.robots_meta, links)
+
+
+def leading_to(target: str, base: str) -> str:
+    """Where a redirect or a link of a stranger's page leads, as it is told: without name and password, which the client
+    would send along."""
+    try:
+        return urls.without_userinfo(urls.canonical(target, base)) if "@" in target else target
+    except UrlError:
+        return target
 
 
 def decoded(body: bytes, content_type: str) -> str:

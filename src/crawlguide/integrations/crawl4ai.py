@@ -21,7 +21,7 @@ from crawlguide.core.extras import installing
 from crawlguide.core.outcomes import is_success
 from crawlguide.integrations._answers import fetching, robots_report
 from crawlguide.integrations._crawl import GuidedCrawl, Settings, most_pages, side_by_side
-from crawlguide.integrations._pages import READ, read
+from crawlguide.integrations._pages import READ, leading_to, read
 
 try:
     from crawl4ai.deep_crawling import DeepCrawlStrategy
@@ -110,7 +110,7 @@ class GuidedCrawlStrategy(DeepCrawlStrategy):  # type: ignore[misc]  # Crawl4AI 
             "language": reading.language or None,
             "robots_meta": list(reading.robots_meta) or None,
             "relevance": self.relevance(result) if self.relevance else None,
-            "outlinks": _links(result),
+            "outlinks": _links(result, one.url),
         }
 
     async def shutdown(self) -> None:
@@ -181,7 +181,9 @@ def _header(result: CrawlResult, name: str) -> str | None:
     return next((str(value) for key, value in headers.items() if key.lower() == name), None)
 
 
-def _links(result: CrawlResult) -> list[dict[str, Any]]:
+def _links(result: CrawlResult, url: str) -> list[dict[str, Any]]:
     """As Crawl4AI found them, so that what its configuration leaves out is left out."""
     every = [*result.links.get("internal", ()), *result.links.get("external", ())]
-    return [{"url": link["href"], "anchor": entities.unescape(link.get("text") or "")} for link in every]
+    return [
+        {"url": leading_to(link["href"], url), "anchor": entities.unescape(link.get("text") or "")} for link in every
+    ]

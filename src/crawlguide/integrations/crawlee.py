@@ -27,7 +27,7 @@ from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.outcomes import REDIRECTS, is_success
 from crawlguide.integrations._answers import Answer, error_of, robots_report, timed
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
-from crawlguide.integrations._pages import READ, Reading, decoded, read
+from crawlguide.integrations._pages import READ, Reading, decoded, leading_to, read
 
 try:
     from crawlee import Request, RequestState
@@ -324,7 +324,8 @@ def _report(request: Request, visit: Visit) -> dict[str, Any]:
     wish_s = retry_after_s(visit.headers.get("retry-after"))
     report |= {"status": visit.status, "retry_after_s": wish_s, "bytes": visit.size}
     if visit.status in REDIRECTS:
-        return report | {"outlinks": [{"url": visit.headers["location"]}] if "location" in visit.headers else []}
+        target = visit.headers.get("location")
+        return report | {"outlinks": [{"url": leading_to(target, request.url)}] if target else []}
     reading = visit.reading
     return report | {
         "redirected_to": request.loaded_url,

@@ -20,7 +20,7 @@ from crawlguide.core.outcomes import REDIRECTS, is_success
 from crawlguide.crawler.parse import robots_tag
 from crawlguide.integrations._answers import fetching, fetching_sync, report_of_answer, robots_report
 from crawlguide.integrations._crawl import GuidedCrawl, Settings, most_pages, side_by_side
-from crawlguide.integrations._pages import READ, Reading, decoded, read
+from crawlguide.integrations._pages import READ, Reading, decoded, leading_to, read
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
@@ -99,7 +99,7 @@ class Page:
         """A redirect is told with its target as a link, for which the guide finds the time."""
         found = report_of_answer(self.url, self._answer)
         if self._location:
-            return found | {"outlinks": [{"url": self._location}]}
+            return found | {"outlinks": [{"url": leading_to(self._location, self.url)}]}
         if not self.ok:
             return found
         known = {

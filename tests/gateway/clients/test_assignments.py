@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.gateway.clients.answering import Answering, Told
 from tests.gateway.conftest import Served
 
 from crawlguide import AsyncClient, AsyncGuide
@@ -223,6 +225,39 @@ async def test_a_report_that_is_too_large_keeps_no_other_from_being_heard(guide:
         results = [await asyncio.wait_for(one, 60) for one in told]
     assert [result.status for result in results] == ["ok"] * 5
     assert (await guide.stats(crawl))["crawls"][crawl]["done"] == 5
+
+
+async def test_of_a_page_with_too_many_links_the_last_ones_are_left_out(
+    guide: Any, crawl: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await begun(guide, crawl)
+    async with Assignments(guide, crawl, concurrency=1) as assignments:
+        many = [{"url": f"{HOME}{n}/{'x' * 900}"} for n in range(9_000)]
+        report = {"url": HOME, "status": 200, "title": "Home", "text": "roses", "outlinks": many}
+        assert (await asyncio.wait_for(assignments.report(report), 60)).status == "ok"
+        assert assignments.refused == []
+    numbers = (await guide.stats(crawl))["crawls"][crawl]
+    found = numbers["queued"] + numbers["done"]
+    assert 2_000 < found < 2_400
+    (said,) = [record.message for record in caplog.records if "not told" in record.message]
+    assert f"{9_001 - found} of 9000 links of {HOME}" in said
+
+
+async def test_of_what_a_guide_refuses_links_go_first_and_words_last() -> None:
+    """Its own limit may be lower than ours."""
+    refusal = Told(413, json.dumps({"error": {"code": "too_large", "message": "body: too large"}}).encode())
+    answer = {"accepted": 1, "discovered": 0, "truncated": 0, "results": [{"url": HOME, "status": "ok"}]}
+    with Answering(*[refusal] * 3, Told(200, json.dumps(answer).encode())) as there:
+        async with AsyncClient(there.url, retries=0) as guide:
+            assignments = Assignments(guide, "crawl")
+            links = [{"url": f"{HOME}{n}"} for n in range(2)]
+            told = assignments.report({"url": HOME, "status": 200, "title": "Home", "outlinks": links})
+            while not told.done():
+                await assignments._send()
+    reports = [json.loads(heard.body)["fetches"][0] for heard in there.heard]
+    assert [(len(one.get("outlinks") or ()), one.get("title")) for one in reports] == [
+        (2, "Home"), (1, "Home"), (0, "Home"), (0, None)
+    ]  # fmt: skip
 
 
 async def test_halves_of_surrogate_pairs_keep_no_report_from_being_heard(guide: Any, crawl: str) -> None:

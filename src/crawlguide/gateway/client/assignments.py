@@ -30,12 +30,14 @@ from crawlguide.core.errors import (
     UnavailableError,
 )
 from crawlguide.core.messages import (
+    MAX_OUTLINKS,
     VERSION,
     AskMessage,
     BudgetMessage,
     Context,
     Fetch,
     ItemResult,
+    Outlink,
     ReportMessage,
 )
 from crawlguide.core.telemetry import WARNING, happened
@@ -59,6 +61,7 @@ SOON_S = 1.0
 RENEWED_S = 600.0  # so long after its start a URL that is at work here is not handed out again, though it is given anew
 MOST_HELD = 4  # times as many as are wanted, where most must wait for their hosts
 MOST_REPORTS, MOST_BYTES = 100, 3 << 20  # of one message, which may have 4 MiB; as many seeds
+MOST_LINK_BYTES = 2 << 20  # of one report
 CLOSES_WITHIN_S = 10.0
 MOST_HOSTS = 10_000  # whose pace is remembered
 
@@ -139,6 +142,7 @@ class Assignments:
         self._task: asyncio.Task[None] | None = None
         self._closing = self._closed = False
         self._times_seeded = 0
+        self._has_left_out = False
 
     async def __aenter__(self) -> Self:
         """Whatever an earlier run under the same name held goes back first."""
@@ -368,13 +372,17 @@ class Assignments:
         self._tell_all()
 
     def _take_apart(self, refusal: CrawlGuideError) -> None:
-        """One bad report must not keep others from being heard: halves, then one alone, then that without its words."""
+        """One bad report must not keep others from being heard: halves, then one alone; of that half of its links as
+        long as there are any, then nothing of its words."""
         half = len(self._sending) // 2
         if half:
             self._reports.extendleft(reversed(self._sending[half:]))
             self._sending, self._report_id = self._sending[:half], uuid4().hex
             return
         fetch, result = self._sending.pop()
+        if fetch.outlinks:
+            self._reports.appendleft((self._without_tail(fetch, len(fetch.outlinks) // 2), result))
+            return
         self._refuse(ItemResult(fetch.url, "skip", refusal.message))
         bare = msgspec.structs.replace(fetch, outlinks=None, text=None, title=None, robots_meta=None)
         if bare != fetch:
@@ -387,15 +395,31 @@ class Assignments:
         group: list[Report] = []
         size = 0
         while self._reports and len(group) < MOST_REPORTS:
+            fetch, result = self._reports[0]
             try:
-                size += len(msgspec.json.encode(self._reports[0][0]))
+                its_size = len(msgspec.json.encode(fetch))
             except UnicodeEncodeError:
-                self._reports[0] = (_sendable(self._reports[0][0]), self._reports[0][1])
+                self._reports[0] = (_sendable(fetch), result)
                 continue
+            links = fetch.outlinks or []
+            if (its_size > MOST_BYTES or len(links) > MAX_OUTLINKS) and (most := _that_fit(links)) < len(links):
+                self._reports[0] = (self._without_tail(fetch, most), result)
+                continue
+            size += its_size
             if group and size > MOST_BYTES:
                 break
             group.append(self._reports.popleft())
         return group
+
+    def _without_tail(self, fetch: Fetch, most: int) -> Fetch:
+        """Its first links. That others are left out is said once: such pages are many where they are any."""
+        links = fetch.outlinks or []
+        if not self._has_left_out:
+            words = "{left} of {links} links of {url} are more than a message holds, and are not told; said once"
+            left = len(links) - most
+            happened("links_left_out", words, WARNING, url=fetch.url, left=left, links=len(links))
+        self._has_left_out = True
+        return msgspec.structs.replace(fetch, outlinks=links[:most] or None)
 
     def _settle(self, report: Report, result: ItemResult) -> None:
         if result.status == "retry":
@@ -471,6 +495,16 @@ def _fetch(report: Mapping[str, Any]) -> Fetch:
         return msgspec.convert(report, Fetch)
     except msgspec.ValidationError as wrong:
         raise MalformedRequest(f"report of {str(report.get('url'))[:200]}: {wrong}") from None
+
+
+def _that_fit(links: Sequence[Outlink]) -> int:
+    """How many of them go into a message, beside the words of a page."""
+    size = 0
+    for number, link in enumerate(links[:MAX_OUTLINKS]):
+        size += len(msgspec.json.encode(link)) + 1
+        if size > MOST_LINK_BYTES:
+            return number
+    return min(len(links), MAX_OUTLINKS)
 
 
 def _sendable(fetch: Fetch) -> Fetch:
