@@ -32,13 +32,21 @@ OUTLINKS, URLS_OUT = 20, 30
 async def filled_guide(folder: Path | str, count: int, hosts: int, clock: Clock | None = None) -> LocalGuide:
     """A guide over a folder that holds `count` waiting URLs."""
     guide = open_guide(folder, Config(), clock)
+    try:
+        await _fill(guide, count, hosts)
+    except BaseException:  # also at Ctrl-C: its threads must not outlive the program
+        await guide.close()
+        raise
+    return guide
+
+
+async def _fill(guide: LocalGuide, count: int, hosts: int) -> None:
     await guide.define(CRAWL, msgspec.convert(POLICY, Definition))
     rng = np.random.default_rng(0)
     for first in range(0, count, FILLED_AT_ONCE):
         links = waiting_links(first, min(FILLED_AT_ONCE, count - first), hosts, rng)
         await guide.store.discover(CRAWL, links, None, guide.clock.now())
         await guide.store.commit()
-    return guide
 
 
 def waiting_links(first: int, count: int, hosts: int, rng: np.random.Generator) -> Links:
