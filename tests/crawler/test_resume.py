@@ -347,3 +347,13 @@ async def test_a_crawl_that_goes_on_has_the_name_that_it_had(tmp_path: Path) -> 
     named = b"GardenBot/2.1 (+mailto:gardener@example.org)"
     assert any(request.startswith(b"GET /a ") for request in server.requests)
     assert all(named in request for request in server.requests)
+
+
+def test_a_crawl_that_goes_on_keeps_its_limits_unless_one_is_named(place: Place, tmp_path: Path) -> None:
+    out, words = tmp_path / "out", [str(SCRIPT), "crawl", "--out", str(tmp_path / "out")]
+    process = begun(place, out, *place.task.seeds["portal"], "--topic", place.task.name, "--delay", "0")
+    process.communicate(timeout=PATIENCE_S)
+    assert len(place.requested()) == 90
+    for limits, requests in (([], 90), (["--max-pages", "95"], 95), ([], 95)):
+        subprocess.run([*words, "--resume", *limits], check=True, capture_output=True, timeout=PATIENCE_S)
+        assert len(place.requested()) == requests

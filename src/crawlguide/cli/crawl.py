@@ -121,6 +121,7 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
     options = crawl_options.CrawlOptions(
         seeds=tuple(seeds or ()), topic=topic, keywords=_words(keywords), reference=reference, strategy=strategy,
         max_pages=_most(max_pages, max_time, until, min_harvest), max_depth=max_depth,
+        names_limits=any(limit is not None for limit in (max_pages, max_time, until, min_harvest)),
         max_time_s=crawl_options.seconds(max_time) if max_time else 0.0,
         recrawl_after_s=crawl_options.seconds(recrawl_after, "--recrawl-after") if recrawl_after else None,
         concurrency=concurrency, out=out, resume=resume, guide=guide and _address(guide), crawl=crawl and _name(crawl),

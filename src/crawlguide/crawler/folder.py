@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 IDENTITY = "crawl.json"
 
 
+class Extent(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a crawl was to go; 0 and None: no limit."""
+
+    max_pages: int = 0
+    max_time_s: float = 0.0
+    until: float | None = None
+    min_harvest: float | None = None
+
+
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Whose folder it is. The crawler keeps its name, so that what a killed run held goes back to the guide."""
 
@@ -33,6 +42,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     user_agent: str | None = None  # as sites see it; None: ours
     contact: str = ""
     parquet: bool | None = None  # None: nobody said
+    extent: Extent | None = None  # of its last run; None: from before it was kept
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class CrawlOptions:
     deny_domains: tuple[str, ...] = ()
     until: float | None = None  # a share of the relevant pages
     min_harvest: float | None = None
+    names_limits: bool = True  # False: a crawl that goes on keeps those of its last run
     min_p: float | None = None
     warc: bool = True
     parquet: bool = True

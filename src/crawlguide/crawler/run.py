@@ -22,7 +22,7 @@ from crawlguide.crawler import options as crawl_options
 from crawlguide.crawler import seeds as seeding
 from crawlguide.crawler.copies import Copies
 from crawlguide.crawler.fetch import FetchOptions
-from crawlguide.crawler.folder import CrawlFolder, Identity
+from crawlguide.crawler.folder import CrawlFolder, Extent, Identity
 from crawlguide.crawler.limits import Limits, remaining
 from crawlguide.crawler.loop import CrawlLoop, fetchers
 from crawlguide.crawler.outputs import Outputs
@@ -131,6 +131,16 @@ def _as_begun(options: CrawlOptions, folder: CrawlFolder) -> CrawlOptions:
         user_agent=options.user_agent or known.user_agent,
         contact=options.contact or known.contact,
         parquet=options.parquet and known.parquet is not False,  # the links of some runs are no links of the crawl
+        **({} if options.names_limits or known.extent is None else msgspec.structs.asdict(known.extent)),
+    )
+
+
+def _extent(options: CrawlOptions) -> Extent:
+    return Extent(
+        max_pages=options.max_pages,
+        max_time_s=options.max_time_s,
+        until=options.until,
+        min_harvest=options.min_harvest,
     )
 
 
@@ -154,7 +164,7 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) 
     _check_said(said)
     if known is not None:
         _check_same(known, options, said)
-        return known
+        return msgspec.structs.replace(known, extent=_extent(options))
     return Identity(
         crawl_id=options.name,
         crawler_id=folders.crawler_name(),
@@ -166,6 +176,7 @@ async def _identity(options: CrawlOptions, folder: CrawlFolder, files: Fetcher) 
         user_agent=options.user_agent,
         contact=options.contact,
         parquet=options.parquet,
+        extent=_extent(options),
     )
 
 
@@ -275,8 +286,8 @@ def _check_judged(options: CrawlOptions, goal: Goal) -> None:
 
 
 def _assignments(guide: AsyncVerbs, identity: Identity, concurrency: int) -> Assignments:
-    """A guide in this process answers at once: the fewer URLs are held, the better is their order."""
-    ahead = max(2, concurrency // 4) if identity.guide is None else None
+    """The fewer URLs are held, the better is their order; a guide answers far sooner than a site, also a served one."""
+    ahead = max(2, concurrency // 4)
     return Assignments(guide, identity.crawl_id, identity.crawler_id, concurrency=concurrency, ahead=ahead)
 
 
