@@ -160,7 +160,8 @@ def main(pages: int) -> None:
         demo = Demo(web, served, task, folder, console)
         console.print(f"A web of {len(web):,} pages on {len(web.hosts)} hosts; {len(task.relevant)} are about {TOPIC}.")
         try:
-            console.print(f"The built-in crawler and a Scrapy spider share a guide, up to {pages // 2} pages each.")
+            console.print(f"The built-in crawler and a Scrapy spider share a guide: {pages // 2} pages each,")
+            console.print("and those that the spider has under way when it has them.")
             guided = demo.guided(pages)
             console.print("Now the same without guidance, which takes about as long: breadth first.")
             plain = demo.breadth_first(guided.pages)

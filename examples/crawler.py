@@ -66,6 +66,9 @@ def crawl(guide: Client, seeds: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.stderr.write("usage: python examples/crawler.py GUIDE SEED…\n")
+        sys.exit(2)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Client(sys.argv[1]) as guide, suppress(KeyboardInterrupt):
         try:

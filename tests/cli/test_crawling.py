@@ -352,3 +352,10 @@ def test_speed_is_what_was_fetched_since_the_last_look() -> None:
         return {"crawls": {name: {"fetches": count} for name, count in fetches.items()}}
 
     assert _per_s(numbers(a=10, b=5), numbers(a=30, b=0, c=7), 2.0) == {"a": 10.0, "b": 0.0}
+
+
+def test_nobody_is_told_to_start_a_server_on_another_machine(here: Callable[..., Ended]) -> None:
+    url = "https://guide.invalid:8443"
+    ended = here("next", "--crawler", "me", "--seed", "https://example.com/", "--url", url)
+    refused(ended, 1, f"no server answers at {url} (", "): check the name, and whether this machine can reach it")
+    assert "crawlguide serve" not in ended.stderr

@@ -44,6 +44,11 @@ def test_every_help_is_printed_without_colours(here: Callable[..., Ended], name:
     assert "Usage: " in printed
 
 
+@pytest.mark.parametrize("words", [(), ("crawl",), ("config", "show")])
+def test_help_is_a_command_as_well(here: Callable[..., Ended], words: tuple[str, ...]) -> None:
+    assert done(here("help", *words)) == done(here(*words, "--help"))
+
+
 @pytest.mark.parametrize("name", commands())
 def test_every_command_says_what_it_does_and_gives_an_example(name: str) -> None:
     lines = commands()[name].help.splitlines()
@@ -73,6 +78,7 @@ def test_the_page_names_every_command() -> None:
     ("typed", "meant"),
     [
         ("statsu", "status"),
+        ("help statsu", "status"),
         ("explian https://example.com/", "explain"),
         ("config shwo", "show"),
         ("status --crwl books", "--crawl"),

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawlguide import AsyncClient, Client, lab
+from crawlguide.cli import app
+from crawlguide.cli import crawl as crawl_command
 from crawlguide.core.errors import ConfigError
 from crawlguide.crawler import limits, options
 from crawlguide.gateway.client.assignments import Assignments
@@ -89,6 +91,10 @@ def test_every_example_runs(here: Here, tmp_path: Path, monkeypatch: pytest.Monk
             for option in ("--topic", "--keywords", "--reference", "--max-time", "--guide")
         ),
         (("http://a.example/", "--until", "all"), "--until: expected a share such as"),
+        *(
+            (("http://a.example/", "--until", share), "--until: expected a share such as")
+            for share in ("0", "101", "200 %")
+        ),
         (("http://a.example/", "--until", "95 %"), "--until: it counts relevant pages, and this crawl has no words"),
         (("http://a.example/", "--min-harvest", "0.1"), "--min-harvest: it counts relevant pages"),
         (("http://a.example/", "--user-agent", "12"), "--user-agent: expected a name"),
@@ -114,6 +120,48 @@ def test_wrong_usage_says_what_was_expected(here: Here, tmp_path: Path, words: t
     assert ended.returncode == 2
     assert said in ended.stderr
     assert not (tmp_path / "out" / "crawl.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "share"),
+    [
+        ("95", 0.95),
+        ("95%", 0.95),
+        ("0.95", 0.95),
+        ("1.5", 0.015),
+        ("1", 1.0),
+        ("100", 1.0),
+        ("100 %", 1.0),
+        ("1 %", 0.01),
+    ],
+)
+def test_a_share_is_a_part_or_a_percentage(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, typed: str, share: float
+) -> None:
+    taken: list[options.CrawlOptions] = []
+
+    def crawled(given: options.CrawlOptions) -> None:
+        taken.append(given)
+        raise ConfigError("enough")
+
+    monkeypatch.setattr(crawl_command, "_crawled", crawled)
+    words = ["crawl", "a.example", "--topic", "plants", "--until", typed, "--out", str(tmp_path / "out")]
+    with pytest.raises(ConfigError, match="enough"):
+        app(words, standalone_mode=False)
+    assert [one.until for one in taken] == [pytest.approx(share)]
+
+
+def test_a_crawl_that_a_key_may_not_begin_is_named(here: Here, place: Place, tmp_path: Path) -> None:
+    made = here("keys", "create", "--data", tmp_path / "data", "--scope", "ask", "--scope", "tell", "--scope", "read")
+    with serving(tmp_path, tmp_path / "data") as guide:
+        ended = here("crawl", "site.example", "--guide", guide.url, "--crawl", "garden-plants", "--topic", "plants",
+                     "--token", re.search(r"cg_\w+", made.stdout)[0], "--proxy", place.proxy,
+                     "--out", tmp_path / "out")  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == (
+        "crawlguide: --guide: there is no crawl 'garden-plants' yet, and this key may not define one (scope admin):"
+        " let the first crawler begin it, or correct --crawl"
+    )
 
 
 def test_what_the_guide_refuses_is_said_before_a_site_is_asked(here: Here, place: Place, tmp_path: Path) -> None:

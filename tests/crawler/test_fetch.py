@@ -272,6 +272,13 @@ async def test_a_proxy_is_asked_for_names_that_we_do_not_resolve(there: Stranger
     assert (found.status, found.body) == (200, b"ok")
 
 
+async def test_of_a_proxy_that_is_down_it_is_said_that_it_is_the_proxy() -> None:
+    async with Fetcher(FetchOptions(proxy="http://127.0.0.1:9")) as fetcher:
+        found = await fetcher.fetch("http://far.example/x")
+    assert found.error == "connect"
+    assert found.problem.startswith("the proxy does not answer: Cannot connect to host 127.0.0.1:9 [")
+
+
 # Bodies
 
 
@@ -513,8 +520,10 @@ async def test_a_name_that_none_can_have_is_refused_and_found_by_nobody() -> Non
 async def test_a_closed_port_is_an_error(there: Stranger) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        found = await fetched(f"http://127.0.0.1:{unused.getsockname()[1]}/")
+        port = unused.getsockname()[1]
+        found = await fetched(f"http://127.0.0.1:{port}/")
     assert (found.error, found.status) == ("connect", None)
+    assert found.problem.startswith(f"Cannot connect to host 127.0.0.1:{port} [")
 
 
 @pytest.mark.parametrize("problem", [socket.gaierror(-2, "Name or service not known"), UnicodeError("label too long")])
@@ -525,6 +534,7 @@ async def test_a_name_without_address_is_an_error(problem: Exception) -> None:
     async with Fetcher(FetchOptions(), resolve=resolve) as fetcher:
         found = await fetcher.fetch("http://nowhere.example/")
     assert (found.error, found.status) == ("dns", None)
+    assert "ssl:" not in found.problem
 
 
 @pytest.fixture

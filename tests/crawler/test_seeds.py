@@ -51,6 +51,13 @@ def test_of_a_host_the_pages_that_fit_the_topic_are_seeds(site: Served) -> None:
     assert said == ["site.example: 4 pages named by sitemaps and feeds, 2 of them are seeds"]
 
 
+def test_where_no_page_has_words_of_the_topic_the_home_page_is_the_only_seed(site: Served) -> None:
+    urls, said = asyncio.run(found(site, "site.example", topic="sailing"))
+    assert urls == [HOME]
+    none = "none has words of the topic: the home page is the only seed"
+    assert said == [f"site.example: 4 pages named by sitemaps and feeds, {none}"]
+
+
 def test_without_a_topic_all_pages_are_seeds(site: Served) -> None:
     assert len(asyncio.run(found(site, "site.example"))[0]) == 5
 

@@ -125,6 +125,12 @@ def test_a_crawler_that_is_told_to_stop_returns_what_it_holds(guide: Served, sit
     assert counted["queued"] > 0
 
 
+def test_the_crawler_says_how_it_is_called() -> None:
+    for words in ([], [AS_IN_THE_PAGE]):
+        ended = subprocess.run([sys.executable, CRAWLER, *words], capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stderr) == (2, "usage: python examples/crawler.py GUIDE SEED…\n")
+
+
 def blocks(text: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 

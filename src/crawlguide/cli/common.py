@@ -49,6 +49,10 @@ class InOrder(TyperGroup):
         names = super().list_commands(ctx)
         return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """`help crawl` is `crawl --help`."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
+
 
 app = typer.Typer(
     cls=InOrder,

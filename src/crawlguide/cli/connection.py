@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import closing, contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -90,7 +91,16 @@ def check_answers(url: str) -> str:
         start = "crawlguide serve" if port == 8080 else f"crawlguide serve {option} {port}"
         why = problem.strerror or str(problem) or type(problem).__name__
         where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"  # without a password
-        raise UnavailableError(
-            f"no server answers at {where} ({why}): start one with `{start}`, or open a folder with --data"
-        ) from None
+        here = f"start one with `{start}`, or open a folder with --data"
+        advice = here if _is_here(parts.hostname or "") else "check the name, and whether this machine can reach it"
+        raise UnavailableError(f"no server answers at {where} ({why}): {advice}") from None
     return url
+
+
+def _is_here(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

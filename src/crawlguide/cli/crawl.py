@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crawlguide.cli.common import INTERRUPTED, CaOption, TokenOption, app, compile_first, say
-from crawlguide.core.errors import ConfigError, CrawlGuideError, MalformedRequest, StorageFull
+from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden, MalformedRequest, StorageFull
 
 if TYPE_CHECKING:
     from crawlguide.crawler.options import CrawlOptions
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 USUAL_PAGES = 1_000
 MOST_LINKS = 2**53  # as a definition has it
 NOT_UTF8 = re.compile(r"[\ud800-\udfff]")  # what Python makes of such bytes; no text that is stored or sent may hold it
+UNDEFINED = re.compile(r" has not the scope admin for crawl (.+); it has ")  # as a guide says it
 OPTIONS = {"proxy": "--proxy", "allow_networks": "--allow-network", "strategy.kind": "--strategy"}
 SCOPE, LIMITS, WAYS, FILES = "Where it may go", "When it ends", "How it fetches", "What it leaves"
 
@@ -48,7 +49,10 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
         str | None, typer.Option(metavar="TIME", help="Such as 90s, 30m or 2h.", rich_help_panel=LIMITS)
     ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="SHARE", help='Of the relevant pages, such as "95 %".', rich_help_panel=LIMITS)
+        str | None,
+        typer.Option(
+            metavar="SHARE", help='Of the relevant pages, such as "95 %" or 0.95; 1: all.', rich_help_panel=LIMITS
+        ),
     ] = None,
     min_harvest: Annotated[
         float | None,
@@ -77,9 +81,13 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
     concurrency: Annotated[int, typer.Option(min=1, max=1_000, help="Requests at once.", rich_help_panel=WAYS)] = 16,
     delay: Annotated[
         float | None,
-        typer.Option(min=0, metavar="S", help="Seconds between two requests to a host; 1.", rich_help_panel=WAYS),
+        typer.Option(
+            min=0, metavar="S", help="Seconds between two requests to a host. \\[default: 1]", rich_help_panel=WAYS
+        ),
     ] = None,
-    user_agent: Annotated[str | None, typer.Option(help="The name it has; crawlguide.", rich_help_panel=WAYS)] = None,
+    user_agent: Annotated[
+        str | None, typer.Option(help="The name it has. \\[default: crawlguide]", rich_help_panel=WAYS)
+    ] = None,
     contact: Annotated[
         str, typer.Option(metavar="URL|MAIL", help="For those whose sites are crawled.", rich_help_panel=WAYS)
     ] = "",
@@ -127,7 +135,7 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
         concurrency=concurrency, out=out, resume=resume, guide=guide and _address(guide), crawl=crawl and _name(crawl),
         proxy=proxy, allow_networks=tuple(allow_network or ()), user_agent=user_agent, contact=contact, delay_s=delay,
         same_site=same_site, allow_domains=tuple(allow or ()), deny_domains=tuple(deny or ()),
-        until=crawl_options.share(until) if until else None, min_harvest=min_harvest, min_p=min_p,
+        until=_share(until) if until else None, min_harvest=min_harvest, min_p=min_p,
         warc=not no_warc, parquet=not no_parquet,
     )  # fmt: skip
     outcome = _crawled(options)
@@ -162,11 +170,24 @@ def _crawled(options: CrawlOptions) -> Outcome:
             return runner.run(crawled(options, _view()))
     except (ConfigError, MalformedRequest) as wrong:
         raise _as_typed(wrong) from None
+    except Forbidden as refused:
+        raise _as_joined(refused) if options.guide else refused from None
     except StorageFull as problem:
         raise CrawlGuideError(f"{problem.message}; {on}") from None
     except OSError as problem:
         what = on if problem.errno == errno.ENOSPC else "check the folder"
         raise CrawlGuideError(f"{options.out} cannot be written: {problem.strerror}; {what}") from None
+
+
+def _as_joined(refused: Forbidden) -> Forbidden:
+    """Of all that a crawl does only to define it is for admins: who was to join it is told that it is not there."""
+    missing = UNDEFINED.search(refused.message)
+    if not missing:
+        return refused
+    return Forbidden(
+        f"--guide: there is no crawl {missing[1]} yet, and this key may not define one (scope admin): let the first"
+        " crawler begin it, or correct --crawl"
+    )
 
 
 def _as_typed(wrong: CrawlGuideError) -> ConfigError:
@@ -211,6 +232,16 @@ def _check_found(outcome: Outcome) -> None:
 def _most(said: int | None, *others: object) -> int:
     """Nobody's crawl goes on for ever by mistake."""
     return said if said is not None else 0 if any(other is not None for other in others) else USUAL_PAGES
+
+
+def _share(text: str) -> float:
+    """95 %, 95 or 0.95; 1 and 100 % are all of it."""
+    from crawlguide.crawler.options import share
+
+    number = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*", text)
+    if number and 1 < float(number[1]) <= 100:
+        text = f"{number[1]} %"
+    return 1.0 if re.fullmatch(r"\s*(1(\.0+)?|100(\.0+)?\s*%)\s*", text) else share(text)
 
 
 def _words(text: str | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ a say. What comes back is bounded in headers, bytes, how far it unpacks, and tim
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 import time
 from collections import Counter
@@ -74,6 +75,7 @@ WORDS: tuple[tuple[type[Exception], str], ...] = (
     (aiohttp.ClientError, "other"),
 )
 TOO_LARGE = ("Got more than", "Too many headers")  # aiohttp's words for a head beyond our bounds
+OF_AIOHTTP = re.compile(r" ssl:(?:\w+|<[^>]*>) \[")  # how it would have used TLS
 OTHERS_DO = tuple(kind for kind, _ in WORDS)
 
 
@@ -316,6 +318,10 @@ def _failed(way: _Way, wrong: Exception) -> Fetched:
     if isinstance(wrong, aiohttp.ClientResponseError) and wrong.message.startswith(TOO_LARGE):
         word = "too_large"
     problem = str(wrong) or ("no whole answer in time" if word == "timeout" else type(wrong).__name__)
+    if isinstance(wrong, aiohttp.ClientConnectorError):
+        problem = OF_AIOHTTP.sub(" [", problem, count=1)
+    if isinstance(wrong, aiohttp.ClientProxyConnectionError):
+        problem = f"the proxy does not answer: {problem}"
     return replace(way.last or Fetched(way.url), error=word, problem=one_line(problem))
 
 

@@ -124,10 +124,11 @@ def _estimate(tally: Tally, numbers: Mapping[str, Any]) -> Estimate:
 
 
 def words(said: Estimate) -> str:
-    """About 120 (40 to 300) more relevant pages, 83 % found; the next one costs 4 requests."""
+    """About 120 relevant pages remain, likely between 40 and 300; 83% are found, the next one costs 4 requests."""
     if said.found < FEWEST_HITS:
         return "too little was found to tell what remains"
-    about = f"about {said.remaining:,.0f} ({said.low:,.0f} to {said.high:,.0f}) relevant pages remain"
+    likely = f"likely between {said.low:,.0f} and {said.high:,.0f}"
+    about = f"about {said.remaining:,.0f} relevant pages remain, {likely}"
     found = f"{said.share:.0%} are found"
     price = "" if isinf(said.next_price) else f", the next one costs {said.next_price:,.1f} requests"
-    return f"{about}, {found}{price}"
+    return f"{about}; {found}{price}"

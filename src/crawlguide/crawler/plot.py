@@ -44,7 +44,7 @@ def plot(points: Points, cells: int) -> list[str]:
     edges = np.linspace(requests[0], requests[-1], cells)
     top = max(float(relevant[-1]), 1.0)
     heights = np.interp(edges, requests, relevant) / top * ROWS
-    rows = []
+    rows = ["relevant pages"]
     for row in range(ROWS - 1, -1, -1):
         label = f"{top * (row + 1) / ROWS:,.0f}" if row % 2 else ""
         blocks = "".join(LEVELS[round(min(max(height - row, 0.0), 1.0) * (len(LEVELS) - 1))] for height in heights)

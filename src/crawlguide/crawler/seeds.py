@@ -167,7 +167,9 @@ class Site:
         named = await self._named(home, robots)
         named.words.pop(home, None)
         best = named.best(goal, MOST_OF_SITE)
-        self.say(f"{self.host}: {len(named.words):,} pages named by sitemaps and feeds, {len(best)} of them are seeds")
+        none = ", none has words of the topic: the home page is the only seed"
+        which = f", {len(best)} of them are seeds" if best else none if named.words else ""
+        self.say(f"{self.host}: {len(named.words):,} pages named by sitemaps and feeds{which}")
         return [home, *best]
 
     async def _named(self, home: str, robots: Fetched) -> Named:

@@ -64,7 +64,7 @@ class Summary:
             ("dropped", _counted(sorted(stats.get("dropped", {}).items(), key=lambda pair: -pair[1]))),
             ("waiting", f"{stats['queued']:,} URLs" if stats.get("queued") else ""),
             ("robots.txt", self._without_rules()),
-            ("remaining", self.outcome.remaining),
+            ("estimate", self.outcome.remaining),
         ]
         return [(name, text) for name, text in found if text]
 

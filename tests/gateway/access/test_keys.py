@@ -314,7 +314,10 @@ def test_the_log_says_who_was_refused(tmp_path: Path) -> None:
     who = f"(key {key.split('_')[1]} at 127.0.0.1) (tenant acme)"
     nobody_known = "(somebody with key 0123456789ab at 127.0.0.1)"
     assert [line.split()[2] for line in lines if line.endswith(who)] == ["/v1/crawls/{crawl_id}", "/ws"]
-    assert [line.split()[2] for line in lines if line.endswith(nobody_known)] == ["entrance", "/login"]
+    assert [line.split(" was ")[0].split(maxsplit=2)[2] for line in lines if line.endswith(nobody_known)] == [
+        "a request",
+        "/login",
+    ]
     assert [line for line in lines if line.endswith(" crawl c was created (tenant acme)")]
 
 

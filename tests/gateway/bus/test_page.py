@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+from tests.cli.test_crawling import free_port
 from tests.docs.blocks import of_page
 from tests.gateway.bus.common import KafkaMock, NatsServer, config, opened
 
@@ -36,6 +37,14 @@ async def test_the_programs_for_nats_run(tmp_path: Path) -> None:
             assert await printed("tell_by_queue.py", "nats://127.0.0.1:4222", server.url) == "c-2-r-1 1\n"
     finally:
         server.stop()
+
+
+def test_a_request_says_within_seconds_that_nobody_is_there() -> None:
+    text = PROGRAMS["ask.py"].replace(":4222", f":{free_port()}")
+    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=30, check=False)
+    assert ended.returncode == 1
+    assert "NATS: " in ended.stdout
+    assert ended.stderr.splitlines()[-1].startswith("nats.errors.NoServersError")
 
 
 async def test_the_program_for_kafka_runs() -> None:

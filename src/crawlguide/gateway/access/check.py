@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FREE = ("/login", "/logout", "/docs", "/openapi.json")  # they show nothing of anybody's
 FREE_FOLDER = "/static/"
-LOGIN, ENTRANCE = "/login", "entrance"
+LOGIN, ANY_REQUEST = "/login", "a request"
 SAFE = ("GET", "HEAD")
 HEADER = "crawlguide-insecure"
 INSECURE = "anybody who reaches this address may use it: the server was started with --insecure"
@@ -49,11 +49,11 @@ class AccessCheck:
             else:
                 state["credential"], state["caller"] = self._entrance.admit(caller), caller
         except CrawlGuideError as problem:
-            self._log_refusal(ENTRANCE, STATUS[problem.code], problem, **caller.logged)
+            self._log_refusal(ANY_REQUEST, STATUS[problem.code], problem, **caller.logged)
             await self._refuse(scope, receive, send, problem)
             return
         except Exception as fault:  # noqa: BLE001 - whatever it is, nobody comes in by it
-            self._log_refusal(ENTRANCE, 500, fault_of_ours(fault), **caller.logged)
+            self._log_refusal(ANY_REQUEST, 500, fault_of_ours(fault), **caller.logged)
             await self._refuse(scope, receive, send, fault_of_ours(fault))
             return
         insecure = self._entrance.insecure and not self._entrance.required
