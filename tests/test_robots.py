@@ -88,6 +88,15 @@ def test_a_robots_txt_that_a_crawler_could_not_read_is_logged(
     ]
 
 
+def test_the_first_robots_txt_that_could_not_be_read_warns(guide: Guide, caplog: pytest.LogCaptureFixture) -> None:
+    crawler_mode(guide)
+    guide.seed("default", ["https://a.org/x", "https://b.org/x"])
+    asked(guide)
+    with caplog.at_level("INFO", "crawlguide"):
+        tell(guide, {"url": FILE, "error": "dns"}, {"url": "https://b.org/robots.txt", "error": "dns"})
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+
+
 def test_every_origin_has_a_file_of_its_own(guide: Guide) -> None:
     crawler_mode(guide)
     guide.seed("default", ["https://a.org/1", "http://a.org/2", "https://a.org:8443/3"])

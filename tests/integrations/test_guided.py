@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import logging
 import subprocess
 import sys
 import tracemalloc
@@ -282,6 +283,23 @@ def test_the_clients_own_response_can_be_read(kind: str, proxy: str) -> None:
 def test_a_host_that_does_not_answer_is_a_failure_and_not_the_end(kind: str) -> None:
     (page,) = crawled(kind, f"http://127.0.0.1:{free_port()}", policy=FREE | {"robots": "ignore"}, failures=True)
     assert (page.status, page.error) == (None, "connect")
+
+
+async def test_a_script_without_a_network_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its pages wait for ever, and it has set up no log."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    address, said = f"http://127.0.0.1:{free_port()}", ""
+    async with with_httpx("") as client, aclosing(guided(client, address, TOPIC, policy=FREE)) as pages:
+        nothing = asyncio.ensure_future(anext(pages))
+        async with asyncio.timeout(20):
+            while not said:
+                await asyncio.sleep(0.05)
+                said = capsys.readouterr().err
+        nothing.cancel()
+        await asyncio.wait([nothing])
+    assert said == f"robots.txt of {address} could not be read: connect; its URLs wait, and it is tried again\n"
 
 
 # what is told

@@ -107,6 +107,13 @@ def test_a_wrong_setting_is_named(settings: dict[str, Any], message: str) -> Non
         planned(**settings)
 
 
+def test_the_add_on_names_a_misspelt_setting_before_there_is_an_engine() -> None:
+    """An engine that fails while it opens says `Engine slot not assigned` last, and that is no help."""
+    settings = {"ADDONS": {"crawlguide.integrations.scrapy.Addon": 500}, "CRAWLGUIDE_GAOL": "x"}
+    with pytest.raises(ConfigError, match=r"did you mean CRAWLGUIDE_GOAL\?"):
+        get_crawler(Tried, settings)  # applies them, and makes no engine
+
+
 async def test_only_reports_that_are_written_are_said_to_be(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ours = {"ADDONS": {"crawlguide.integrations.scrapy.Addon": 500}, "JOBDIR": str(tmp_path)}
     crawler = get_crawler(Tried, ours | {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"})

@@ -51,7 +51,8 @@ Event = Literal[
     "storage_full", "storage_failed", "storage_recovered", "snapshot", "sweep",
 ]  # fmt: skip
 LOGGER = logging.getLogger("crawlguide")
-LOGGER.addHandler(logging.NullHandler())  # a library says nothing unless it is asked to
+UNASKED = logging.NullHandler()  # a library says nothing unless it is asked to
+LOGGER.addHandler(UNASKED)
 SECRETS = (  # what may stand in a URL or a message that somebody sends, and is to stand nowhere else
     (re.compile(r"(?<=://)[^/?#\s@]*@"), ""),  # https://me:password@host/
     (re.compile(r"(cg_[0-9a-f]{12})_[0-9A-Za-z]{8,}"), r"\1_..."),  # an API key, of which the name is none

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from crawlguide.core.errors import ConfigError, NotFound
+from crawlguide.core.telemetry import LOGGER, UNASKED
 from crawlguide.gateway.client import AsyncClient
 from crawlguide.gateway.client.assignments import Assignments
 from crawlguide.policy.robots.parser import agent_name
@@ -102,6 +103,8 @@ class GuidedCrawl:
         self._closing = asyncio.Lock()
 
     async def open(self) -> Assignments:
+        """From now on Python shows warnings of ours to a program that has set up no log: a crawl may wait for ever."""
+        LOGGER.removeHandler(UNASKED)
         settings = self.settings
         self._guide = guide = await _opened(settings)
         try:

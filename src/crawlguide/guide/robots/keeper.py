@@ -17,7 +17,7 @@ import numpy as np
 from crawlguide.core import urls
 from crawlguide.core.errors import CrawlGuideError, UrlError
 from crawlguide.core.outcomes import RELEASED, is_success
-from crawlguide.core.telemetry import SILENT, WARNING, happened
+from crawlguide.core.telemetry import INFO, SILENT, WARNING, happened
 from crawlguide.core.turns import in_turns, let_others
 from crawlguide.core.types import Crawl, Seed
 from crawlguide.guide.containment import contained
@@ -120,6 +120,7 @@ class Keeper:
         self._active = active  # the crawls that run here
         self.copies = Copies(store, clock)
         self.telemetry: Telemetry = SILENT
+        self._warned = False  # that a file could not be read
         self._changed: dict[tuple[str, str], None] = {}  # tellers and origins whose file says something new
         self._wanted: dict[str, Want] = {}
         self._errands = Errands[Wanted](clock, AT_ONCE, AT_ONCE_OF_DOMAIN)
@@ -277,7 +278,7 @@ class Keeper:
         await self.copies.keep(origin, msgspec.structs.replace(copy, told_by=tried.teller))
         if copy.failures:
             if tried.problem:
-                _say_unread(origin, tried.problem)
+                self._say_unread(origin, tried.problem)
             return 0.0
         if old.version and old.body != copy.body:
             await self.copies.note_change(tried.teller)
@@ -286,6 +287,12 @@ class Keeper:
         delays_s = [await self._let_go(crawl, origin) for crawl in crawls]
         await self._pace(origin, tried.at)
         return max(delays_s, default=0.0)
+
+    def _say_unread(self, origin: str, problem: str) -> None:
+        """The first one warns: perhaps nothing can be reached, and everything waits for ever."""
+        words = "robots.txt of {origin} could not be read: {problem}; its URLs wait, and it is tried again"
+        happened("robots_unread", words, INFO if self._warned else WARNING, origin=origin, problem=problem)
+        self._warned = True
 
     async def _let_go(self, crawl: Crawl, origin: str) -> float:
         """A crawl that waited for a file goes on; returns how long it rests between two fetches of the host."""
@@ -359,7 +366,8 @@ class Keeper:
         answer = await outgoing.get(address(origin), want.agent, MAX_BYTES + 1)
         came = self._clock.now()
         is_first = (await self.copies.known(GUIDE, origin)).version == 0
-        _say(origin, answer)
+        if answer.status is None:
+            self._say_unread(origin, answer.problem)
         if answer.address:
             await self._store.located(queue, answer.address)
         delay_s = await self._settled(Tried(origin, answer.status, answer.body, began), list(want.crawls))
@@ -412,13 +420,3 @@ async def _read(copy: CachedRobots, agent: str) -> RobotsRules:
 
 def _ids(texts: Iterable[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     return np.array([urls.identity(url) for url in texts], np.uint64)
-
-
-def _say(origin: str, answer: Answer) -> None:
-    if answer.status is None:
-        _say_unread(origin, answer.problem)
-
-
-def _say_unread(origin: str, problem: str) -> None:
-    words = "robots.txt of {origin} could not be read: {problem}; its URLs wait, and it is tried again"
-    happened("robots_unread", words, origin=origin, problem=problem)

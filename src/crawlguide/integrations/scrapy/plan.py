@@ -56,7 +56,7 @@ class Plan:
 
 def plan(settings: BaseSettings, spider: Spider) -> Plan:
     """Everything that `CRAWLGUIDE_…` and Scrapy's own settings say, checked."""
-    _check_names(settings)
+    check_names(settings)
     url, job = _text(settings, "URL"), job_dir(settings)
     if url and _text(settings, "DATA"):
         raise ConfigError("CRAWLGUIDE_URL and CRAWLGUIDE_DATA: expected one of them: a served guide, or one in here")
@@ -78,7 +78,7 @@ def plan(settings: BaseSettings, spider: Spider) -> Plan:
     )
 
 
-def _check_names(settings: BaseSettings) -> None:
+def check_names(settings: BaseSettings) -> None:
     for name in settings:
         if str(name).startswith(PREFIX) and name not in NAMES:
             near = difflib.get_close_matches(str(name), NAMES, 1, 0.5)
