@@ -16,8 +16,9 @@ from crawlguide.core.errors import (
     RateLimited,
     Unauthenticated,
 )
+from crawlguide.core.messages import ReleaseMessage
 from crawlguide.gateway import routes, wire
-from crawlguide.gateway.access.credential import ASK, READ, TELL, without_hint
+from crawlguide.gateway.access.credential import ASK, READ, without_hint
 from crawlguide.gateway.conversation import LEAVING, InWork, Standing, ended
 from crawlguide.gateway.responses import STATUS, fault_of_ours
 from crawlguide.gateway.routes import BY_ENDPOINT, RouteCall
@@ -42,8 +43,12 @@ if TYPE_CHECKING:
 
     Answer = tuple[str, Any]  # its type and fields
 
-ROUTES = {kind: f"/ws {kind}" for kind in (*messages.TYPES, "other")}  # as metrics and the log call them
-SERVED = {"next": BY_ENDPOINT["POST", "/v1/next"], "report": BY_ENDPOINT["POST", "/v1/report"]}
+LABELS = {kind: f"/ws {kind}" for kind in (*messages.TYPES, "other")}  # what metrics and the log call them
+ROUTE_OF = {  # of the types that an endpoint of HTTP serves
+    "next": BY_ENDPOINT["POST", "/v1/next"],
+    "report": BY_ENDPOINT["POST", "/v1/report"],
+    "release": BY_ENDPOINT["POST", routes.CRAWL + "/release"],
+}
 log = logging.getLogger(__name__)
 
 
@@ -117,7 +122,7 @@ class Session:
             answer = await SERVES[envelope.type](self, credential, envelope.id, body)
             if answer:
                 self.connection.say(answer[0], envelope.id, answer[1])
-            self._service.answered(ROUTES[envelope.type], 200, time.perf_counter() - began, None, **who)
+            self._service.answered(LABELS[envelope.type], 200, time.perf_counter() - began, None, **who)
         except NotFound as problem:
             known = without_hint(problem, credential)
             self._refuse(envelope.type, envelope.id, known, time.perf_counter() - began, who)
@@ -146,7 +151,7 @@ class Session:
     def _refuse(
         self, kind: str, name: Id | None, problem: CrawlGuideError, took_s: float, who: Mapping[str, str]
     ) -> None:
-        self._service.answered(ROUTES[kind], STATUS[problem.code], took_s, problem, **who)
+        self._service.answered(LABELS[kind], STATUS[problem.code], took_s, problem, **who)
         self._say_error(name, problem)
 
     def _say_error(self, name: Id | None, problem: CrawlGuideError) -> None:
@@ -162,8 +167,8 @@ class Session:
 
     async def _routed(self, kind: str, credential: Credential, body: bytes) -> Any:
         """As an endpoint of HTTP serves it."""
-        route = SERVED[kind]
-        wanted = Wanted(ROUTES[kind], route, {}, {}, lambda: self._codec.decode(body, route.takes), len(body))
+        route = ROUTE_OF[kind]
+        wanted = Wanted(LABELS[kind], route, {}, {}, lambda: self._codec.decode(body, route.takes), len(body))
         return await self._service.serve(wanted, credential)
 
     async def _subscribe(self, credential: Credential, name: Id, body: bytes) -> None:
@@ -217,11 +222,11 @@ class Session:
         return "unsubscribe", None
 
     async def _release(self, credential: Credential, _: Id, body: bytes) -> Answer:
-        wanted = self._codec.decode(body, Release)
-        call = RouteCall(self._service.guide, credential, TELL, {"crawl_id": wanted.crawl_id}, {}, wanted)
-        released = await routes.release(call)
-        self._assigned.released(call.crawl, wanted.crawler_id)
-        return "release", released
+        """A socket has no paths, so the message names the crawl."""
+        said = self._codec.decode(body, Release)
+        path, message = {"crawl_id": said.crawl_id}, ReleaseMessage(said.crawler_id)
+        wanted = Wanted(LABELS["release"], ROUTE_OF["release"], path, {}, lambda: message, len(body))
+        return "release", await self._service.serve(wanted, credential)
 
     def _call(self, credential: Credential, scope: str, message: Any) -> RouteCall:
         return RouteCall(self._service.guide, credential, scope, {}, {}, message)
