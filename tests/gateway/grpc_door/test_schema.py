@@ -12,7 +12,7 @@ import pytest
 from crawlguide.core import messages
 from crawlguide.gateway import lookups, routes
 from crawlguide.gateway.grpc import guide_pb2
-from crawlguide.gateway.grpc.methods import METHODS, SERVICE
+from crawlguide.gateway.grpc.methods import METHODS, SERVICE, WHOLE
 from crawlguide.gateway.grpc.streams import STREAMS
 
 if TYPE_CHECKING:
@@ -48,6 +48,12 @@ def test_every_message_of_the_protocol_is_there() -> None:
 def test_every_endpoint_has_a_method_and_every_method_an_endpoint() -> None:
     assert {(one.method, one.path) for one in METHODS} == {(one.method, one.path) for one in routes.ROUTES}
     assert {one.name for one in (*METHODS, *STREAMS)} == {*SERVICE.methods_by_name.keys()}
+
+
+def test_a_request_that_is_the_message_is_the_one_its_endpoint_takes() -> None:
+    for method in METHODS:
+        taken = routes.BY_ENDPOINT[method.method, method.path].takes
+        assert method.takes is (taken if method.body == WHOLE else None), method.name
 
 
 def test_a_query_has_the_parameters_of_its_endpoint() -> None:

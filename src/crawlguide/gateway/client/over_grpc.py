@@ -28,7 +28,7 @@ from crawlguide.core.errors import (
     TooLarge,
     UnavailableError,
 )
-from crawlguide.core.messages import AskMessage, ReleaseMessage, ReportMessage, SeedsMessage
+from crawlguide.core.messages import SeedsMessage
 from crawlguide.gateway.arguments import SCHEMES, bracketed
 from crawlguide.gateway.client import credentials
 from crawlguide.gateway.client.calls import KINDS, body
@@ -62,9 +62,6 @@ OPTIONS = [
     (ChannelOptions.SingleThreadedUnaryStream, 1),
 ]
 BY_ENDPOINT = {(method.method, method.path): method for method in METHODS}
-TAKES: dict[str, Any] = {
-    "Next": AskMessage, "Report": ReportMessage, "AddSeeds": SeedsMessage, "Release": ReleaseMessage,
-}  # fmt: skip
 Code = grpc.StatusCode
 OVER_HTTP = ("http1.x server", "ALPN")  # in what gRPC says of somebody who speaks HTTP/1.1, without and with TLS
 PORTS = "a guide answers gRPC on a port of its own, 8081 unless it is told another, and URLFrontier on 7071"
@@ -245,7 +242,7 @@ def prepared(call: Call[Any]) -> tuple[Method, Message]:
 def _fields(method: Method, kind: Any, call: Call[Any]) -> dict[str, Any]:
     said: dict[str, Any] = {"crawl_id": call.crawl_id} if method.of_crawl else {}
     if method.body == WHOLE:
-        takes = TAKES[method.name]
+        takes = method.takes
         message = call.message if isinstance(call.message, takes) else msgspec.convert(call.message, takes)
         return said | (_seeds(message) if takes is SeedsMessage else written(kind.DESCRIPTOR, message))
     if method.body == "lines":
@@ -265,8 +262,8 @@ def _explain(method: Method, call: Call[Any]) -> NoReturn:
     from crawlguide.gateway import wire  # noqa: PLC0415 - heavy, and only needed to explain a mistake
 
     given = body(call)
-    if method.name in TAKES:
-        wire.decode(given, TAKES[method.name])
+    if method.takes is not None:
+        wire.decode(given, method.takes)
     raise MalformedRequest(f"expected a message for {method.name}, got something else: {given[:80]!r}")
 
 
