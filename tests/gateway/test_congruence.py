@@ -19,7 +19,7 @@ from tests.gateway.every_door import CRAWL, DOORS, OTHERWISE, Library
 from crawlguide import AsyncGuide
 from crawlguide.core.config import Config, ServerOptions
 from crawlguide.core.messages import VERSION, AskMessage, ReportMessage
-from crawlguide.gateway import doors, wire
+from crawlguide.gateway import doctor, doors, serve, wire
 from crawlguide.gateway.opening import MEMORY, open_guide
 from crawlguide.gateway.service import Service
 from crawlguide.testing import ManualClock
@@ -205,3 +205,12 @@ def test_every_door_of_the_server_is_one_of_these() -> None:
     """A door that is added to the server is added to `every_door`, too."""
     named = {setting for door in DOORS for setting in door.settings} | OTHERWISE.keys()
     assert {kind.setting for kind in doors.DOORS} == named
+
+
+def test_the_port_of_every_door_is_known_to_all_who_look_at_ports() -> None:
+    """Who counts connections, refuses one port for two doors, looks whether they are free, and says where they are."""
+    others = [name for name in ServerOptions.__struct_fields__ if name.endswith("_port")]
+    options = msgspec.convert({name.removesuffix("_port"): True for name in others}, ServerOptions)
+    assert {*options.ports} == {"server.port", *(f"server.{name}" for name in others)}
+    assert {*doctor.NAME_OF} == {*options.ports}
+    assert serve.other_doors(dict.fromkeys(others, 7)).count(" on port 7") == len(others)

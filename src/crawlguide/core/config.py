@@ -65,6 +65,12 @@ class ServerOptions(Section, frozen=True):
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
+    @property
+    def ports(self) -> dict[str, int]:
+        """The port of every door that is wanted, by its setting; 0: it picks one."""
+        wanted = (("port", True), ("grpc_port", self.grpc), ("frontier_port", self.frontier))
+        return {f"server.{name}": getattr(self, name) for name, is_wanted in wanted if is_wanted}
+
 
 class BusOptions(Section, frozen=True):
     """The door for message buses: the addresses of the servers, of each kind or none."""

@@ -103,9 +103,7 @@ def waits(took_ms: Sequence[float]) -> Finding:
 
 def ports(options: ServerOptions) -> list[Finding]:
     """Of each door that listens: is its port free, or does a guide answer there?"""
-    from crawlguide.gateway import serve  # noqa: PLC0415
-
-    return [_port(options, setting, port) for setting, port in serve.ports(options)]
+    return [_port(options, setting, port) for setting, port in options.ports.items()]
 
 
 def _port(options: ServerOptions, setting: str, port: int) -> Finding:

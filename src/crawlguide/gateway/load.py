@@ -56,8 +56,8 @@ class Load:
 def most_connections(options: ServerOptions) -> int:
     """Of each port. Each connection is a file, and a store that cannot open its own loses reports."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    left, ports = files - max(FILES_OF_OUR_OWN, files // 4), 1 + options.grpc + options.frontier
-    return max(1, min(options.max_connections, left // ports))
+    left = files - max(FILES_OF_OUR_OWN, files // 4)
+    return max(1, min(options.max_connections, left // len(options.ports)))
 
 
 class Connections:

@@ -113,7 +113,7 @@ def check_listening(config: Config) -> None:
     """Refuse, before anything is opened, to listen for others without a credential, or twice on one port."""
     Entrance(config).check_host(config.server.host)
     taken: dict[int, str] = {}
-    for setting, port in ports(config.server):
+    for setting, port in config.server.ports.items():
         if port and port in taken:
             raise ConfigError(f"{setting}: expected another port than {taken[port]}, got {port}")
         taken[port] = setting
@@ -121,14 +121,8 @@ def check_listening(config: Config) -> None:
 
 def check_free(options: ServerOptions) -> None:
     """Say that a port is taken before anything is opened."""
-    for setting, port in ports(options):
+    for setting, port in options.ports.items():
         bound(options.host, port, setting).close()
-
-
-def ports(options: ServerOptions) -> list[tuple[str, int]]:
-    """The setting and the port of every door that listens; 0: it picks one."""
-    wanted = (("port", True), ("grpc_port", options.grpc), ("frontier_port", options.frontier))
-    return [(f"server.{name}", getattr(options, name)) for name, is_wanted in wanted if is_wanted]
 
 
 def checked(service: Service, sockets: Sockets) -> ASGIApp:
@@ -150,7 +144,8 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _other_doors(ready: Mapping[str, Any]) -> str:
+def other_doors(ready: Mapping[str, Any]) -> str:
+    """The end of a sentence that says where the guide answers."""
     named = {"grpc_port": "gRPC", "frontier_port": "clients of URLFrontier"}
     return "".join(f"; {words} on port {ready[name]}" for name, words in named.items() if name in ready)
 
@@ -164,7 +159,7 @@ def _announce(service: Service, listener: socket.socket, ready_file: Path | None
     data, opened_s = str(guide.store.folder or ":memory:"), round(guide.store.opened_s, 3)
     words = "crawlguide {version} answers on {scheme}://{host}:{port}"
     about = {"version": __version__, "scheme": scheme, "host": shown, "port": port}
-    happened("start", words + _other_doors(ready), **about, data=data, opened_s=opened_s)
+    happened("start", words + other_doors(ready), **about, data=data, opened_s=opened_s)
     warn_if_open(host, scheme, entrance)
     if ready_file is not None:
         where = {"scheme": scheme, "host": host, "port": port, "opened_s": guide.store.opened_s, **ready}
