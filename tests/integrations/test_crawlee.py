@@ -156,6 +156,17 @@ async def test_a_robots_txt_is_told_with_what_its_host_wishes_and_without_error_
         assert (told["url"], told["status"], told["text"]) == (there.url("/robots.txt"), 200, "User-agent: *")
 
 
+async def test_a_robots_txt_that_leads_nowhere_is_an_error_and_without_a_place_is_asked_for_once() -> None:
+    async with stranger() as there:
+        url = there.lay("/robots.txt", status="302 Found", Location="/robots.txt")
+        told = await GuideManager(TOPIC)._robots(url)
+        assert (told["error"], told["text"]) == ("other", None)
+        before = len(there.requests)
+        there.lay("/robots.txt", status="302 Found")
+        await GuideManager(TOPIC)._robots(url)
+        assert len(there.requests) == before + 1
+
+
 async def test_links_carry_their_anchors_and_labels(proxy: str, tmp_path: Path) -> None:
     labels = {}
     crawler = crawler_of(proxy, data=tmp_path)

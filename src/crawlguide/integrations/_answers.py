@@ -72,7 +72,7 @@ class TooManyRedirects(Exception):
 def fetching(client: Any) -> tuple[Fetch, str]:
     """How an asyncio program's client fetches, and the User-Agent that it sends."""
     get = _getter(client, {"httpx.AsyncClient": _by_httpx, "aiohttp.ClientSession": _by_aiohttp}, "guided_sync")
-    return partial(timed, partial(_followed, partial(get, client))), _agent(client)
+    return partial(timed, partial(followed, partial(get, client))), _agent(client)
 
 
 def fetching_sync(client: Any) -> tuple[FetchSync, str]:
@@ -131,7 +131,7 @@ async def timed(get: Callable[..., Awaitable[Answer]], *request: Any) -> Answer:
     return _took(found, began)
 
 
-async def _followed(get: Callable[[str], Awaitable[Answer]], url: str, redirects: bool) -> Answer:
+async def followed(get: Callable[[str], Awaitable[Answer]], url: str, redirects: bool) -> Answer:
     """Step by step: clients that follow by themselves read all that comes on the way, however much it is."""
     for _ in range(MOST_REDIRECTS + 1):
         answer = await get(url)

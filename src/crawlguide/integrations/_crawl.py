@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 Seeds = str | Sequence[str | Mapping[str, Any]]
 Goal = str | Mapping[str, Any] | None
+SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})  # not told: others may share the guide
 PRODUCT = re.compile(r"[A-Za-z_-]+")  # what robots.txt calls a crawler by
 CANCELLED_AT_MOST = 3
 

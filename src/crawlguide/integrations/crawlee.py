@@ -16,7 +16,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
-from urllib.parse import urljoin
 
 import msgspec
 
@@ -25,8 +24,8 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.outcomes import REDIRECTS, is_success
-from crawlguide.integrations._answers import Answer, error_of, robots_report, timed
-from crawlguide.integrations._crawl import GuidedCrawl, Settings
+from crawlguide.integrations._answers import Answer, error_of, followed, robots_report, timed
+from crawlguide.integrations._crawl import SECRET_HEADERS, GuidedCrawl, Settings
 from crawlguide.integrations._pages import READ, Reading, decoded, leading_to, read
 
 try:
@@ -50,9 +49,7 @@ Crawler = TypeVar("Crawler")
 OURS = "crawlguide"  # where a request says what the guide thinks of it
 RELEVANCE = "relevance"  # where a handler says what it thinks of the page
 NOT_TRAVELLING = frozenset({OURS, RELEVANCE, "__crawlee"})  # of `user_data`
-SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})  # headers: others may share the guide
 WAITS_S = 1.0
-MOST_REDIRECTS = 5  # of a robots.txt
 
 
 @dataclass
@@ -220,14 +217,10 @@ class GuideManager(RequestManager):
     async def _robots(self, url: str) -> dict[str, Any]:
         """A robots.txt, through the crawler's own client."""
         proxy = await self._proxies.new_proxy_info(None, None, None) if self._proxies else None
-        return robots_report(url, await timed(partial(self._followed, proxy), url))
+        return robots_report(url, await timed(followed, partial(self._answer, proxy), url, True))
 
-    async def _followed(self, proxy: ProxyInfo | None, url: str) -> Answer:
-        for _ in range(MOST_REDIRECTS + 1):
-            answer = await self._client.send_request(url, proxy_info=proxy)
-            if answer.status_code not in REDIRECTS:
-                break
-            url = urljoin(url, answer.headers.get("location", ""))
+    async def _answer(self, proxy: ProxyInfo | None, url: str) -> Answer:
+        answer = await self._client.send_request(url, proxy_info=proxy)
         return Answer(answer.status_code, answer.headers, await answer.read())
 
     async def _opened(self) -> Assignments:
@@ -286,7 +279,7 @@ def _request(one: Assignment) -> Request:
     try:
         said = msgspec.convert(one.metadata.get(OURS, {}), Travelled)
         own = {name: value for name, value in said.user_data.items() if name not in NOT_TRAVELLING}
-        headers = {name: value for name, value in said.headers.items() if name.lower() not in SECRET}
+        headers = {name: value for name, value in said.headers.items() if name.lower() not in SECRET_HEADERS}
         return Request.from_url(one.url, unique_key=one.url, headers=headers, user_data=own | judged)
     except (msgspec.ValidationError, ValueError):  # others who share the guide may have written anything
         return Request.from_url(one.url, unique_key=one.url, user_data=judged)
@@ -297,7 +290,7 @@ def _link(request: Request) -> dict[str, Any]:
     own = {name: value for name, value in request.user_data.items() if name not in NOT_TRAVELLING}
     said = {
         "user_data": own,
-        "headers": {name: value for name, value in request.headers.items() if name.lower() not in SECRET},
+        "headers": {name: value for name, value in request.headers.items() if name.lower() not in SECRET_HEADERS},
     }
     kept = {name: value for name, value in said.items() if value}
     if len(msgspec.json.encode(kept)) > MAX_METADATA_BYTES - 20:

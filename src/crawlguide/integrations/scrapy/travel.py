@@ -17,6 +17,7 @@ from scrapy import FormRequest, Request
 from scrapy import Spider as BaseSpider
 
 from crawlguide.core.messages import MAX_METADATA_BYTES
+from crawlguide.integrations._crawl import SECRET_HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,7 +28,6 @@ KEY = "crawlguide"  # in `meta`
 NAME = "scrapy"  # in the metadata of a URL
 OURS = frozenset({KEY, "download_slot", "download_latency", "dont_retry", "dont_obey_robotstxt"})
 LEFT_OUT = ("cb_kwargs", "flags")  # copied as they are, where there are any
-SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})  # headers
 ROUTING = frozenset({"proxy", "bindaddress", "cookiejar", "allow_offsite", "_auth_proxy"})  # in `meta`
 
 
@@ -118,11 +118,11 @@ def _place(proxy: str) -> str:
 
 
 def _is_secret(name: bytes) -> bool:
-    return _word(name).lower() in SECRET
+    return _word(name).lower() in SECRET_HEADERS
 
 
 def _is_harmless(name: str, values: list[str]) -> bool:
-    return name.lower() not in SECRET and not any("\r" in text or "\n" in text for text in (name, *values))
+    return name.lower() not in SECRET_HEADERS and not any("\r" in text or "\n" in text for text in (name, *values))
 
 
 def _word(text: bytes) -> str:
