@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crawlguide.cli.common import CaOption, ConfigOption, TokenOption, app, compile_first, run, settings
+from crawlguide.cli.common import (
+    CaOption,
+    ConfigOption,
+    TokenOption,
+    app,
+    compile_first,
+    run,
+    settings,
+    show_to_servers,
+)
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 
@@ -85,7 +93,7 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
             host=host, port=port, tls_certificate=tls_certificate, tls_key=tls_key, insecure=insecure or None,
             ready_file=ready_file,
         )  # fmt: skip
-    os.environ.update({name: text for name, text in (("CRAWLGUIDE_TOKEN", token), ("CRAWLGUIDE_CA", ca)) if text})
+    show_to_servers(token, ca)
     flags = {
         "server.host": host,
         "server.port": PORT if port is None else port,

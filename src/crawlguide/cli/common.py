@@ -8,7 +8,7 @@ import os
 from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -17,29 +17,16 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.telemetry import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
 
     from crawlguide.core.config import Config
     from crawlguide.gateway.places import Place
 
+Result = TypeVar("Result")
 ORDER = (
-    *(
-        "init",
-        "crawl",
-        "serve",
-        "agents",
-        "keys",
-        "next",
-        "report",
-        "explain",
-        "release",
-        "rules",
-        "status",
-        "config",
-        "doctor",
-    ),
-    *("backup", "restore", "export", "import", "lab", "train", "bench"),
-)
+    "init", "crawl", "serve", "agents", "keys", "next", "report", "explain", "release", "rules", "status", "config",
+    "doctor", "backup", "restore", "export", "import", "lab", "train", "bench",
+)  # fmt: skip
 
 
 class InOrder(TyperGroup):
@@ -90,7 +77,7 @@ def speaks(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_credentials(*, token: str | None = None, ca: str | None = None, **options: Any) -> None:
-        os.environ.update({name: text for name, text in (("CRAWLGUIDE_TOKEN", token), ("CRAWLGUIDE_CA", ca)) if text})
+        show_to_servers(token, ca)
         command(**options)
 
     own = inspect.signature(command, eval_str=True)
@@ -100,6 +87,11 @@ def speaks(command: Callable[..., None]) -> Callable[..., None]:
     with_credentials.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     with_credentials.__annotations__ = {one.name: one.annotation for one in parameters}
     return with_credentials
+
+
+def show_to_servers(token: str | None, ca: str | None) -> None:
+    """What was typed goes where clients look for it, and wins over what is there."""
+    os.environ.update({name: text for name, text in (("CRAWLGUIDE_TOKEN", token), ("CRAWLGUIDE_CA", ca)) if text})
 
 
 @contextmanager
@@ -187,8 +179,8 @@ def config_file(given: Path | None) -> Path | None:
     return here if here.exists() else None
 
 
-def run(work: Any) -> None:
+def run(work: Coroutine[Any, Any, Result]) -> Result:
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(work)
+        return runner.run(work)

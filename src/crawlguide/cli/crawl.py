@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crawlguide.cli.common import INTERRUPTED, CaOption, TokenOption, app, compile_first, say
+from crawlguide.cli.common import INTERRUPTED, CaOption, TokenOption, app, compile_first, run, say, show_to_servers
 from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden, MalformedRequest, StorageFull
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
         recrawl_after=recrawl_after, guide=guide, crawl=crawl, proxy=proxy, user_agent=user_agent,
         allow="".join(allow) if allow else None, deny="".join(deny) if deny else None,
     )  # fmt: skip
-    os.environ.update({name: text for name, text in (("CRAWLGUIDE_TOKEN", token), ("CRAWLGUIDE_CA", ca)) if text})
+    show_to_servers(token, ca)
     options = crawl_options.CrawlOptions(
         seeds=tuple(seeds or ()), topic=topic, keywords=_words(keywords), reference=reference, strategy=strategy,
         max_pages=_most(max_pages, max_time, until, min_harvest), max_depth=max_depth,
@@ -157,17 +156,12 @@ def _refuse_blanks(**texts: str | None) -> None:
 
 
 def _crawled(options: CrawlOptions) -> Outcome:
-    import asyncio
-
-    import uvloop
-
     compile_first()
     from crawlguide.crawler.run import crawl as crawled
 
     on = f"free some space, then crawlguide crawl --resume --out {options.out} goes on"
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(crawled(options, _view()))
+        return run(crawled(options, _view()))
     except (ConfigError, MalformedRequest) as wrong:
         raise _as_typed(wrong) from None
     except Forbidden as refused:
