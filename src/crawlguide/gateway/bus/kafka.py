@@ -182,7 +182,7 @@ class KafkaConnection:
         if problem is not None:
             if problem.code() in MISSING and not self._said_missing:
                 self._said_missing = True
-                happened("bus_trouble", "Kafka has a topic not yet: {problem}", WARNING, problem=problem.str())
+                happened("bus_trouble", "Kafka does not have a topic yet: {problem}", WARNING, problem=problem.str())
             return None
         topic, partition, offset = str(message.topic()), int(message.partition() or 0), int(message.offset() or 0)
         self._offsets.begun((topic, partition), offset)
