@@ -9,6 +9,7 @@ from playwright.sync_api import sync_playwright
 from tests.browsing import CHROMIUM, in_browser, watch
 from tests.gateway.access.common import Guarded, run
 from tests.gateway.conftest import serving
+from tests.gateway.grpc_door.common import port_of
 from tests.gateway.http_door.common import done, refused
 from tests.gateway.waiting import MOST_S, others_wait
 
@@ -117,12 +118,16 @@ def test_a_server_that_is_open_to_all_says_so(tmp_path: Path, monkeypatch: pytes
         assert "--insecure" in door.get("/v1/stats").headers["crawlguide-insecure"]
 
 
-def test_whoever_types_commands_is_told_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CRAWLGUIDE_SERVER_INSECURE", "true")
+def test_whoever_types_commands_is_told_as_well_through_both_doors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"INSECURE": "true", "GRPC": "true", "GRPC_PORT": "0"}.items():
+        monkeypatch.setenv(f"CRAWLGUIDE_SERVER_{name}", value)
     with serving(tmp_path, tmp_path / "data") as server:
-        looked = run("status", "--url", server.url, cwd=tmp_path)
-    assert looked.returncode == 0, looked.stderr
-    assert "started with --insecure" in looked.stderr
+        for url in (server.url, f"grpc://127.0.0.1:{port_of(tmp_path)}"):
+            looked = run("status", "--url", url, cwd=tmp_path)
+            assert looked.returncode == 0, looked.stderr
+            assert "started with --insecure" in looked.stderr
 
 
 def test_forms_of_any_kind_are_answered(guarded: Guarded) -> None:

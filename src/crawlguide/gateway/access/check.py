@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse
 
 from crawlguide.core.errors import CrawlGuideError, Unauthenticated
 from crawlguide.gateway.access import logins
-from crawlguide.gateway.access.entrance import Caller
+from crawlguide.gateway.access.entrance import OPEN_HEADER, OPEN_WORDS, Caller
 from crawlguide.gateway.browsers import HEALTH
 from crawlguide.gateway.responses import STATUS, fault_of_ours, problem_response
 
@@ -27,8 +27,6 @@ FREE = ("/login", "/logout", "/docs", "/openapi.json")  # they show nothing of a
 FREE_FOLDER = "/static/"
 LOGIN, ANY_REQUEST = "/login", "a request"
 SAFE = ("GET", "HEAD")
-HEADER = "crawlguide-insecure"
-INSECURE = "anybody who reaches this address may use it: the server was started with --insecure"
 
 
 class AccessCheck:
@@ -56,8 +54,7 @@ class AccessCheck:
             self._log_refusal(ANY_REQUEST, 500, fault_of_ours(fault), **caller.logged)
             await self._refuse(scope, receive, send, fault_of_ours(fault))
             return
-        insecure = self._entrance.insecure and not self._entrance.required
-        await self._app(scope, receive, _said_insecure(send) if insecure else send)
+        await self._app(scope, receive, _said_open(send) if self._entrance.is_open_to_all else send)
 
     def _caller(self, scope: Scope, headers: Headers) -> Caller:
         authorization = headers.get("authorization", "")
@@ -83,12 +80,12 @@ def _wants_page(scope: Scope) -> bool:
     return page and scope["method"] in SAFE and "text/html" in Headers(scope=scope).get("accept", "")
 
 
-def _said_insecure(send: Send) -> Send:
+def _said_open(send: Send) -> Send:
     """Every answer says that there is no lock on the door."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            MutableHeaders(scope=message)[HEADER] = INSECURE
+            MutableHeaders(scope=message)[OPEN_HEADER] = OPEN_WORDS
         await send(message)
 
     return sent

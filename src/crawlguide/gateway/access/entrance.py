@@ -32,6 +32,8 @@ BEARER = "bearer "
 FOLDER = "access"  # of the data folder: keys, and what admins did
 MOST_FAMILIAR = 100_000
 UNBOUND = TenantOptions(name="*")
+OPEN_HEADER = "crawlguide-insecure"  # of an answer over HTTP, and a trailer of one over gRPC
+OPEN_WORDS = "anybody who reaches this address may use it: the server was started with --insecure"
 SHOW_ONE = (
     "expected a credential: the header Authorization: Bearer with an API key or a token"
     " (commands: --token or CRAWLGUIDE_TOKEN)"
@@ -82,6 +84,11 @@ class Entrance:
     def required(self) -> bool:
         """Whether a credential has to be shown."""
         return self._by_certificate or self._tokens is not None or self._keys.configured
+
+    @property
+    def is_open_to_all(self) -> bool:
+        """By the word of the operator. Every answer to a person says so."""
+        return self.insecure and not self.required
 
     def knock(self, address: str) -> None:
         """One more request of an address, whatever it wants. Raises `RateLimited`."""

@@ -32,7 +32,7 @@ from crawlguide.core.messages import SeedsMessage
 from crawlguide.gateway.arguments import SCHEMES, bracketed
 from crawlguide.gateway.client import credentials
 from crawlguide.gateway.client.calls import KINDS, body
-from crawlguide.gateway.client.transport import NO_TLS, Notice, checked_address, untrusted
+from crawlguide.gateway.client.transport import NO_TLS, NOTICE, Notice, checked_address, untrusted
 from crawlguide.gateway.grpc import DETAILS
 from crawlguide.gateway.grpc.conversion import read_answer, written
 from crawlguide.gateway.grpc.methods import METHODS, SERVICE, WHOLE
@@ -109,7 +109,8 @@ class GrpcTransport:
         answer = Answer(self._target.server, method, retried=tries.failed > 0)
         with answer.grpc_errors_as_ours():
             invoke = self._channel.unary_unary(*_sides(method))
-            answer.found = invoke(request, timeout=tries.timeout_s, metadata=self._target.metadata)
+            answer.found, ended = invoke.with_call(request, timeout=tries.timeout_s, metadata=self._target.metadata)
+            self.notice.text = str(dict(ended.trailing_metadata() or ()).get(NOTICE, ""))
         return call.read(answer)
 
     def opened(self, call: Call[None], tries: Tries) -> Generator[bytes, None, None]:

@@ -11,7 +11,7 @@ import httpx
 from crawlguide.core.errors import CrawlGuideError, UnavailableError
 from crawlguide.gateway.client.calls import LINES, Reply, body, path_of
 from crawlguide.gateway.client.credentials import files, found_token, trust
-from crawlguide.gateway.client.transport import NO_TLS, Notice, checked_address, untrusted
+from crawlguide.gateway.client.transport import NO_TLS, NOTICE, Notice, checked_address, untrusted
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 CONNECT_S = 5.0
 KEPT_S = 30.0  # an idle connection; a guide keeps it for a minute
-INSECURE = "crawlguide-insecure"
 NO_HTTP = ("illegal request line", "illegal status line")  # in what h11 says of somebody who speaks otherwise
 OTHERS = "is it the port for https://, for gRPC (an address of grpc://), or for clients of URLFrontier?"
 
@@ -38,7 +37,7 @@ class HttpTransport:
         self._server = _without_password(self._http.base_url)
 
     def _note(self, answer: httpx.Response) -> None:
-        self.notice.text = answer.headers.get(INSECURE, "")
+        self.notice.text = answer.headers.get(NOTICE, "")
 
     @property
     def is_closed(self) -> bool:

@@ -33,6 +33,9 @@ class Shown(TypedDict, total=False):
     certificate_key: str | None
 
 
+NOTICE = "crawlguide-insecure"  # the header, or the trailer, in which a server says it
+
+
 class Notice:
     """What a server wants people to know, as it said in the last answer; empty: nothing."""
 

@@ -111,7 +111,7 @@ class Dashboard:
 
     async def _docs(self, _: Request) -> Response:
         """Every endpoint and message, out of the table that serves them: made once, for anybody may ask for it."""
-        warns = self._entrance.insecure and not self._entrance.required
+        warns = self._entrance.is_open_to_all
         if warns not in self._reference:
             self._reference[warns] = bytes((await self._html("docs", reference=reference())).body)
         return Response(self._reference[warns], 200, HEADERS, "text/html")

@@ -12,6 +12,7 @@ from google.protobuf.message_factory import GetMessageClass
 from crawlguide.core.errors import CrawlGuideError, MalformedRequest
 from crawlguide.core.messages import Advice, ReportMessage, SeedsMessage
 from crawlguide.gateway import routes, strict, wire
+from crawlguide.gateway.access.entrance import OPEN_HEADER, OPEN_WORDS
 from crawlguide.gateway.grpc import transport
 from crawlguide.gateway.grpc.conversion import json_text, read_request, strictly, written
 from crawlguide.gateway.grpc.health import HEALTH, Health
@@ -78,6 +79,8 @@ class GrpcDoor:
         try:
             result = await self._shielded(await self._asked(method, context), Waiting())
             answer, created = result if isinstance(result, tuple) else (result, False)
+            if self._service.entrance.is_open_to_all:
+                context.set_trailing_metadata(((OPEN_HEADER, OPEN_WORDS),))
             if method.answer:
                 return gives(**{method.answer: json_text(answer)})
             with wire.undisturbed():  # all that is made on the way is gone at its end
