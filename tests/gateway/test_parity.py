@@ -11,7 +11,7 @@ from tests.gateway.conftest import Served
 
 from crawlguide import AsyncClient, AsyncGuide, Client, Guide
 from crawlguide.core.errors import MalformedRequest, NotFound
-from crawlguide.gateway.lookups import STATES
+from crawlguide.store.tables.rows import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,13 +9,13 @@ import msgspec
 from msgspec import Meta
 
 from crawlguide.core.messages import CrawlId, Explanation, Fetch, Identifier, UrlShown
+from crawlguide.store.tables.rows import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MOST_ASKED, MOST_TOLD, MOST_SEEDS, MOST_LISTED = 20, 50, 100, 100
 MOST_RESULTS, LONGEST_URL = 50, 2_000
-States = Literal["queued", "leased", "done", "dropped"]
 
 
 def said(words: str, **bounds: Any) -> Any:
@@ -224,10 +224,10 @@ class SearchFrontier(Arguments, frozen=True):
     crawl_id: Crawl
     state: (
         Annotated[
-            States,
+            Literal[STATES],  # type: ignore[valid-type]
             said(
                 "queued: waits to be fetched; leased: being fetched; done: fetched; dropped: refused by a filter.",
-                description="one of queued, leased, done, dropped",
+                description=f"one of {', '.join(STATES)}",
             ),
         ]
         | None

@@ -15,6 +15,7 @@ from crawlguide.core.messages import Explanation, UrlShown, UrlsMessage
 from crawlguide.core.turns import LONG_BYTES, let_others
 from crawlguide.gateway import wire
 from crawlguide.guide import explain as explaining
+from crawlguide.store.tables.rows import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from crawlguide.gateway.routes import RouteCall
     from crawlguide.guide.local import LocalGuide
 
-STATES = ("queued", "leased", "done", "dropped")
 MOST, SCANNED_AT_ONCE = 10_000, 1_000
 
 

@@ -22,6 +22,7 @@ from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
 from prometheus_client.samples import Sample
 
+from crawlguide.store.tables.rows import STATES
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 LATENCIES = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 SHOWN, OTHERS = 50, "other"
 TENANTS_SHOWN, TENANTS, OTHER_TENANTS = 50, 1_000, "_other"  # no tenant can be called so
-STATES = ("queued", "leased", "done", "dropped")
 COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "requests": ("Requests by route and status.", ("route", "status")),
     "errors": ("Errors that were answered, by code.", ("code",)),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import stat
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
 import httpx
 import pytest
@@ -15,11 +17,12 @@ from tests.gateway.http_door.common import ask, done, fetched, refused, tell
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from crawlguide.cli import keys
 from crawlguide.gateway.access import api_keys
+from crawlguide.gateway.access.credential import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("path", ["/v1/crawls", "/v1/stats", "/v1/urls", "/metrics", "/v1/crawls/x/export", "/nowhere"])
@@ -157,6 +160,14 @@ def test_a_server_with_keys_does_not_say_that_all_may_come_in(tmp_path: Path) ->
     with guarding(tmp_path, CRAWLGUIDE_SERVER_INSECURE="true", CRAWLGUIDE_SERVER_HOST="127.0.0.2") as guarded:
         assert until(lambda: "keys can be read on their way" in guarded.server.said())
         assert "may use this server" not in guarded.server.said()
+
+
+def test_every_scope_is_on_the_page_and_in_the_help() -> None:
+    page = Path(__file__).resolve().parents[3].joinpath("docs/access.md").read_text()
+    table = page.partition("\n## Scopes\n")[2].partition("\n## ")[0]
+    assert {*re.findall(r"^\| `([a-z:]+)` \|", table, re.MULTILINE)} == {*SCOPES}
+    option = get_args(keys.Scopes)[1]
+    assert all(scope in option.help for scope in SCOPES)
 
 
 def test_an_ask_that_tells_or_seeds_takes_both_scopes(guarded: Guarded, crawl: str) -> None:

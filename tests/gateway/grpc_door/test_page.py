@@ -16,6 +16,7 @@ from tests.gateway.conftest import Served
 from crawlguide import Client
 from crawlguide.gateway.grpc import guide_pb2
 from crawlguide.gateway.grpc.transport import CODES
+from crawlguide.gateway.responses import STATUS
 
 PAGE = "docs/grpc.md"
 PROTO = Path(guide_pb2.__file__).with_name("guide.proto")
@@ -71,6 +72,7 @@ def test_a_client_for_node_works(served: Served, crawl: str, tmp_path: Path) -> 
 
 def test_every_code_is_on_the_page() -> None:
     words = Path(__file__).resolve().parents[3].joinpath(PAGE).read_text()
+    assert CODES.keys() == STATUS.keys()
     for code, status in CODES.items():
         if code != "method_not_allowed":  # gRPC says it itself
             assert f"`{code}`" in words
