@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawlguide import AsyncClient, Client, lab
-from crawlguide.cli import app
-from crawlguide.cli import crawl as crawl_command
 from crawlguide.core.errors import ConfigError
 from crawlguide.crawler import limits, options
 from crawlguide.gateway.client.assignments import Assignments
@@ -120,35 +118,6 @@ def test_wrong_usage_says_what_was_expected(here: Here, tmp_path: Path, words: t
     assert ended.returncode == 2
     assert said in ended.stderr
     assert not (tmp_path / "out" / "crawl.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("typed", "share"),
-    [
-        ("95", 0.95),
-        ("95%", 0.95),
-        ("0.95", 0.95),
-        ("1.5", 0.015),
-        ("1", 1.0),
-        ("100", 1.0),
-        ("100 %", 1.0),
-        ("1 %", 0.01),
-    ],
-)
-def test_a_share_is_a_part_or_a_percentage(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, typed: str, share: float
-) -> None:
-    taken: list[options.CrawlOptions] = []
-
-    def crawled(given: options.CrawlOptions) -> None:
-        taken.append(given)
-        raise ConfigError("enough")
-
-    monkeypatch.setattr(crawl_command, "_crawled", crawled)
-    words = ["crawl", "a.example", "--topic", "plants", "--until", typed, "--out", str(tmp_path / "out")]
-    with pytest.raises(ConfigError, match="enough"):
-        app(words, standalone_mode=False)
-    assert [one.until for one in taken] == [pytest.approx(share)]
 
 
 def test_a_crawl_that_a_key_may_not_begin_is_named(here: Here, place: Place, tmp_path: Path) -> None:
@@ -338,9 +307,21 @@ def test_what_is_no_time_is_refused(text: str) -> None:
         options.seconds(text)
 
 
-@pytest.mark.parametrize(("text", "value"), [("95 %", 0.95), ("95%", 0.95), ("0.8", 0.8)])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("95 %", 0.95), ("95%", 0.95), ("95", 0.95), ("0.95", 0.95), ("0.8", 0.8), ("1.5", 0.015), (" 1 %", 0.01),
+        ("1", 1.0), ("1.0", 1.0), ("100", 1.0), ("100 %", 1.0), ("100.0", 1.0),
+    ],
+)  # fmt: skip
 def test_shares_are_percentages_or_fractions(text: str, value: float) -> None:
-    assert options.share(text) == value
+    assert options.share(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["0", "0 %", "101", "100.1 %", "200 %", "-1", "95 % of it", "all", ""])
+def test_what_is_no_share_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r'--until: expected a share such as "95 %" or 0.95, got'):
+        options.share(text)
 
 
 def test_the_name_in_robots_txt_is_that_of_the_agent() -> None:

@@ -134,7 +134,7 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
         concurrency=concurrency, out=out, resume=resume, guide=guide and _address(guide), crawl=crawl and _name(crawl),
         proxy=proxy, allow_networks=tuple(allow_network or ()), user_agent=user_agent, contact=contact, delay_s=delay,
         same_site=same_site, allow_domains=tuple(allow or ()), deny_domains=tuple(deny or ()),
-        until=_share(until) if until else None, min_harvest=min_harvest, min_p=min_p,
+        until=crawl_options.share(until) if until else None, min_harvest=min_harvest, min_p=min_p,
         warc=not no_warc, parquet=not no_parquet,
     )  # fmt: skip
     outcome = _crawled(options)
@@ -226,16 +226,6 @@ def _check_found(outcome: Outcome) -> None:
 def _most(said: int | None, *others: object) -> int:
     """Nobody's crawl goes on for ever by mistake."""
     return said if said is not None else 0 if any(other is not None for other in others) else USUAL_PAGES
-
-
-def _share(text: str) -> float:
-    """95 %, 95 or 0.95; 1 and 100 % are all of it."""
-    from crawlguide.crawler.options import share
-
-    number = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*", text)
-    if number and 1 < float(number[1]) <= 100:
-        text = f"{number[1]} %"
-    return 1.0 if re.fullmatch(r"\s*(1(\.0+)?|100(\.0+)?\s*%)\s*", text) else share(text)
 
 
 def _words(text: str | None) -> tuple[str, ...]:

@@ -145,10 +145,11 @@ def seconds(text: str, option: str = "--max-time") -> float:
 
 
 def share(text: str) -> float:
-    """95 %, 95% or 0.95."""
+    """95 %, 95 or 0.95; 1 and 100 % are all of it."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
-    value = float(found[1]) / (100 if found[2] else 1) if found else 0.0
-    if not 0 < value < 1:
+    number = float(found[1]) if found else 0.0
+    value = number / 100 if found and (found[2] or number > 1) else number
+    if not 0 < value <= 1:
         raise ConfigError(f'--until: expected a share such as "95 %" or 0.95, got {text[:40]!r}')
     return value
 
