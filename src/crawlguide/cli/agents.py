@@ -81,9 +81,6 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
 
     Example: crawlguide agents --data crawls
     """
-    from crawlguide.gateway import logs
-    from crawlguide.gateway.arguments import address
-
     if guide is not None and data is not None:
         raise ConfigError("--data and --guide: expected one of them, got both")
     if http and token:
@@ -102,31 +99,36 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
         "server.insecure": insecure or None,
         "store.data": data or MEMORY,
     }
-    options, where = settings(config, flags), guide and address(guide, "--guide")
+    options, networks = settings(config, flags), tuple(allow_network or ())
+    where = _checked(guide, user_agent, networks)
+    compile_first()
+    from crawlguide.agents.finding import CONCURRENCY, SearchOptions
+    from crawlguide.agents.serve import AgentsOptions
+    from crawlguide.crawler.fetch import FetchOptions
+    from crawlguide.gateway import logs
+
+    fetching = FetchOptions(
+        user_agent=user_agent, contact=contact, proxy=proxy, concurrency=CONCURRENCY, allow_networks=networks
+    )
+    with logs.kept(options.server, sys.stderr):
+        _serve(options, AgentsOptions(SearchOptions(fetching, delay), where, ready_file), http=http)
+
+
+def _checked(guide: str | None, user_agent: str, allow_networks: tuple[str, ...]) -> str | None:
+    """The address of the guide. What cannot work is said before anything is compiled."""
+    from crawlguide.gateway.arguments import address
+
+    where = guide and address(guide, "--guide")
     _check_installed()
     from crawlguide.cli.connection import check_answers
     from crawlguide.crawler.options import token as robots_name
     from crawlguide.policy.addresses import networks
 
     robots_name(user_agent)  # these say what is wrong
-    networks(tuple(allow_network or ()), "--allow-network")
+    networks(allow_networks, "--allow-network")
     if where is not None:
         check_answers(where)
-    compile_first()
-    from crawlguide.agents.finding import CONCURRENCY, SearchOptions
-    from crawlguide.agents.serve import AgentsOptions
-    from crawlguide.crawler.fetch import FetchOptions
-
-    fetching = FetchOptions(
-        user_agent=user_agent,
-        contact=contact,
-        proxy=proxy,
-        concurrency=CONCURRENCY,
-        allow_networks=tuple(allow_network or ()),
-    )
-    agent_options = AgentsOptions(SearchOptions(fetching, delay), where, ready_file)
-    with logs.kept(options.server, sys.stderr):
-        _serve(options, agent_options, http=http)
+    return where
 
 
 def _check_only_http(**options: object) -> None:

@@ -22,7 +22,7 @@ from crawlguide.core.extras import installing
 from crawlguide.core.outcomes import REDIRECTS
 from crawlguide.core.urls import parts
 from crawlguide.crawler.fetched import Fetched, Redirect, Validators
-from crawlguide.crawler.headers import one_line, shown
+from crawlguide.crawler.headers import plain_line, shown
 from crawlguide.crawler.patience import Patience
 from crawlguide.guide.robots.outgoing import Refused, usual_tls
 from crawlguide.guide.robots.resolver import Resolver
@@ -322,7 +322,7 @@ def _failed(way: _Way, wrong: Exception) -> Fetched:
         problem = OF_AIOHTTP.sub(" [", problem, count=1)
     if isinstance(wrong, aiohttp.ClientProxyConnectionError):
         problem = f"the proxy does not answer: {problem}"
-    return replace(way.last or Fetched(way.url), error=word, problem=one_line(problem))
+    return replace(way.last or Fetched(way.url), error=word, problem=plain_line(problem))
 
 
 def _conditions(validators: Validators | None) -> dict[str, str]:
@@ -330,7 +330,7 @@ def _conditions(validators: Validators | None) -> dict[str, str]:
     if validators is None:
         return {}
     found = {"If-None-Match": validators.etag, "If-Modified-Since": validators.last_modified}
-    return {name: one_line(value, 1_000) for name, value in found.items() if value.strip()}
+    return {name: plain_line(value, 1_000) for name, value in found.items() if value.strip()}
 
 
 def _same(url: str) -> URL:

@@ -12,6 +12,6 @@ def shown(value: bytes) -> str:
     return _CONTROLS.sub(" ", value.decode("utf-8", "replace"))
 
 
-def one_line(text: str, length: int = 200) -> str:
-    """For people, and for headers of our own."""
+def plain_line(text: str, length: int = 200) -> str:
+    """For people, and for headers of our own: without control characters."""
     return _CONTROLS.sub(" ", text).strip()[:length]

@@ -9,7 +9,7 @@ import msgspec
 
 from crawlguide.core.errors import ConfigError, DataError
 from crawlguide.core.extras import installing
-from crawlguide.crawler.headers import one_line
+from crawlguide.crawler.headers import plain_line
 from crawlguide.crawler.lines import PageLine
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Tables:
             held = self._held(final)
         except (self._arrow.ArrowException, OSError) as wrong:
             aside = final.replace(final.with_suffix(".unreadable"))
-            return [f"{final} cannot be read, is set aside as {aside.name} and begins anew: {one_line(str(wrong))}"]
+            return [f"{final} cannot be read, is set aside as {aside.name} and begins anew: {plain_line(str(wrong))}"]
         gone = not all(self._part(number).exists() for number in range(held + 1, through + 1))
         return [f"links of earlier runs are no longer in {final}: it goes on with new ones"] if gone else []
 
