@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 def test_a_request_in_flight_is_answered_before_the_end(own_server: Served) -> None:
     message = json.dumps(ask("default")).encode()
-    head = f"POST /v1/next HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(message)}\r\n\r\n".encode()
+    headers = ("Host: localhost", f"Content-Length: {len(message)}", "Expect: 100-continue")
     with socket.create_connection(("127.0.0.1", own_server.port), timeout=10) as line:
-        line.sendall(head + message[:10])
-        time.sleep(0.3)  # so that the server has begun to read
+        line.sendall("\r\n".join(("POST /v1/next HTTP/1.1", *headers, "", "")).encode())
+        assert line.recv(65_536).startswith(b"HTTP/1.1 100 ")  # the server has begun to read
         own_server.process.send_signal(signal.SIGTERM)
         until = time.monotonic() + 5
         while "stopping" not in own_server.said() and time.monotonic() < until:
             time.sleep(0.02)
-        line.sendall(message[10:])
+        line.sendall(message)
         assert line.recv(65_536).startswith(b"HTTP/1.1 200 ")
     assert own_server.process.wait(15) == 0
 
