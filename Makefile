@@ -6,6 +6,8 @@ READY  := $(VENV)/.ready
 RUN    := $(BIN)/python -m scripts.quietly
 PROCESSES ?= $(shell expr `nproc` + 1)  # of tests: one more than there are cores, since some wait for disks and servers
 
+GO_PACKAGES := /usr/share/gocode/src
+
 # How much is done: the usual amount, or with QUICK=1 so little that it takes a minute at most; `make test` runs each target so.
 # Each amount can be named as well, such as `make bench URLS=10000` or `make crash KILLS=5`.
 amount    = $(if $(QUICK),$(2),$(1))
@@ -66,6 +68,12 @@ test: $(READY) kernels  ## run all tests in parallel
 	@sh scripts/debian-packages.sh curl "command -v curl"
 	@sh scripts/debian-packages.sh nodejs "command -v node"
 	@sh scripts/debian-packages.sh golang-go "command -v go"
+	@sh scripts/debian-packages.sh golang-google-grpc-dev "test -d $(GO_PACKAGES)/google.golang.org/grpc"
+	@sh scripts/debian-packages.sh golang-google-protobuf-dev "test -d $(GO_PACKAGES)/google.golang.org/protobuf"
+	@sh scripts/debian-packages.sh golang-github-golang-protobuf-1-5-dev "test -d $(GO_PACKAGES)/github.com/golang/protobuf"
+	@sh scripts/debian-packages.sh protobuf-compiler "command -v protoc"
+	@sh scripts/debian-packages.sh protoc-gen-go "command -v protoc-gen-go"
+	@sh scripts/debian-packages.sh protoc-gen-go-grpc "command -v protoc-gen-go-grpc"
 	@sh scripts/debian-packages.sh redis-server "command -v redis-server"
 	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist worksteal
 

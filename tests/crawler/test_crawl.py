@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow.parquet
 import pytest
 
@@ -95,6 +96,17 @@ def test_links_parquet_has_the_links_of_all_pages(done: tuple[Place, Outcome], w
     page = next(line["url"] for line in lines(out(done)) if line["links"] > 3)
     found = [(row["target"], row["anchor"]) for row in rows if row["source"] == page]
     assert found == [(link.url, link.anchor) for link in web.fetch(page).links]
+
+
+def test_duckdb_joins_pages_and_links(done: tuple[Place, Outcome]) -> None:
+    pages, links = (duckdb.read_parquet(str(out(done) / name)) for name in ("pages.parquet", "links.parquet"))
+    counted = (
+        "select url, pages.links, count(*) from pages join links on source = url where pages.links > 0 group by all"
+    )
+    rows = duckdb.query(counted).fetchall()
+    assert pages.filter("links > 0").count("*").fetchall() == [(len(rows),)]
+    assert links.columns == ["source", "target", "anchor", "rel", "position"]
+    assert all(said == found for _, said, found in rows)
 
 
 def test_the_archive_is_one_that_warcio_checks(done: tuple[Place, Outcome]) -> None:

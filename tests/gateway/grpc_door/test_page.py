@@ -21,11 +21,15 @@ from crawlguide.gateway.responses import STATUS
 PAGE = "docs/grpc.md"
 PROTO = Path(guide_pb2.__file__).with_name("guide.proto")
 MODULES = os.environ.get("CRAWLGUIDE_TEST_NODE_MODULES", "")
+GO_PACKAGES = Path("/usr/share/gocode")  # where Debian keeps the sources of packages for Go
+has_go = all(map(shutil.which, ("go", "protoc", "protoc-gen-go", "protoc-gen-go-grpc"))) and all(
+    (GO_PACKAGES / "src" / "google.golang.org" / package).is_dir() for package in ("grpc", "protobuf")
+)
 FREE = {"policy": {"robots": "ignore", "default_delay_s": 0}}
 
 
-def run(*words: str, cwd: Path, within_s: float = 60) -> str:
-    env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+def run(*words: str, cwd: Path, within_s: float = 60, more: dict[str, str] | None = None) -> str:
+    env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"} | (more or {})
     ended = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=within_s, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -67,6 +71,27 @@ def test_a_client_for_node_works(served: Served, crawl: str, tmp_path: Path) -> 
         "https://example.com/ 12 1",
         "3 budget.max_urls: expected an integer from 1 to 10000, got -3",
         "first advice",
+    ]
+
+
+@pytest.mark.skipif(not has_go, reason="Go, protoc, its plugins for Go or Debian's packages of gRPC are not installed")
+def test_a_client_for_go_compiles_and_works(served: Served, crawl: str, tmp_path: Path) -> None:
+    generated, program = tmp_path / "src", tmp_path / "src" / "example"
+    program.mkdir(parents=True)
+    run(
+        "protoc",
+        f"--proto_path={PROTO.parent}",
+        f"--go_out={generated}",
+        f"--go-grpc_out={generated}",
+        PROTO.name,
+        cwd=tmp_path,
+    )
+    (program / "guide.go").write_text(prepared(served, of_page(PAGE, "go")[0].text, crawl))
+    offline = {"GO111MODULE": "off", "GOPATH": f"{tmp_path}:{GO_PACKAGES}"}
+    assert run("go", "vet", "example", cwd=tmp_path, more=offline) == ""
+    assert run("go", "run", "example", cwd=tmp_path, more=offline).splitlines() == [
+        "https://example.com/ 1",
+        "InvalidArgument budget.max_urls: expected an integer from 1 to 10000, got -3",
     ]
 
 
