@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,13 +17,13 @@ from crawlguide.core.types import Crawl, Links
 from crawlguide.gateway.opening import open_guide
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from crawlguide.core.clock import Clock
     from crawlguide.core.messages import Advice
     from crawlguide.guide.local import LocalGuide
 
+Reporter = Callable[[Sequence[str], str], dict[str, Any]]  # what is told of these URLs, under this name
 CRAWL = Crawl("default", "default")
 POLICY = {"policy": {"robots": "ignore", "traps": False, "risk_threshold": 1}}  # bench/filters.py measures these
 FILLED_AT_ONCE = 10_000
@@ -87,6 +88,6 @@ def ask_message(name: str) -> AskMessage:
     return msgspec.convert(ask_body(name), AskMessage)
 
 
-def report_message(advice: Advice, name: str, pages: int) -> ReportMessage:
+def report_message(advice: Advice, name: str, pages: int, report: Reporter = report_body) -> ReportMessage:
     """The report of the first pages of an answer."""
-    return msgspec.convert(report_body([one.url for one in advice.assigned_urls[:pages]], name), ReportMessage)
+    return msgspec.convert(report([one.url for one in advice.assigned_urls[:pages]], name), ReportMessage)

@@ -1,0 +1,80 @@
+"""The lived crawl of `crawlguide bench`: what its web is like, and that a guide grows on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide import Guide
+from crawlguide.cli.bench import _lived_sizes
+from crawlguide.lab.speed.frontier import CRAWL, OUTLINKS
+from crawlguide.lab.speed.lived import Growth
+from crawlguide.lab.speed.lived_web import DEFINITION, TOPIC, LivedWeb
+from crawlguide.lab.speed.server import serving
+from crawlguide.lab.synthetic.texts import TOPICS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORDS = set(TOPICS[TOPIC])
+
+
+def test_the_web_is_the_same_for_the_same_calls() -> None:
+    first, second = LivedWeb(50), LivedWeb(50)
+    for url in first.seeds(20):
+        assert first.fetch(url) == second.fetch(url)
+
+
+def test_a_page_has_a_title_and_links_with_anchors() -> None:
+    web = LivedWeb(50)
+    page = next(page for url in web.seeds(50) if (page := web.fetch(url))["status"] == 200)
+    assert page["title"]
+    assert len(page["outlinks"]) == OUTLINKS
+    assert all(link["anchor"] for link in page["outlinks"])
+
+
+def test_anchors_foretell_the_relevance_of_pages() -> None:
+    web = LivedWeb(50)
+    homes = [web.fetch(url) for url in web.seeds(50)]
+    links = [link for page in homes for link in page.get("outlinks", ()) if link["url"].startswith("https:")]
+    told = [(link["anchor"], web.fetch(link["url"])) for link in links]
+    pairs = [(bool(WORDS & set(anchor.split())), page["relevance"]) for anchor, page in told if page["status"] == 200]
+    promising = [relevance for promises, relevance in pairs if promises]
+    others = [relevance for promises, relevance in pairs if not promises]
+    assert np.mean(promising) > 3 * np.mean(others)
+    assert min(promising) < 0.2  # some disappoint
+
+
+def test_its_crawl_has_a_goal_and_politeness_robots_traps_and_risk_on(tmp_path: Path) -> None:
+    with Guide.open(":memory:") as guide:
+        guide.define(CRAWL.name, DEFINITION)
+        guide.seed(CRAWL.name, LivedWeb(50).seeds(20))
+        answer = guide.ask({"mcp_version": "2025-11", "crawler_id": "c", "budget": {"max_urls": 30}})
+    assert answer["assigned_urls"]
+    assert {given["kind"] for given in answer["assigned_urls"]} == {"robots"}
+    assert {"politeness_ok", "traps_ok", "risk_ok", "robots_ok"} <= set(answer["metadata"]["filters_applied"])
+    assert DEFINITION["goal"]
+
+
+def test_a_crawl_grows_on_a_server_and_its_costs_are_counted(tmp_path: Path) -> None:
+    said: list[str] = []
+    with serving(tmp_path / "data", tmp_path) as server:
+        growth = Growth(server, 100, said.append)
+        first, second = growth.reach(1_000), growth.reach(1_500)
+        growth.copy(tmp_path / "copy")
+    assert 1_000 <= first["urls"] < second["urls"]
+    for point in (first, second):
+        assert min(point[name] for name in ("ask_cpu_us", "link_cpu_us", "reference_us", "resident_bytes")) > 0
+        assert 0 < point["urls_per_ask"] <= 30
+        assert 0 < point["new_links_per_page"] < OUTLINKS
+    with Guide.open(tmp_path / "copy") as copied:
+        (crawl,) = copied.stats()["crawls"].values()
+    assert crawl["discovered"] >= second["urls"]
+    assert crawl["relevant"] > 0
+
+
+def test_the_lived_sizes_are_those_of_the_frontiers_that_grow_within_minutes() -> None:
+    assert _lived_sizes(None, [5_000_000, 100_000, 1_000_000]) == [100_000, 1_000_000]
+    assert _lived_sizes([500_000, 100_000], [10_000]) == [100_000, 500_000]
+    assert _lived_sizes([0], [10_000]) == []
