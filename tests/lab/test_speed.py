@@ -46,13 +46,15 @@ def test_anchors_foretell_the_relevance_of_pages() -> None:
     assert min(promising) < 0.2  # some disappoint
 
 
-def test_its_crawl_has_a_goal_and_politeness_robots_traps_and_risk_on(tmp_path: Path) -> None:
+def test_its_crawl_has_a_goal_and_politeness_robots_traps_and_risk_on() -> None:
+    web = LivedWeb(50)
     with Guide.open(":memory:") as guide:
         guide.define(CRAWL.name, DEFINITION)
-        guide.seed(CRAWL.name, LivedWeb(50).seeds(20))
+        guide.tell(web.report(web.robots_files(), "files"))
+        guide.seed(CRAWL.name, [*web.seeds(20), "https://h00021.example/members/rose"])
         answer = guide.ask({"mcp_version": "2025-11", "crawler_id": "c", "budget": {"max_urls": 30}})
-    assert answer["assigned_urls"]
-    assert {given["kind"] for given in answer["assigned_urls"]} == {"robots"}
+    assert sorted(given["url"] for given in answer["assigned_urls"]) == web.seeds(20)
+    assert answer["metadata"]["degraded"] is None  # all that robots.txt says is known
     assert {"politeness_ok", "traps_ok", "risk_ok", "robots_ok"} <= set(answer["metadata"]["filters_applied"])
     assert DEFINITION["goal"]
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ASKS_IN_A_ROW, PAGES_TOLD, REFERENCE_TURNS = 10, 10, 3
 URLS_OF_AN_ASK = 450  # about so many new ones are found by what one ask gave
+FILES_TOLD = 100  # robots.txt
 SEEDS_PER_HOST = 0.1  # the other hosts are found by links
 COUNTED_BEFORE = 100_000  # so many URLs before a size its asks and tells are counted
 LONGEST_WAIT_S, EMPTY_AT_MOST = 1.0, 60
@@ -99,6 +100,9 @@ class Growth:
         self._begun = True
         path = f"/v1/crawls/{CRAWL.name}"
         await connection.send("PUT", path, DEFINITION)
+        files = self.web.robots_files()
+        for first in range(0, len(files), FILES_TOLD):
+            await connection.post("/v1/report", self._report(files[first : first + FILES_TOLD]))
         seeds = self.web.seeds(max(1, round(self._hosts * SEEDS_PER_HOST)))
         added = msgspec.json.decode(await connection.post(f"{path}/seeds", {"urls": seeds}))
         self.urls += added["discovered"]

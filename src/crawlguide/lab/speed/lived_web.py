@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 TOPIC = "garden-plants"
-DEFINITION = {  # politeness, traps and risk as they are by default; its crawlers read robots.txt
+DEFINITION = {  # all else, politeness, robots.txt, traps and risk, as it is by default
     "goal": {"topic": "garden plants", "keywords": ["soil", "seed", "compost", "pruning", "mulch"]},
-    "policy": {"robots": "crawler"},
 }
 KNOWN_LINKS = 4  # of a page: to pages seen lately; one more leads home
 NEAR, ALIKE = 0.6, 0.7  # of new links: to the same host, to the same topic
@@ -46,6 +45,10 @@ class LivedWeb:
     def seeds(self, count: int) -> list[str]:
         """The home pages of the first hosts."""
         return [self._home(number) for number in range(min(count, self._hosts))]
+
+    def robots_files(self) -> list[str]:
+        """The robots.txt of every host; who tells them all makes sure that the server fetches none."""
+        return [f"{self._home(number)}robots.txt" for number in range(self._hosts)]
 
     def report(self, urls: Sequence[str], name: str) -> dict[str, Any]:
         fetches = [self.fetch(url) for url in urls]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crawlguide.lab.speed.frontier import Reporter
     from crawlguide.lab.speed.server import Server
 
-CONNECTIONS = (1, 8, 64)
+CONNECTIONS, HOSTS = (1, 8, 64), 10_000
 
 
 class Connection:
@@ -53,36 +53,53 @@ async def assigned_urls(connection: Connection, name: str) -> list[str]:
     return [one["url"] for one in answer["assigned_urls"]]
 
 
-async def measure_over_http(server: Server, rounds: int, report: Reporter = report_body) -> dict[str, Any]:
-    """One connection, asks and then tells; then many at once."""
+async def measure_over_http(
+    server: Server, rounds: int, report: Reporter = report_body, hosts: int = HOSTS
+) -> dict[str, Any]:
+    """One connection, asks and then tells; then many at once, of pages on so many hosts."""
     connection = await Connection.to(server.port)
-    asks = await _timed(server, [(connection, "/v1/next", ask_body(f"h{n}")) for n in range(rounds)])
+    answers: list[bytes] = []
+    asks = await _timed(server, [(connection, "/v1/next", ask_body(f"h{n}")) for n in range(rounds)], answers)
     urls = [url for n in range(rounds // 10) for url in await assigned_urls(connection, f"u{n}")]
     told = [report([url], f"t{n}") for n, url in enumerate(urls[:rounds])]
     tells = await _timed(server, [(connection, "/v1/report", body) for body in told])
     connection.close()
     figures = {f"http_ask_{name}": value for name, value in asks.items()}
+    figures["http_urls_per_ask"] = sum(map(urls_in, answers)) / rounds
     figures |= {f"http_tell_{name}": value for name, value in tells.items()}
     for many in CONNECTIONS:
-        figures[f"acks_per_s_{many}"] = await acks_per_second(server, many, max(rounds, 5 * many), report)
-    return figures | {"http_ask_p99_us_while_tells_commit": await ask_p99_while_telling(server, rounds, report)}
+        bodies = [report([url], f"{many}-{n}") for n, url in enumerate(told_urls(f"told/{many}", hosts, many, rounds))]
+        figures[f"acks_per_s_{many}"] = await acks_per_second(server, many, bodies)
+    return figures | {"http_ask_p99_us_while_tells_commit": await ask_p99_while_telling(server, rounds, report, hosts)}
 
 
-async def _timed(server: Server, calls: Sequence[tuple[Connection, str, Any]]) -> dict[str, float]:
+def urls_in(answer: bytes) -> int:
+    """How many URLs an ask was given, without decoding what it was told."""
+    return answer.count(b'"lease_expires":')
+
+
+async def _timed(
+    server: Server, calls: Sequence[tuple[Connection, str, Any]], answers: list[bytes] | None = None
+) -> dict[str, float]:
+    """What each call costs and takes; their answers are added to `answers`."""
+    kept = [] if answers is None else answers
     took, cpu = [], server.cpu_s()
     for connection, path, message in calls:
         began = time.perf_counter()
-        await connection.post(path, message)
+        kept.append(await connection.post(path, message))
         took.append((time.perf_counter() - began) * 1e6)
     spent = (server.cpu_s() - cpu) / len(calls) * 1e6
     return {"cpu_us": spent, "p50_us": float(np.median(took)), "p99_us": float(np.quantile(took, 0.99))}
 
 
-async def acks_per_second(server: Server, many: int, count: int, report: Reporter = report_body) -> float:
-    """Durable acknowledgements a second over so many connections."""
+def told_urls(path: str, hosts: int, many: int, rounds: int) -> list[str]:
+    """Pages that nobody was assigned: enough for each connection."""
+    return [f"https://h{n % hosts:05d}.example/{path}-{n}" for n in range(max(rounds, 5 * many))]
+
+
+async def acks_per_second(server: Server, many: int, bodies: Sequence[dict[str, Any]]) -> float:
+    """Durable acknowledgements of these reports a second over so many connections."""
     connections = [await Connection.to(server.port) for _ in range(many)]
-    urls = [f"https://h{n % 10_000:05d}.example/told/{many}-{n}" for n in range(count)]
-    bodies = [report([url], f"{many}-{n}") for n, url in enumerate(urls)]
 
     async def tell(number: int, connection: Connection) -> None:
         for body in bodies[number::many]:
@@ -92,10 +109,10 @@ async def acks_per_second(server: Server, many: int, count: int, report: Reporte
     await asyncio.gather(*(tell(number, connection) for number, connection in enumerate(connections)))
     for connection in connections:
         connection.close()
-    return count / (time.perf_counter() - began)
+    return len(bodies) / (time.perf_counter() - began)
 
 
-async def ask_p99_while_telling(server: Server, rounds: int, report: Reporter = report_body) -> float:
+async def ask_p99_while_telling(server: Server, rounds: int, report: Reporter, hosts: int) -> float:
     """The 99th percentile of asks while eight connections tell without pause."""
     stop = asyncio.Event()
 
@@ -103,7 +120,7 @@ async def ask_p99_while_telling(server: Server, rounds: int, report: Reporter = 
         connection, count = await Connection.to(server.port), 0
         while not stop.is_set():
             count += 1
-            url = f"https://h{count:05d}.example/d/{number}-{count}"
+            url = f"https://h{count % hosts:05d}.example/d/{number}-{count}"
             await connection.post("/v1/report", report([url], f"d{number}-{count}"))
         connection.close()
 

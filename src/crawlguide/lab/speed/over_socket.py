@@ -10,6 +10,7 @@ import msgspec
 
 from crawlguide.gateway.websocket import frames
 from crawlguide.lab.speed.frontier import ask_body
+from crawlguide.lab.speed.over_http import urls_in
 
 if TYPE_CHECKING:
     from crawlguide.lab.speed.server import Server
@@ -65,7 +66,7 @@ async def measure_over_sockets(server: Server, asks: int) -> dict[str, Any]:
             answer = await socket.call(msgspec.json.encode({"type": "next", "id": n} | ask_body(f"s{number}-{n}")))
             if not answer.startswith(b'{"type":"next"'):
                 raise RuntimeError(f"no answer: {answer[:200]!r}")
-            given += answer.count(b'"lease_expires":')
+            given += urls_in(answer)
 
     began, cpu = time.perf_counter(), server.cpu_ns()
     await asyncio.gather(*(talk(number, socket) for number, socket in enumerate(sockets)))

@@ -58,6 +58,7 @@ class Folder:
 
     path: Path
     size: int
+    hosts: int
     report: Reporter = report_body
     least_urls: int = URLS_OUT  # of an ask in process
 
@@ -78,7 +79,7 @@ def document(plan: Plan, peers: Callable[[], list[dict[str, Any]]] | None) -> di
 
 def measure_size(plan: Plan, size: int, empty_bytes: int) -> dict[str, Any]:
     """One size of a frontier that was filled past the learner."""
-    folder, clock = Folder(_fresh_folder(plan, f"frontier-{size}"), size), ManualClock()
+    folder, clock = Folder(_fresh_folder(plan, f"frontier-{size}"), size, plan.hosts), ManualClock()
     plan.progress(f"{size:,} URLs: filling a folder, asking and telling in process")
 
     async def filled() -> LocalGuide:
@@ -100,12 +101,13 @@ def measure_lived(plan: Plan) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     empty_bytes = _empty_server_bytes(plan)
     growth, rows = [], []
     with serving(_fresh_folder(plan, "lived"), plan.scratch) as server:
-        lived = Growth(server, min(plan.hosts, points[0] // LIVED_URLS_PER_HOST), plan.progress)
+        hosts = min(plan.hosts, points[0] // LIVED_URLS_PER_HOST)
+        lived = Growth(server, hosts, plan.progress)
         for point in points:
             plan.progress(f"lived crawl: growing to {point:,} URLs by asks and tells over HTTP")
             growth.append(lived.reach(point))
             if point in plan.lived_sizes:
-                copy = Folder(_fresh_folder(plan, f"lived-{point}"), lived.urls, lived.web.report, 0)
+                copy = Folder(_fresh_folder(plan, f"lived-{point}"), lived.urls, hosts, lived.web.report, 0)
                 lived.copy(copy.path)
                 rows.append(_measure_copy(plan, copy, f"lived crawl, {point:,} URLs", empty_bytes))
     return growth, rows
@@ -139,7 +141,7 @@ def _served(plan: Plan, folder: Folder, name: str, empty_bytes: int) -> dict[str
         row |= {"memory_bytes_per_url": (server.memory_bytes() - empty_bytes) / folder.size}
         row |= {"disk_bytes_per_url": folder_bytes(folder.path) / folder.size}
         server.wait_until_idle()
-        row |= asyncio.run(measure_over_http(server, plan.rounds, folder.report))
+        row |= asyncio.run(measure_over_http(server, plan.rounds, folder.report, folder.hosts))
         row |= asyncio.run(measure_over_sockets(server, plan.rounds))
     with serving(folder.path, plan.scratch) as again:
         row |= {"open_killed_s": again.opened_s, "ready_killed_s": again.ready_s}

@@ -23,6 +23,7 @@ ROWS: tuple[Row, ...] = (
     ("background threads, CPU µs per ask and tell", "background_us", "{:.0f}"),
     ("ask over HTTP, server CPU µs", "http_ask_cpu_us", "{:.0f}"),
     ("ask over HTTP, µs (p50 / p99)", ("http_ask_p50_us", "http_ask_p99_us"), "{:.0f} / {:.0f}"),
+    ("… URLs in an answer", "http_urls_per_ask", "{:.1f}"),
     ("tell over HTTP, server CPU µs", "http_tell_cpu_us", "{:.0f}"),
     ("tell over HTTP, µs (p50 / p99), on the disk", ("http_tell_p50_us", "http_tell_p99_us"), "{:.0f} / {:.0f}"),
     (
