@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from crawlguide import Guide
 from crawlguide.cli.bench import _lived_sizes
+from crawlguide.core.errors import ConfigError
 from crawlguide.lab.speed.frontier import CRAWL, OUTLINKS
 from crawlguide.lab.speed.lived import Growth
 from crawlguide.lab.speed.lived_web import DEFINITION, TOPIC, LivedWeb
@@ -80,3 +82,5 @@ def test_the_lived_sizes_are_those_of_the_frontiers_that_grow_within_minutes() -
     assert _lived_sizes(None, [5_000_000, 100_000, 1_000_000]) == [100_000, 1_000_000]
     assert _lived_sizes([500_000, 100_000], [10_000]) == [100_000, 500_000]
     assert _lived_sizes([0], [10_000]) == []
+    with pytest.raises(ConfigError, match="--lived: expected 0 or at least 10000, got 50"):
+        _lived_sizes([50, 20_000], [10_000])
