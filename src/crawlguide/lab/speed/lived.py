@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from crawlguide.core.messages import VERSION
-from crawlguide.lab.speed.frontier import CRAWL, URLS_OUT
+from crawlguide.lab.speed.frontier import CRAWL, ask_body
 from crawlguide.lab.speed.lived_web import DEFINITION, LivedWeb
 from crawlguide.lab.speed.over_http import Connection
 from crawlguide.lab.speed.reference import reference_us
@@ -31,7 +30,7 @@ ASKS_IN_A_ROW, PAGES_TOLD, REFERENCE_TURNS = 10, 10, 3
 URLS_OF_AN_ASK = 450  # about so many new ones are found by what one ask gave
 FILES_TOLD = 100  # robots.txt
 SEEDS_PER_HOST = 0.1  # the other hosts are found by links
-COUNTED_BEFORE = 100_000  # so many URLs before a size its asks and tells are counted
+COUNTED_BEFORE = 100_000  # so many URLs before a point the asks and tells are counted, or the last half
 LONGEST_WAIT_S, EMPTY_AT_MOST = 1.0, 60
 SAY_EVERY_S = 15.0
 
@@ -71,17 +70,22 @@ class Growth:
         self.web = LivedWeb(hosts)
         self.urls = 0
         self._begun, self._number, self._said = False, 0, time.monotonic()
-        self._weights: list[tuple[int, int]] = []  # URLs and resident bytes at the points so far
-        self._empty_bytes = server.resident_bytes()
+        self._first = (0, server.resident_bytes())  # URLs and memory when empty; then at the first point
 
     def reach(self, size: int) -> dict[str, Any]:
         """Grow to so many URLs; what asks, links and memory cost there."""
         counted = asyncio.run(self._reach(size))
         resident = self._server.resident_bytes()
-        first_urls, first_bytes = self._weights[0] if self._weights else (0, self._empty_bytes)
-        self._weights.append((self.urls, resident))
-        weight = (resident - first_bytes) / max(1, self.urls - first_urls)
+        first_urls, first_bytes = self._first
+        weight = (resident - first_bytes) / (self.urls - first_urls)
+        if first_urls == 0:
+            self._first = (self.urls, resident)
         return {"urls": self.urls, "resident_bytes": resident, "resident_bytes_per_url": weight} | counted.figures()
+
+    def copy(self, folder: Path) -> None:
+        """The server's folder as it is now, in a folder of its own, while the crawl stands still."""
+        made = asyncio.run(self._backup())
+        shutil.move(made, folder)
 
     async def _reach(self, size: int) -> Counted:
         connection = await Connection.to(self._server.port)
@@ -110,7 +114,7 @@ class Growth:
     async def _block(self, connection: Connection, counted: Counted, asks: int) -> None:
         """Some asks in a row, then all that they gave is told: so the two can be counted apart."""
         counted.reference_us.append(reference_us(REFERENCE_TURNS))
-        given = await self._asks(connection, counted, max(1, asks))
+        given = await self._asked(connection, counted, max(1, asks))
         bodies = [self._report(given[first : first + PAGES_TOLD]) for first in range(0, len(given), PAGES_TOLD)]
         began = self._server.cpu_ns()
         answers = [await connection.post("/v1/report", body) for body in bodies]
@@ -121,10 +125,10 @@ class Growth:
         counted.pages += sum("outlinks" in fetch for body in bodies for fetch in body["fetches"])
         counted.links += sum(len(fetch.get("outlinks", ())) for body in bodies for fetch in body["fetches"])
 
-    async def _asks(self, connection: Connection, counted: Counted, asks: int) -> list[str]:
+    async def _asked(self, connection: Connection, counted: Counted, asks: int) -> list[str]:
         """URLs to fetch. Where politeness leaves none it waits; such asks are not counted."""
         for _ in range(EMPTY_AT_MOST):
-            bodies = [self._ask() for _ in range(asks)]
+            bodies = [ask_body(self._name()) for _ in range(asks)]
             began = self._server.cpu_ns()
             answers = [await connection.post("/v1/next", body) for body in bodies]
             spent = self._server.cpu_ns() - began
@@ -138,24 +142,17 @@ class Growth:
             await asyncio.sleep(min(LONGEST_WAIT_S, wait_s))
         raise RuntimeError("the lived crawl found nothing more to fetch")
 
-    def _ask(self) -> dict[str, Any]:
-        self._number += 1
-        budget = {"max_urls": URLS_OUT}
-        return {"mcp_version": VERSION, "crawler_id": "c", "request_id": f"g{self._number}", "budget": budget}
-
     def _report(self, urls: Sequence[str]) -> dict[str, Any]:
+        return self.web.report(urls, self._name())
+
+    def _name(self) -> str:
         self._number += 1
-        return self.web.report(urls, f"g{self._number}")
+        return f"g{self._number}"
 
     def _say_now_and_then(self, size: int) -> None:
         if time.monotonic() - self._said > SAY_EVERY_S:
             self._said = time.monotonic()
             self._say(f"lived crawl: {self.urls:,} of {size:,} URLs")
-
-    def copy(self, folder: Path) -> None:
-        """The server's folder as it is now, in a folder of its own, while the crawl stands still."""
-        made = asyncio.run(self._backup())
-        shutil.move(made, folder)
 
     async def _backup(self) -> str:
         connection = await Connection.to(self._server.port)

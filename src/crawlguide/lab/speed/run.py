@@ -24,7 +24,7 @@ from crawlguide.testing import ManualClock
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from crawlguide.guide.local import LocalGuide
@@ -40,6 +40,7 @@ POINTS = (
     5_000_000,
 )  # of a lived crawl's growth, up to its last size
 LIVED_URLS_PER_HOST = 10  # at least
+SETTLES_S = 3
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,7 @@ def measure_size(plan: Plan, size: int, empty_bytes: int) -> dict[str, Any]:
     folder, clock = Folder(_fresh_folder(plan, f"frontier-{size}"), size, plan.hosts), ManualClock()
     plan.progress(f"{size:,} URLs: filling a folder, asking and telling in process")
 
-    async def filled() -> LocalGuide:
-        guide = await filled_guide(folder.path, size, plan.hosts, clock)
-        await asyncio.sleep(3)  # what the filling left to do in the background is not the asks' fault
-        return guide
-
+    filled = filled_guide(folder.path, size, plan.hosts, clock)
     row = {"urls": size} | asyncio.run(_in_process(filled, clock, folder, plan.rounds))
     return row | _served(plan, folder, f"{size:,} URLs", empty_bytes)
 
@@ -120,13 +117,16 @@ def _measure_copy(plan: Plan, copy: Folder, name: str, empty_bytes: int) -> dict
     async def opened() -> LocalGuide:
         return open_guide(copy.path, Config(), clock)
 
-    row = {"urls": copy.size} | asyncio.run(_in_process(opened, clock, copy, plan.rounds))
+    row = {"urls": copy.size} | asyncio.run(_in_process(opened(), clock, copy, plan.rounds))
     return row | _served(plan, copy, name, empty_bytes)
 
 
-async def _in_process(opening: Callable[[], Any], clock: ManualClock, folder: Folder, rounds: int) -> dict[str, Any]:
-    guide = await opening()
+async def _in_process(
+    opening: Awaitable[LocalGuide], clock: ManualClock, folder: Folder, rounds: int
+) -> dict[str, Any]:
+    guide = await opening
     try:
+        await asyncio.sleep(SETTLES_S)  # what the filling left to do in the background is not the asks' fault
         return await measure_in_process(guide, clock, folder.size, rounds, folder.report, folder.least_urls)
     finally:
         await guide.close()
