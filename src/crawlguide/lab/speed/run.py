@@ -68,8 +68,9 @@ def document(plan: Plan, peers: Callable[[], list[dict[str, Any]]] | None) -> di
     """Measure everything; `peers` measures other people's frontiers, where they can be installed."""
     core = min(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {core})
-    rows = [measure_size(plan, size, _empty_server_bytes(plan)) for size in plan.sizes]
-    growth, lived = measure_lived(plan) if plan.lived_sizes else ([], [])
+    empty_bytes = _empty_server_bytes(plan)
+    rows = [measure_size(plan, size, empty_bytes) for size in plan.sizes]
+    growth, lived = measure_lived(plan, empty_bytes) if plan.lived_sizes else ([], [])
     count = min(ADD_NEXT_URLS, max([*plan.sizes, *plan.lived_sizes]))
     queues = [asyncio.run(measure_add_next(_fresh_folder(plan, "queue"), count, plan.hosts))]
     queues += peers() if peers else []
@@ -88,14 +89,13 @@ def measure_size(plan: Plan, size: int, empty_bytes: int) -> dict[str, Any]:
     return row | _served(plan, folder, f"{size:,} URLs", empty_bytes)
 
 
-def measure_lived(plan: Plan) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def measure_lived(plan: Plan, empty_bytes: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """One crawl that grows by tells: what growing costs, at some points; and at each size the same as of the others.
 
     That is measured on a copy, so that the crawl goes on as if nobody had looked.
     """
     last = max(plan.lived_sizes)
     points = sorted({*plan.lived_sizes, *(point for point in POINTS if point < last)})
-    empty_bytes = _empty_server_bytes(plan)
     growth, rows = [], []
     with serving(_fresh_folder(plan, "lived"), plan.scratch) as server:
         hosts = min(plan.hosts, points[0] // LIVED_URLS_PER_HOST)
