@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,11 +11,14 @@ import pytest
 from crawlguide import Guide
 from crawlguide.cli.bench import _lived_sizes
 from crawlguide.core.errors import ConfigError
-from crawlguide.lab.speed.frontier import CRAWL, OUTLINKS
+from crawlguide.lab.speed.frontier import CRAWL, OUTLINKS, ask_message, filled_guide
+from crawlguide.lab.speed.in_process import warmed_up
 from crawlguide.lab.speed.lived import Growth
 from crawlguide.lab.speed.lived_web import DEFINITION, TOPIC, LivedWeb
 from crawlguide.lab.speed.server import serving
+from crawlguide.lab.speed.table import ROWS, sizes
 from crawlguide.lab.synthetic.texts import TOPICS
+from crawlguide.testing import ManualClock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,3 +88,25 @@ def test_the_lived_sizes_are_those_of_the_frontiers_that_grow_within_minutes() -
     assert _lived_sizes([0], [10_000]) == []
     with pytest.raises(ConfigError, match="--lived: expected 0 or at least 10000, got 50"):
         _lived_sizes([50, 20_000], [10_000])
+
+
+def test_nothing_stays_leased_of_the_asks_that_warm_up() -> None:
+    async def given_afterwards() -> tuple[float, int]:
+        clock = ManualClock()
+        guide = await filled_guide(":memory:", 100, 50, clock)
+        try:
+            first_us = await warmed_up(guide, clock, 5)
+            return first_us, len((await guide.ask(ask_message("after"))).assigned_urls)
+        finally:
+            await guide.close()
+
+    first_us, given = asyncio.run(given_afterwards())
+    assert first_us > 0
+    assert given == 30
+
+
+def test_a_row_that_only_lived_crawls_have_is_left_out_of_the_other_table() -> None:
+    filled = {name: 1.0 for _, keys, _ in ROWS for name in ((keys,) if isinstance(keys, str) else keys)} | {"urls": 9}
+    assert "first after a start" in sizes([filled])
+    filled.pop("first_asks_us")
+    assert "first after a start" not in sizes([filled])

@@ -28,6 +28,7 @@ CRAWL = Crawl("default", "default")
 POLICY = {"policy": {"robots": "ignore", "traps": False, "risk_threshold": 1}}  # bench/filters.py measures these
 FILLED_AT_ONCE = 10_000
 OUTLINKS, URLS_OUT = 20, 30
+WARMING_S = 2  # and a quarter more: so long are leases of asks that only warm up
 
 
 async def filled_guide(folder: Path | str, count: int, hosts: int, clock: Clock | None = None) -> LocalGuide:
@@ -71,6 +72,11 @@ def waiting_links(first: int, count: int, hosts: int, rng: np.random.Generator) 
 
 def ask_body(name: str) -> dict[str, Any]:
     return {"mcp_version": VERSION, "crawler_id": "c", "request_id": name, "budget": {"max_urls": URLS_OUT}}
+
+
+def warming_body(name: str) -> dict[str, Any]:
+    """An ask that is not measured, and whose leases end by themselves soon."""
+    return ask_body(name) | {"budget": {"max_urls": URLS_OUT, "timeout_ms": WARMING_S * 1_000}}
 
 
 def report_body(urls: Sequence[str], name: str) -> dict[str, Any]:

@@ -13,9 +13,19 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
-from crawlguide.lab.speed.frontier import OUTLINKS, URLS_OUT, ask_message, report_body, report_message
+from crawlguide.core.messages import AskMessage
+from crawlguide.lab.speed.frontier import (
+    OUTLINKS,
+    URLS_OUT,
+    WARMING_S,
+    ask_message,
+    report_body,
+    report_message,
+    warming_body,
+)
 from crawlguide.lab.speed.reference import reference_ns
 
 if TYPE_CHECKING:
@@ -79,8 +89,21 @@ def enough(advice: Advice, least: int) -> int:
     return count
 
 
+async def warmed_up(guide: LocalGuide, clock: ManualClock, asks: int) -> float:
+    """Ask until what is read from the disk once is in memory; µs for one of the first asks after a start."""
+    times: list[int] = []
+    for number in range(asks):
+        clock.advance(0.05)
+        await timed(guide, msgspec.convert(warming_body(f"warm-{number}"), AskMessage), times)
+    clock.advance(2 * WARMING_S)
+    return float(np.mean(times[:WARM_UP]) / 1e3)
+
+
 async def timed_ask(guide: LocalGuide, name: str, times: list[int]) -> Advice:
-    message = ask_message(name)
+    return await timed(guide, ask_message(name), times)
+
+
+async def timed(guide: LocalGuide, message: AskMessage, times: list[int]) -> Advice:
     began = time.thread_time_ns()
     advice = await guide.ask(message)
     times.append(time.thread_time_ns() - began)

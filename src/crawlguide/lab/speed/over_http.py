@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from crawlguide.lab.speed.frontier import ask_body, report_body
+from crawlguide.lab.speed.frontier import WARMING_S, ask_body, report_body, warming_body
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +71,15 @@ async def measure_over_http(
         bodies = [report([url], f"{many}-{n}") for n, url in enumerate(told_urls(f"told/{many}", hosts, many, rounds))]
         figures[f"acks_per_s_{many}"] = await acks_per_second(server, many, bodies)
     return figures | {"http_ask_p99_us_while_tells_commit": await ask_p99_while_telling(server, rounds, report, hosts)}
+
+
+async def warm_up(server: Server, asks: int) -> None:
+    """Ask until what is read from the disk once is in memory, then wait until nothing of that is leased any more."""
+    connection = await Connection.to(server.port)
+    for number in range(asks):
+        await connection.post("/v1/next", warming_body(f"warm-{number}"))
+    connection.close()
+    await asyncio.sleep(2 * WARMING_S)
 
 
 def urls_in(answer: bytes) -> int:

@@ -14,9 +14,9 @@ from crawlguide.core.config import Config
 from crawlguide.gateway.opening import open_guide
 from crawlguide.lab.speed.add_next import measure_add_next
 from crawlguide.lab.speed.frontier import URLS_OUT, filled_guide, report_body
-from crawlguide.lab.speed.in_process import measure_in_process
+from crawlguide.lab.speed.in_process import measure_in_process, warmed_up
 from crawlguide.lab.speed.lived import Growth
-from crawlguide.lab.speed.over_http import measure_over_http
+from crawlguide.lab.speed.over_http import measure_over_http, warm_up
 from crawlguide.lab.speed.over_socket import measure_over_sockets
 from crawlguide.lab.speed.quoted import QUOTED
 from crawlguide.lab.speed.server import serving
@@ -62,6 +62,7 @@ class Folder:
     hosts: int
     report: Reporter = report_body
     least_urls: int = URLS_OUT  # of an ask in process
+    warm_up_asks: int = 0  # after it is opened, before anything is measured
 
 
 def document(plan: Plan, peers: Callable[[], list[dict[str, Any]]] | None) -> dict[str, Any]:
@@ -104,10 +105,16 @@ def measure_lived(plan: Plan, empty_bytes: int) -> tuple[list[dict[str, Any]], l
             plan.progress(f"lived crawl: growing to {point:,} URLs by asks and tells over HTTP")
             growth.append(lived.reach(point))
             if point in plan.lived_sizes:
-                copy = Folder(_fresh_folder(plan, f"lived-{point}"), lived.urls, hosts, lived.web.report, 0)
-                lived.copy(copy.path)
+                copy = _copied(plan, point, lived, hosts)
                 rows.append(_measure_copy(plan, copy, f"lived crawl, {point:,} URLs", empty_bytes))
     return growth, rows
+
+
+def _copied(plan: Plan, point: int, lived: Growth, hosts: int) -> Folder:
+    """Whoever opens it reads the robots.txt of each host once, when it is first looked at: that is warmed up."""
+    path = _fresh_folder(plan, f"lived-{point}")
+    lived.copy(path)
+    return Folder(path, lived.urls, hosts, lived.web.report, least_urls=0, warm_up_asks=max(1, hosts // URLS_OUT))
 
 
 def _measure_copy(plan: Plan, copy: Folder, name: str, empty_bytes: int) -> dict[str, Any]:
@@ -127,7 +134,11 @@ async def _in_process(
     guide = await opening
     try:
         await asyncio.sleep(SETTLES_S)  # what the filling left to do in the background is not the asks' fault
-        return await measure_in_process(guide, clock, folder.size, rounds, folder.report, folder.least_urls)
+        first = {}
+        if folder.warm_up_asks:
+            first = {"first_asks_us": await warmed_up(guide, clock, folder.warm_up_asks)}
+        measured = await measure_in_process(guide, clock, folder.size, rounds, folder.report, folder.least_urls)
+        return measured | first
     finally:
         await guide.close()
 
@@ -141,6 +152,8 @@ def _served(plan: Plan, folder: Folder, name: str, empty_bytes: int) -> dict[str
         row |= {"memory_bytes_per_url": (server.memory_bytes() - empty_bytes) / folder.size}
         row |= {"disk_bytes_per_url": folder_bytes(folder.path) / folder.size}
         server.wait_until_idle()
+        if folder.warm_up_asks:
+            asyncio.run(warm_up(server, folder.warm_up_asks))
         row |= asyncio.run(measure_over_http(server, plan.rounds, folder.report, folder.hosts))
         row |= asyncio.run(measure_over_sockets(server, plan.rounds))
     with serving(folder.path, plan.scratch) as again:

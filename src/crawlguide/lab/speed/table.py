@@ -15,6 +15,7 @@ ROWS: tuple[Row, ...] = (
     ("… against 200 pops and pushes of a plain heap", "ask_to_heap", "{:.2f}×"),
     ("… against the reference loop", "ask_to_reference", "{:.2f}×"),
     ("… URLs in an answer", "urls_per_ask", "{:.1f}"),
+    ("… the first after a start, CPU µs (mean)", "first_asks_us", "{:.0f}"),
     ("tell of a page with 20 links in process, CPU µs", "tell_us", "{:.0f}"),
     ("… against the reference loop", "tell_to_reference", "{:.2f}×"),
     ("… per link", "link_us", "{:.1f}"),
@@ -56,7 +57,8 @@ GROWTH_ROWS: tuple[Row, ...] = (
 def sizes(measured: Sequence[Mapping[str, Any]]) -> str:
     """A row for each figure, a column for each size."""
     first = measured[0]["ask_us_p50"]
-    return _columns(ROWS, [{**row, "growth": row["ask_us_p50"] / first} for row in measured])
+    rows = [row for row in ROWS if row[1] != "first_asks_us" or "first_asks_us" in measured[0]]
+    return _columns(rows, [{**row, "growth": row["ask_us_p50"] / first} for row in measured])
 
 
 def growth(measured: Sequence[Mapping[str, Any]]) -> str:
