@@ -90,7 +90,7 @@ def enough(advice: Advice, least: int) -> int:
 
 
 async def warmed_up(guide: LocalGuide, clock: ManualClock, asks: int) -> float:
-    """Ask until what is read from the disk once is in memory; µs for one of the first asks after a start."""
+    """Ask, so that what is read from the disk once is in memory; µs for one of the first asks after a start."""
     times: list[int] = []
     for number in range(asks):
         clock.advance(0.05)

@@ -74,7 +74,7 @@ async def measure_over_http(
 
 
 async def warm_up(server: Server, asks: int) -> None:
-    """Ask until what is read from the disk once is in memory, then wait until nothing of that is leased any more."""
+    """Ask, so that what is read from the disk once is in memory; then wait until nothing of that is leased any more."""
     connection = await Connection.to(server.port)
     for number in range(asks):
         await connection.post("/v1/next", warming_body(f"warm-{number}"))

@@ -111,7 +111,7 @@ def measure_lived(plan: Plan, empty_bytes: int) -> tuple[list[dict[str, Any]], l
 
 
 def _copied(plan: Plan, point: int, lived: Growth, hosts: int) -> Folder:
-    """Whoever opens it reads the robots.txt of each host once, when it is first looked at: that is warmed up."""
+    """Whoever opens it reads the robots.txt of each host once, when it is first looked at; so it is warmed up."""
     path = _fresh_folder(plan, f"lived-{point}")
     lived.copy(path)
     return Folder(path, lived.urls, hosts, lived.web.report, least_urls=0, warm_up_asks=max(1, hosts // URLS_OUT))
