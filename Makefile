@@ -16,6 +16,7 @@ DATA     ?=
 OUT      ?= .
 FETCHES  ?= $(call amount,400,60)
 URLS     ?= $(call amount,100000 1000000 5000000,10000)
+LIVED    ?=
 ROUNDS   ?= $(call amount,500,150)
 KILLS    ?= $(call amount,50,1)
 POINTS   ?= $(call amount,,after_write)
@@ -94,8 +95,8 @@ $(VENV)/.docs: $(READY) requirements-docs.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
 	@touch $@
 
-bench: $(READY)  ## measure asks, tells and starts at 100 k, 1 M and 5 M URLs, beside other frontiers (minutes; URLS=, ROUNDS=)
-	$(BIN)/crawlguide bench $(addprefix --urls ,$(URLS)) --rounds $(ROUNDS) --peers --json $(OUT)/bench.json
+bench: $(READY)  ## measure asks, tells and starts at 100 k, 1 M and 5 M URLs, beside other frontiers (minutes; URLS=, LIVED=, ROUNDS=)
+	$(BIN)/crawlguide bench $(addprefix --urls ,$(URLS)) $(addprefix --lived ,$(LIVED)) --rounds $(ROUNDS) --peers --json $(OUT)/bench.json
 
 crash: $(READY)  ## kill -9 a server under load 50 times and at every fault point; check that nothing acknowledged is lost
 	@sh scripts/debian-packages.sh strace "command -v strace"

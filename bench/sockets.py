@@ -33,9 +33,9 @@ from crawlguide.core.definition import Definition
 from crawlguide.core.messages import AskMessage, SeedMessage, SeedsMessage
 from crawlguide.gateway import wire
 from crawlguide.gateway.opening import open_guide
-from crawlguide.gateway.websocket import frames
 from crawlguide.lab.speed import over_http
 from crawlguide.lab.speed.frontier import CRAWL, FILLED_AT_ONCE, POLICY, ask_body, waiting_links
+from crawlguide.lab.speed.over_socket import Socket
 from crawlguide.lab.speed.server import Server, serving
 
 if TYPE_CHECKING:
@@ -46,63 +46,32 @@ if TYPE_CHECKING:
 HOSTS = 50_000
 Kind = tuple[int, bool]  # how many URLs are asked for, and whether as the first time or again under the same id
 KINDS = ((30, False), (1, False), (30, True), (1, True))
-HANDSHAKE = (
-    b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-)
 NAMES = count()
 
 
 class Line:
-    """One socket, as plain as can be: the client shares the machine with what it measures."""
+    """One socket, and what is said over it here."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
+    def __init__(self, socket: Socket) -> None:
+        self._socket = socket
+        self.close = socket.close
 
     @classmethod
     async def to(cls, port: int) -> Line:
-        line = cls(*await asyncio.open_connection("127.0.0.1", port))
-        line._writer.write(HANDSHAKE)
-        answer = await line._reader.readuntil(b"\r\n\r\n")
-        if b" 101 " not in answer:
-            raise RuntimeError(f"no socket: {answer[:200]!r}")
-        return line
+        return cls(await Socket.to(port))
 
     async def ask(self, kind: Kind) -> None:
-        answer = await self._call(msgspec.json.encode({"type": "next", "id": 1} | asked_for(kind)))
+        answer = await self._socket.call(msgspec.json.encode({"type": "next", "id": 1} | asked_for(kind)))
         if not answer.startswith(b'{"type":"next","id":1,"assigned_urls":[{'):
             raise RuntimeError(f"nothing to measure: {answer[:200]!r}")
 
     async def ping(self) -> None:
-        await self._call(b'{"type":"ping","id":1}')
-
-    async def _call(self, body: bytes) -> bytes:
-        self._writer.write(masked(body))
-        head = await self._reader.readexactly(2)
-        more = {126: 2, 127: 8}.get(head[1], 0)
-        size = int.from_bytes(await self._reader.readexactly(more), "big") if more else head[1]
-        return await self._reader.readexactly(size)
-
-    def close(self) -> None:
-        self._writer.transport.abort()
-
-
-def masked(body: bytes) -> bytes:
-    """A text frame with the mask zero, which is one like any other."""
-    whole = frames.message(frames.TEXT, [body])
-    head = len(whole) - len(body)
-    return bytes((whole[0], whole[1] | frames.MASKED)) + whole[2:head] + bytes(4) + body
+        await self._socket.call(b'{"type":"ping","id":1}')
 
 
 def asked_for(kind: Kind) -> dict[str, Any]:
     urls, again = kind
     return ask_body(f"again-{urls}" if again else f"q{next(NAMES)}") | {"budget": {"max_urls": urls}}
-
-
-def server_ns(server: Server) -> int:
-    """CPU time of all its threads; finer than the hundredths of a second in `stat`."""
-    tasks = Path(f"/proc/{server.process.pid}/task")
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir())
 
 
 async def in_process(guide: LocalGuide, kind: Kind, asks: int) -> float:
@@ -132,9 +101,9 @@ async def served(server: Server, steps: Sequence[Callable[[], Awaitable[Any]]], 
         for _ in range(each):
             await step()
 
-    began = server_ns(server)
+    began = server.cpu_ns()
     await asyncio.gather(*(talk(step) for step in steps))
-    return (server_ns(server) - began) / each / len(steps) / 1e3
+    return (server.cpu_ns() - began) / each / len(steps) / 1e3
 
 
 async def measured(guide: LocalGuide, server: Server, options: argparse.Namespace) -> None:
@@ -176,9 +145,9 @@ async def posted(line: over_http.Connection, kind: Kind) -> None:
 
 async def resting(server: Server) -> float:
     """The share of a core that open sockets take while nobody says anything."""
-    began, cpu = time.monotonic(), server_ns(server)
+    began, cpu = time.monotonic(), server.cpu_ns()
     await asyncio.sleep(3)
-    return (server_ns(server) - cpu) / 1e9 / (time.monotonic() - began)
+    return (server.cpu_ns() - cpu) / 1e9 / (time.monotonic() - began)
 
 
 def say(kind: Kind, rounds: list[tuple[float, ...]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,17 +17,18 @@ from crawlguide.core.types import Crawl, Links
 from crawlguide.gateway.opening import open_guide
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from crawlguide.core.clock import Clock
     from crawlguide.core.messages import Advice
     from crawlguide.guide.local import LocalGuide
 
+Reporter = Callable[[Sequence[str], str], dict[str, Any]]  # what is told of these URLs, under this name
 CRAWL = Crawl("default", "default")
 POLICY = {"policy": {"robots": "ignore", "traps": False, "risk_threshold": 1}}  # bench/filters.py measures these
 FILLED_AT_ONCE = 10_000
 OUTLINKS, URLS_OUT = 20, 30
+WARMING_S = 2  # and a quarter more: so long are leases of asks that only warm up
 
 
 async def filled_guide(folder: Path | str, count: int, hosts: int, clock: Clock | None = None) -> LocalGuide:
@@ -72,6 +74,11 @@ def ask_body(name: str) -> dict[str, Any]:
     return {"mcp_version": VERSION, "crawler_id": "c", "request_id": name, "budget": {"max_urls": URLS_OUT}}
 
 
+def warming_body(name: str) -> dict[str, Any]:
+    """An ask that is not measured, and whose leases end by themselves soon."""
+    return ask_body(name) | {"budget": {"max_urls": URLS_OUT, "timeout_ms": WARMING_S * 1_000}}
+
+
 def report_body(urls: Sequence[str], name: str) -> dict[str, Any]:
     """A report of some pages, each with new links on it."""
     fetches = [fetch_body(url, f"{name}-{number}") for number, url in enumerate(urls)]
@@ -87,6 +94,6 @@ def ask_message(name: str) -> AskMessage:
     return msgspec.convert(ask_body(name), AskMessage)
 
 
-def report_message(advice: Advice, name: str, pages: int) -> ReportMessage:
+def report_message(advice: Advice, name: str, pages: int, report: Reporter = report_body) -> ReportMessage:
     """The report of the first pages of an answer."""
-    return msgspec.convert(report_body([one.url for one in advice.assigned_urls[:pages]], name), ReportMessage)
+    return msgspec.convert(report([one.url for one in advice.assigned_urls[:pages]], name), ReportMessage)

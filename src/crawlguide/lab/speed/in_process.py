@@ -1,7 +1,8 @@
-"""Asks and tells in one process: CPU time, beside a plain Python heap of as many URLs in the same minutes.
+"""Asks and tells in one process: CPU time, beside a reference loop and a plain Python heap in the same minutes.
 
-The heap pops the candidates of an ask and pushes them back; it has neither hosts nor politeness, leases, scores,
-reasons or a disk. Machines differ, and one machine differs from minute to minute: the ratio is what counts.
+Machines differ, and one machine differs from minute to minute: the ratio to the reference loop is what counts. The
+heap, of as many URLs, pops the candidates of an ask and pushes them back; it has neither hosts nor politeness, leases,
+scores, reasons or a disk.
 """
 
 from __future__ import annotations
@@ -12,13 +13,25 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
-from crawlguide.lab.speed.frontier import OUTLINKS, URLS_OUT, ask_message, report_message
+from crawlguide.core.messages import AskMessage
+from crawlguide.lab.speed.frontier import (
+    OUTLINKS,
+    URLS_OUT,
+    WARMING_S,
+    ask_message,
+    report_body,
+    report_message,
+    warming_body,
+)
+from crawlguide.lab.speed.reference import reference_ns
 
 if TYPE_CHECKING:
     from crawlguide.core.messages import Advice, ReportMessage
     from crawlguide.guide.local import LocalGuide
+    from crawlguide.lab.speed.frontier import Reporter
     from crawlguide.testing import ManualClock
 
 ROUNDS, WARM_UP, CANDIDATES, PAGES_TOLD = 500, 100, 200, 10
@@ -32,9 +45,20 @@ class Times:
     tells: list[int] = field(default_factory=list)  # of one page
     long_tells: list[int] = field(default_factory=list)  # of ten
     heap: list[int] = field(default_factory=list)
+    reference: list[int] = field(default_factory=list)
+    urls: list[int] = field(default_factory=list)  # that each ask was given
+    others: int = 0  # of all other threads, for all rounds
 
 
-async def measure_in_process(guide: LocalGuide, clock: ManualClock, count: int, rounds: int = ROUNDS) -> dict[str, Any]:
+async def measure_in_process(
+    guide: LocalGuide,
+    clock: ManualClock,
+    count: int,
+    rounds: int = ROUNDS,
+    report: Reporter = report_body,
+    least_urls: int = URLS_OUT,
+) -> dict[str, Any]:
+    """`report` makes the pages that are told; an answer of fewer than `least_urls` is an error."""
     times, heap = Times(), plain_heap(count)
     gc.collect()
     gc.freeze()
@@ -42,24 +66,47 @@ async def measure_in_process(guide: LocalGuide, clock: ManualClock, count: int, 
     for number in range(rounds):
         clock.advance(0.05)
         advice = await timed_ask(guide, f"{number}", times.asks)
-        await timed_tell(guide, report_message(advice, f"{number}", 1), times.tells)
+        times.urls.append(enough(advice, least_urls))
+        if advice.assigned_urls:
+            await timed_tell(guide, report_message(advice, f"{number}", 1, report), times.tells)
         times.heap.append(heap_ask_ns(heap))
-    others = (time.process_time_ns() - whole) - (time.thread_time_ns() - alone)
+        times.reference.append(reference_ns())
+    times.others = (time.process_time_ns() - whole) - (time.thread_time_ns() - alone)
     for number in range(rounds // PAGES_TOLD):
         clock.advance(1.0)
         advice = await timed_ask(guide, f"long-{number}", [])
-        await timed_tell(guide, report_message(advice, f"long-{number}", PAGES_TOLD), times.long_tells)
+        if enough(advice, least_urls) >= PAGES_TOLD:
+            await timed_tell(guide, report_message(advice, f"long-{number}", PAGES_TOLD, report), times.long_tells)
     gc.unfreeze()
-    return figures(times) | {"background_us": others / rounds / 1e3}
+    return figures(times)
+
+
+def enough(advice: Advice, least: int) -> int:
+    """How many URLs there are, if there are as many as are to be measured."""
+    count = len(advice.assigned_urls)
+    if count < least:
+        raise RuntimeError(f"expected {least} URLs, got {count}: nothing to measure")
+    return count
+
+
+async def warmed_up(guide: LocalGuide, clock: ManualClock, asks: int) -> float:
+    """Ask, so that what is read from the disk once is in memory; µs for one of the first asks after a start."""
+    times: list[int] = []
+    for number in range(asks):
+        clock.advance(0.05)
+        await timed(guide, msgspec.convert(warming_body(f"warm-{number}"), AskMessage), times)
+    clock.advance(2 * WARMING_S)
+    return float(np.mean(times[:WARM_UP]) / 1e3)
 
 
 async def timed_ask(guide: LocalGuide, name: str, times: list[int]) -> Advice:
-    message = ask_message(name)
+    return await timed(guide, ask_message(name), times)
+
+
+async def timed(guide: LocalGuide, message: AskMessage, times: list[int]) -> Advice:
     began = time.thread_time_ns()
     advice = await guide.ask(message)
     times.append(time.thread_time_ns() - began)
-    if len(advice.assigned_urls) != URLS_OUT:
-        raise RuntimeError(f"expected {URLS_OUT} URLs, got {len(advice.assigned_urls)}: nothing to measure")
     return advice
 
 
@@ -70,7 +117,9 @@ async def timed_tell(guide: LocalGuide, report: ReportMessage, times: list[int])
 
 
 def figures(times: Times) -> dict[str, Any]:
-    ask, tell, heap = (np.array(column[WARM_UP:]) / 1e3 for column in (times.asks, times.tells, times.heap))
+    columns = (times.asks, times.tells, times.heap, times.reference)
+    ask, tell, heap, reference = (np.array(column[WARM_UP:]) / 1e3 for column in columns)
+    long_tells = np.array(times.long_tells) / 1e3
     return {
         "ask_us": float(ask.mean()),
         "ask_us_p50": float(np.median(ask)),
@@ -78,9 +127,15 @@ def figures(times: Times) -> dict[str, Any]:
         "tell_us": float(tell.mean()),
         "tell_us_p50": float(np.median(tell)),
         "link_us": float(tell.mean() / OUTLINKS),
-        "link_us_of_ten_pages": float(np.mean(times.long_tells) / 1e3 / OUTLINKS / PAGES_TOLD),
+        "link_us_of_ten_pages": float(long_tells.mean() / OUTLINKS / PAGES_TOLD),
         "heap_us_p50": float(np.median(heap)),
         "ask_to_heap": float(np.median(ask) / np.median(heap)),
+        "reference_us_p50": float(np.median(reference)),
+        "ask_to_reference": float(np.median(ask) / np.median(reference)),
+        "tell_to_reference": float(np.median(tell) / np.median(reference)),
+        "long_tell_to_reference": float(np.median(long_tells) / np.median(reference)),
+        "urls_per_ask": float(np.mean(times.urls)),
+        "background_us": times.others / len(times.asks) / 1e3,
     }
 
 

@@ -32,10 +32,22 @@ class Server:
         numbers = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(numbers[11]) + int(numbers[12])) / CLOCK_TICKS
 
+    def cpu_ns(self) -> int:
+        """The same of the threads that live, and finer: for what takes less than some hundredths of a second."""
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir())
+
     def memory_bytes(self) -> int:
         """Memory of its own; what the system caches of files is not counted."""
+        return self._status_bytes("RssAnon")
+
+    def resident_bytes(self) -> int:
+        """All memory it has, that of mapped files included."""
+        return self._status_bytes("VmRSS")
+
+    def _status_bytes(self, name: str) -> int:
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) * 1_024 for line in lines if line.startswith("RssAnon:"))
+        return next(int(line.split()[1]) * 1_024 for line in lines if line.startswith(f"{name}:"))
 
     def wait_until_idle(self) -> None:
         """Wait until RocksDB has sorted what the filling left behind: the requests to come are not to pay for it."""
