@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+ASK = {"mcp_version": "2025-11", "crawler_id": "c", "budget": {"max_urls": 1}}
 REQUESTS: dict[str, Any] = {
     "ListNodes": wire.Empty(),
     "ListCrawls": wire.Local(),
@@ -213,6 +214,21 @@ def test_no_room_for_a_crawl_keeps_nothing_from_others(tmp_path: Path) -> None:
         raw = full.raw()
         some = [found(f"https://{name}.example/", crawl=name) for name in ("one", "two", "one")]
         assert raw.put(*some) == {"https://one.example/": [OK, SKIPPED], "https://two.example/": [FAIL]}
+
+
+def test_very_many_crawls_for_which_there_is_no_room_keep_nobody_waiting(tmp_path: Path) -> None:
+    with guarded_frontier(tmp_path, CRAWLGUIDE_CRAWLS_MAX_AUTO_CREATED="400") as full:
+        raw = full.raw(tenant="theirs")
+        raw.batch(info("https://a.example/", crawl="mine"))
+        with full.guarded.client(raw.token) as http:
+            for number in range(399):
+                http.post("/v1/next", json=ASK | {"crawl_id": f"c-{number}"}).raise_for_status()
+        names = [f"other-{number}" for number in range(20_000)] + ["mine"]
+        batch = wire.DiscoveredBatch(items=[info("https://a.example/", crawl=name) for name in names])
+        with others_wait(full.guarded.server) as wait:
+            (ack,) = raw.call("PutDiscovered", iter([batch]))
+        assert list(ack.statuses) == [FAIL] * 20_000 + [SKIPPED]
+        assert wait.longest_s < MOST_S, wait
 
 
 def test_a_full_tenant_hears_of_what_it_has(tmp_path: Path) -> None:
