@@ -192,7 +192,7 @@ def test_a_crawl_that_no_browser_can_name_has_no_link() -> None:
 
 
 def test_a_url_is_shown_whole() -> None:
-    for address in ("https://a.example:8/b?c#d", "http://a.example", "https:///x", "mailto:a@b", ""):
+    for address in ("https://a.example:8/b?c#d", "http://a.example", "https:///x", "http://[", "mailto:a@b", ""):
         assert "".join(formatting.pieces(address)) == address
 
 

@@ -74,3 +74,12 @@ def test_long_names_and_passwords_are_not_remembered() -> None:
     url_text._domain_size.cache_clear()
     url_texts([f"https://{number}{'n' * 5_000}:p@a.example/" for number in range(20)])
     assert url_text._domain_size.cache_info().currsize == 1
+
+
+def test_what_is_no_address_moves_no_other() -> None:
+    """Clients of URLFrontier spell URLs as they like."""
+    plain_one = "https://d.example/e?f=1"
+    text, seams = url_texts(["nourl", "http://a.example", "http://a.example/b\nc", plain_one])
+    alone, of_one = url_texts([plain_one])
+    start, end = seams[-1, 0], seams[-1, 4]
+    assert text[start:end].tobytes() == alone[of_one[0, 0] : of_one[0, 4]].tobytes()

@@ -128,3 +128,9 @@ def test_a_link_is_an_echo_if_an_earlier_one_had_the_skeleton_of_its_anchor(anch
 
 def test_no_urls_have_no_suspicion() -> None:
     assert scan_urls([], None).suspicion.shape == (0,)
+
+
+def test_a_line_end_in_a_url_moves_no_other() -> None:
+    """Clients of URLFrontier spell URLs as they like."""
+    odd, plain = "http://a.example/b\nc", "https://d.example/e?f=1"
+    assert scan_urls([odd, plain], None).code(WHOLE).tolist()[1] == scan_urls([plain], None).code(WHOLE).tolist()[0]

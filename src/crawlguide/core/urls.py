@@ -33,6 +33,7 @@ _BELOW = (1 << 56) - 1
 _PATH = r"(?:/(?!\.)[A-Za-z0-9_.~!$&()*+,;=:@-]*)+(?:\?[A-Za-z0-9_.~!$&()*+,;=:@/?%-]*)?"
 _PLAIN_PATH = re.compile(r"(?!//)" + _PATH)
 _PLAIN = re.compile(r"https?://((?:(?!xn--)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?!xn--)[a-z]{2,})" + _PATH)
+_SHAPE = re.compile(r'https?://[!"$-.0->@\[\]-~]+/[!-~]*')  # of almost all that are canonical, and of few others
 _BARE = re.compile(r"[\w-]+(\.[\w-]+)+([/?]|$)")  # an address as people type it, without https://
 _AUTHORITY = re.compile(r"(?:https?:[/\\]*|[/\\]{2,})([^/\\?#]*)", re.IGNORECASE)  # as WHATWG finds it
 
@@ -63,6 +64,20 @@ def canonical(url: str, base: str | None = None) -> str:
     if href.find("/", 8) > MAX_HOST_LENGTH:
         _check_host(href)
     return href
+
+
+def shaped(url: str) -> str:
+    """A URL in the shape of canonical ones. Clients of URLFrontier spell theirs as they like: "" for no address at all.
+
+    >>> shaped("HTTP://a.example"), shaped("mailto:a@b")
+    ('http://a.example/', '')
+    """
+    if _SHAPE.fullmatch(url):
+        return url
+    try:
+        return canonical(url)
+    except UrlError:
+        return ""
 
 
 def resolved(url: str, base: str, base_queue: str) -> tuple[str, str]:

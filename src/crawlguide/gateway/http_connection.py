@@ -85,12 +85,23 @@ class LastWords(asyncio.Protocol):
         self._lost(exc)
 
 
-class LastAnswer:
-    """Where the answer to the last request of a connection goes. It may be there before all of the body is."""
+class Answer:
+    """Where an answer goes: all that uvicorn calls of a transport. A piece of it is kept until its end is sent."""
 
     def __init__(self, connection: HttpConnection) -> None:
-        self._connection = connection
-        self.write, self.is_closing = connection.transport.write, connection.transport.is_closing
+        self._connection, self._transport = connection, connection.transport
+        self.is_closing = connection.transport.is_closing
+
+    def write(self, piece: bytes) -> None:
+        self._connection.piece_bytes = len(piece)
+        self._transport.write(piece)
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+class LastAnswer(Answer):
+    """The answer to the last request of a connection. It may be there before all of the body is."""
 
     def close(self) -> None:
         self._connection.close_when_heard()
@@ -111,6 +122,7 @@ class HttpConnection(HttpToolsProtocol):
         self._in_head = True
         self._head_bytes = self._body_bytes = self._chunk_bytes = self._discarded_bytes = 0
         self._declared: int | None = 0
+        self.piece_bytes = 0  # of an answer that is being written
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
 
@@ -141,10 +153,16 @@ class HttpConnection(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._watch_for_a_stall(self.transport.get_write_buffer_size())
+        size = self.transport.get_write_buffer_size()
+        self._watch_for_a_stall(size)
+        try:
+            self._load.answers.enter(self._cut_off, max(size, self.piece_bytes))
+        except UnavailableError as problem:
+            self._load.refused(problem)
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self._load.answers.leave(self._cut_off)
         if self._stall is not None:
             self._stall.cancel()
             self._stall = None
@@ -251,8 +269,9 @@ class HttpConnection(HttpToolsProtocol):
         if not hosts and self.parser.get_http_version() == "1.1":
             raise MalformedRequest("host: required by HTTP/1.1, but missing", field="host")
         super().on_headers_complete()
-        if self._declared != 0 and not self.cycle.keep_alive:
-            self.cycle.transport = LastAnswer(self)  # type: ignore[assignment]  # all of it that a cycle calls
+        if self.cycle is not None:
+            is_last = self._declared != 0 and not self.cycle.keep_alive
+            self.cycle.transport = (LastAnswer if is_last else Answer)(self)  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
@@ -351,6 +370,9 @@ class HttpConnection(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def _cut_off(self) -> None:
+        self.transport.abort()
 
     def _watch_for_a_stall(self, waiting_bytes: int) -> None:
         """Cut who takes nothing of an answer for so long."""

@@ -40,6 +40,7 @@ class Load:
         self.connections = Connections(most_connections(options), options.max_connections_per_address)
         self.places = Places()
         self.bodies = BodyBudget(options.max_bodies_bytes)
+        self.answers = UnsentAnswers(options.max_bodies_bytes)
         self.turns = Turns()
         self.on_refusal: Callable[[UnavailableError], None] = lambda _: None
         self._said_at = -SAID_EVERY_S
@@ -165,6 +166,32 @@ class BodyBudget:
 
     def free(self, size: int) -> None:
         self.held_bytes -= size
+
+
+class UnsentAnswers:
+    """Bytes of answers for whoever does not read them. Where that is too much, who has not for the longest is cut."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._sizes: dict[Callable[[], None], int] = {}  # by what cuts the connection; the oldest first
+        self._bytes = 0
+
+    def enter(self, cut: Callable[[], None], size: int) -> None:
+        """So many bytes wait. Raises `UnavailableError`, to be logged, where others were cut for them."""
+        self._sizes[cut] = size
+        self._bytes += size
+        number = 0
+        while self._bytes > self._most and len(self._sizes) > 1:
+            oldest = next(iter(self._sizes))
+            self.leave(oldest)
+            oldest()
+            number += 1
+        if number:
+            words = f"more than {self._most} bytes of answers wait for somebody to read them"
+            raise UnavailableError(words, retry_after_s=RETRY_AFTER_S)
+
+    def leave(self, cut: Callable[[], None]) -> None:
+        self._bytes -= self._sizes.pop(cut, 0)
 
 
 class Turns:

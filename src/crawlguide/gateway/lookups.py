@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.local import LocalGuide
 
 MOST, SCANNED_AT_ONCE = 10_000, 1_000
+MOST_CHARACTERS = 4 * 1024 * 1024  # of the URLs of a page
 
 
 class CrawlMessage(msgspec.Struct, frozen=True):
@@ -98,14 +99,15 @@ async def urls(call: RouteCall) -> UrlsMessage:
 
 
 async def page(guide: LocalGuide, name: Crawl, wanted: Selection) -> UrlsMessage:
-    """Some URLs, and where to go on."""
+    """Some URLs, and where to go on: of very long ones fewer than are wanted."""
     _check_state(wanted.state)
     await guide.crawls.check(name)
-    shown, cursor = list[UrlShown](), wanted.cursor
-    while len(shown) < wanted.limit:
+    shown, cursor, size = list[UrlShown](), wanted.cursor, 0
+    while len(shown) < wanted.limit and size < MOST_CHARACTERS:
         most = min(SCANNED_AT_ONCE, wanted.limit - len(shown))
         records, cursor = await guide.store.scan(name, wanted.state, wanted.host, most, cursor)
         shown += map(_shown, records)
+        size += sum(len(record.url) for record in records)
         if cursor is None:
             break
         await let_others()  # others are served in between

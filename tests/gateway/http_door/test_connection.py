@@ -57,7 +57,7 @@ class Echo:
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
-        self.running = self.most_running = 0
+        self.running = self.most_running = self.answered = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.running += 1
@@ -72,6 +72,7 @@ class Echo:
         head = [(b"content-length", str(len(answer)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": head})
         await send({"type": "http.response.body", "body": answer})
+        self.answered += 1
 
     async def _answer(self, scope: Scope, receive: Receive) -> bytes:
         if scope["path"] == "/deaf":
@@ -556,6 +557,23 @@ async def test_who_takes_nothing_of_an_answer_is_cut(monkeypatch: pytest.MonkeyP
         writer.write(GET.replace(b"/a", b"/large"))
         await until(lambda: len(door.load.connections) == 1)
         await until(lambda: len(door.load.connections) == 0)
+
+
+@on_uvloop
+async def test_where_too_much_waits_to_be_read_who_has_read_nothing_for_the_longest_is_cut() -> None:
+    async with opened(max_bodies_bytes=120_000_000) as door:
+        for number in range(5):
+            _, writer = await door.line()
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(GET.replace(b"/a", b"/large"))
+            left = min(number + 1, 2)  # there is no room for the answers of three
+            await until(lambda number=number: door.app.answered == number + 1)  # type: ignore[misc]
+            await until(lambda left=left: len(door.load.connections) == left)  # type: ignore[misc]
+        reader, writer = await door.line()
+        writer.write(GET.replace(b"/a", b"/large"))
+        async with asyncio.timeout(SOON_S):
+            await reader.readuntil(b"\r\n\r\n")
+            assert await reader.readexactly(50_000_000) == bytes(50_000_000)
 
 
 @on_uvloop

@@ -43,3 +43,14 @@ def test_a_server_that_runs_is_alive_and_ready(client: httpx.Client, path: str) 
 
 def test_the_openapi_document_is_served(client: httpx.Client) -> None:
     assert done(client.get("/openapi.json"))["openapi"].startswith("3.")
+
+
+def test_a_page_of_very_long_urls_holds_fewer_of_them(client: httpx.Client, crawl: str) -> None:
+    known = [f"https://h{number}.example/{'x' * 8_000}" for number in range(1_200)]
+    for first in range(0, len(known), 400):
+        done(client.post(f"/v1/crawls/{crawl}/seeds", json={"urls": known[first : first + 400]}))
+    wanted = {"crawl_id": crawl, "limit": 10_000}
+    first_page = done(client.get("/v1/urls", params=wanted))
+    rest = done(client.get("/v1/urls", params=wanted | {"cursor": first_page["cursor"]}))
+    assert (len(first_page["urls"]), len(rest["urls"]), rest["cursor"]) == (1_000, 200, None)
+    assert sorted(one["url"] for page in (first_page, rest) for one in page["urls"]) == sorted(known)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+ASK = {"mcp_version": "2025-11", "crawler_id": "c", "budget": {"max_urls": 1}}
 REQUESTS: dict[str, Any] = {
     "ListNodes": wire.Empty(),
     "ListCrawls": wire.Local(),
@@ -213,6 +214,54 @@ def test_no_room_for_a_crawl_keeps_nothing_from_others(tmp_path: Path) -> None:
         raw = full.raw()
         some = [found(f"https://{name}.example/", crawl=name) for name in ("one", "two", "one")]
         assert raw.put(*some) == {"https://one.example/": [OK, SKIPPED], "https://two.example/": [FAIL]}
+
+
+def test_very_many_crawls_for_which_there_is_no_room_keep_nobody_waiting(tmp_path: Path) -> None:
+    with guarded_frontier(tmp_path, CRAWLGUIDE_CRAWLS_MAX_AUTO_CREATED="400") as full:
+        raw = full.raw(tenant="theirs")
+        raw.batch(info("https://a.example/", crawl="mine"))
+        with full.guarded.client(raw.token) as http:
+            for number in range(399):
+                http.post("/v1/next", json=ASK | {"crawl_id": f"c-{number}"}).raise_for_status()
+        names = [f"other-{number}" for number in range(20_000)] + ["mine"]
+        batch = wire.DiscoveredBatch(items=[info("https://a.example/", crawl=name) for name in names])
+        with others_wait(full.guarded.server) as wait:
+            (ack,) = raw.call("PutDiscovered", iter([batch]))
+        assert list(ack.statuses) == [FAIL] * 20_000 + [SKIPPED]
+        assert wait.longest_s < MOST_S, wait
+
+
+SPELLED = (
+    "http://a.example", "http://a.example?b/c", "HTTP://A.example/d", "nourl", "mailto:a@b/", "http://[", "/robots.txt",
+    "://", "http://a\nb/c\nd", "\0", "",
+)  # fmt: skip
+
+
+def test_whatever_a_client_takes_for_a_url_other_doors_answer(frontier: Frontier) -> None:
+    raw = frontier.raw(tenant="spelled")
+    spelled = [info(url, key=f"k{number}", crawl="odd") for number, url in enumerate(SPELLED)]
+    raw.batch(*spelled, *(info(url, crawl="odd") for url in SPELLED))
+    with frontier.guarded.client(raw.token) as http:
+        ask = ASK | {"crawl_id": "odd", "request_id": "r-1", "budget": {"max_urls": 100}}
+        given = [http.post("/v1/next", json=ask).raise_for_status().json() for _ in range(2)]
+        assert "nourl" in [one["url"] for one in given[0]["assigned_urls"]]
+        assert given[0] == given[1]
+        changes = {"goal": {"topic": "gardens"}, "policy": {"traps": True, "risk_threshold": 0.8}}
+        for change in (changes, {"rules": {"ban": {"hosts": ["a.example"]}}}, {"policy": {"max_per_host": 1}}):
+            http.patch("/v1/crawls/odd", json=change).raise_for_status()
+            http.post("/v1/next", json=ASK | {"crawl_id": "odd"}).raise_for_status()
+        for page in ("/crawls/odd", "/v1/crawls/odd/export", "/v1/urls?crawl_id=odd"):
+            http.get(page).raise_for_status()
+
+
+def test_dates_that_an_import_has_made_up_are_listed(frontier: Frontier) -> None:
+    raw = frontier.raw(tenant="imported")
+    raw.batch(info("https://a.example/", crawl="far"))
+    line = {"url": "https://b.example/", "state": "queued", "given": 1e6}
+    with frontier.guarded.client(raw.token) as http:
+        http.post("/v1/crawls/far/import", content=json.dumps(line)).raise_for_status()
+    listed = raw.listed(crawlID="far")
+    assert [item.known.info.url for item in listed] == ["https://a.example/", "https://b.example/"]
 
 
 def test_a_full_tenant_hears_of_what_it_has(tmp_path: Path) -> None:

@@ -83,7 +83,10 @@ def pieces(url: str) -> tuple[str, str, str]:
     if not outside(url):
         return "", "", url
     scheme, _, rest = url.partition("//")
-    host = rest[: len(rest) - len(rest.lstrip("/"))] + urlsplit(url).netloc
+    try:
+        host = rest[: len(rest) - len(rest.lstrip("/"))] + urlsplit(url).netloc
+    except ValueError:  # brackets around what is no address
+        host = ""
     return f"{scheme}//", host, rest.removeprefix(host)
 
 

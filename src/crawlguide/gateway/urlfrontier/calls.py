@@ -11,7 +11,7 @@ import numpy as np
 
 from crawlguide.core.errors import Forbidden, MalformedRequest, NotFound, RateLimited, RequestError
 from crawlguide.core.messages import crawl_id
-from crawlguide.core.turns import let_others
+from crawlguide.core.turns import in_turns, let_others
 from crawlguide.core.types import Crawl, QueueAsk, QueueFacts
 from crawlguide.gateway.access.credential import ADMIN, ASK, READ, ROBOTS_OVERRIDE, TELL
 from crawlguide.gateway.routes import trains
@@ -34,6 +34,7 @@ OK, SKIPPED, FAIL = wire.AckMessage.OK, wire.AckMessage.SKIPPED, wire.AckMessage
 USUAL_LEASE_S, USUAL_PAGE = 30, 100
 MOST_OF_QUEUE, MOST_OF_ROUND = 1_000, 500  # URLs that are given out at once
 PUT_AT_ONCE = 300  # URLs taken in before others are served
+CRAWLS_AT_ONCE = 100  # that are refused before others are served
 DAY_S = 86_400.0
 NOTHING = QueueFacts(0, 0, 0, 0, 0)
 LEVELS = {
@@ -271,20 +272,33 @@ class Calls:
         for number, one in enumerate(put):
             if one.item is not None:
                 by_crawl[one.crawl].append(number)
-        refusal: RequestError | None = None
-        for name, numbers in by_crawl.items():
-            try:
-                await self._put_in(call, name, put, numbers, statuses)
-            except RateLimited:  # no room for one more crawl now
-                _settle(statuses, numbers, FAIL)
-            except RequestError as problem:
-                refusal = refusal or problem
-                _settle(statuses, numbers, None)
+        refusal = await self._put_by_crawl(call, put, by_crawl, statuses)
         if refusal is not None and not any(status is not None for status in statuses):
             raise refusal
         await call.guide.store.commit()
         self._count(put, statuses)
         return PutIn(statuses, refusal)
+
+    async def _put_by_crawl(
+        self, call: RouteCall, put: Sequence[Put], by_crawl: dict[str, list[int]], statuses: list[Status | None]
+    ) -> RequestError | None:
+        """Returns why a crawl was refused, if one was. Where one has no room no other that is not there has."""
+        refusal: RequestError | None = None
+        has_room = True  # whether there is any takes long to find out
+        async for some in in_turns(tuple(by_crawl.items()), CRAWLS_AT_ONCE):
+            for name, numbers in some:
+                try:
+                    if has_room or await call.guide.store.crawl_get(call.permitted(name)) is not None:
+                        await self._put_in(call, name, put, numbers, statuses)
+                    else:
+                        _settle(statuses, numbers, FAIL)
+                except RateLimited:
+                    has_room = False
+                    _settle(statuses, numbers, FAIL)
+                except RequestError as problem:
+                    refusal = refusal or problem
+                    _settle(statuses, numbers, None)
+        return refusal
 
     async def _put_in(
         self, call: RouteCall, name: str, put: Sequence[Put], numbers: Sequence[int], statuses: list[Status | None]

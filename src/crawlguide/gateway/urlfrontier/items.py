@@ -149,7 +149,7 @@ def given(crawl: str, taken: Taken) -> wire.URLInfo:
 def listed(crawl: str, found: QueuedUrl) -> wire.URLItem:
     """A URL as it is known."""
     item = wire.URLItem(creation_date=found.created)
-    item.known.refetchable_from_date = found.date
+    item.known.refetchable_from_date = max(0, found.date)  # an import may say what no date was made of
     info = item.known.info
     info.url, info.key, info.crawlID = found.url, found.key, crawl
     _fill(info, found.metadata)

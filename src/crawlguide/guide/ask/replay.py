@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 async def pace_again(store: Store, active: ActiveCrawl, ask: Ask, advice: Advice) -> None:
     """Of URLs that the crawler still holds; one that was told or given back is not fetched again."""
-    starts = {urls.identity(one.url): ask.at + one.not_before_ms / 1_000 for one in advice.assigned_urls}
+    shaped = [one for one in advice.assigned_urls if urls.shaped(one.url) == one.url]
+    starts = {urls.identity(one.url): ask.at + one.not_before_ms / 1_000 for one in shaped}
     ids = np.array(list(starts), np.uint64)
     known = await store.find(ask.crawl, ids)
     held = [record is not None and record.crawler_id == ask.crawler_id for record in known]

@@ -49,6 +49,7 @@ async def step(store: Store, crawl: Crawl, active: ActiveCrawl, kinds: Sequence[
     """Judge up to `most` URLs anew; True if they were the last of their state."""
     state, *rest = active.record.renew
     records, active.renewed_to = await store.scan(crawl, state, None, most, active.renewed_to)
+    records = [record for record in records if urls.shaped(record.url) == record.url]  # by others nothing is found
     await active.intake.search_ahead(lambda: [record.url for record in records])
     if state == DROPPED:  # what a filter refused that does so no longer waits again
         reasons = {rule.name for rule in kinds if rule.refusal in WRITTEN_DOWN}

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 400  # of one URL that are read
 BOUNDS = 7
+NOWHERE = "http://-/"  # stands for what is no address
 
 
 def url_texts(urls: Sequence[str]) -> tuple[U8, I64]:
     """Bytes, and a row of bounds for each canonical URL: where it starts, its registrable domain starts, its host, its
     path and all of it end; whether the host is an IP address and whether it has a port.
     """
+    urls = [addresses.shaped(url) or NOWHERE for url in urls]
     sizes = [_domain_size(url[url.index("//") + 2 : url.index("/", 8)].rpartition("@")[2]) for url in urls]
     text = np.frombuffer("\n".join(urls).encode("ascii", "replace"), np.uint8)
     out, bounds = np.empty(len(text) + len(urls), np.uint8), np.empty((len(urls), BOUNDS), np.int64)

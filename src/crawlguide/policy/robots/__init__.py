@@ -103,7 +103,7 @@ class Robots:
         if self.files is None or not await self.files.matter(self):
             return self
         if ask.looking:
-            seen = await self.files.cache_for_looking(self, ask, batch.url.tolist())
+            seen = await self.files.cache_for_looking(self, ask, _shaped(batch.url.tolist()))
             return replace(self, cache=seen, passed=ValueCache())
         found = self._unsettled(batch, ask)
         if await self.files.load_or_request(self, ask, batch, found.urls):
@@ -117,6 +117,8 @@ class Robots:
 
     def counts(self, origin: str) -> bool:
         """Whether the robots.txt of an origin has a say."""
+        if not origin:
+            return False
         return self.exceptions is None or not self.exceptions.covers(addresses.queue(address(origin)))
 
     def keep(self, batch: Batch, ask: Ask) -> Mask:
@@ -128,7 +130,7 @@ class Robots:
         if self.unsettled is not None and self.unsettled.batch is batch:
             return self.unsettled
         rows = np.flatnonzero(~self.settled(batch, ask))
-        return Unsettled(batch, rows, batch.url[rows].tolist() if len(rows) else [])
+        return Unsettled(batch, rows, _shaped(batch.url[rows].tolist()) if len(rows) else [])
 
     def settled(self, batch: Batch, ask: Ask) -> Mask:
         """What was permitted before, by files that have not changed since and are not due. Reads no text."""
@@ -211,13 +213,15 @@ class Robots:
         """Which word says that URLs are given out for which no file, or an old one, has spoken."""
         if self.cache.known and self.settled(batch, ask).all():
             return None
-        cache = [self.cache.get(origin) for origin in self._by_origin(batch.url.tolist())]
+        cache = [self.cache.get(origin) for origin in self._by_origin(_shaped(batch.url.tolist()))]
         if any(copy is None or not copy.stands(ask.at) for copy in cache):
             return None if self.waits else "robots_unchecked"  # then they are robots.txt files themselves
         return "stale_robots" if any(copy is not None and copy.failures for copy in cache) else None
 
     def why(self, batch: Batch, ask: Ask) -> str:
-        url, wait = batch.url.tolist()[0], float(self.wait(batch, ask)[0])
+        (url,), wait = _shaped(batch.url.tolist()[:1]), float(self.wait(batch, ask)[0])
+        if not url:
+            return "it is no address in the web"
         if not self.counts(origin_of(url)):
             return "policy.robots_exceptions names its domain"
         file = self.cache.file(origin_of(url), self.agent)
@@ -238,6 +242,10 @@ def build(definition: Definition) -> Robots:
     exceptions = named(policy.robots_exceptions, "policy.robots_exceptions")
     found = Scope(exceptions) if exceptions else None
     return Robots(policy.robots, policy.user_agent, exceptions=found, hold_back_s=policy.horizon_s)
+
+
+def _shaped(urls: Sequence[str]) -> list[str]:
+    return [addresses.shaped(url) for url in urls]
 
 
 def _meta(fetch: Fetch) -> set[str]:

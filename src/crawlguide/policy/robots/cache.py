@@ -230,8 +230,8 @@ class RobotsCache:
 
 
 def origin_of(url: str) -> str:
-    """The origin of a canonical URL, whose robots.txt applies; without the user name in it."""
-    origin = url[: url.index("/", 8)]
+    """The origin of a canonical URL, whose robots.txt applies; without the user name in it. Of "" it is ""."""
+    origin = url[: max(0, url.find("/", 8))]
     if "@" not in origin:
         return origin
     scheme, _, authority = origin.partition("://")
@@ -245,4 +245,4 @@ def address(origin: str) -> str:
 
 def is_file(url: str) -> bool:
     """Whether this canonical URL is that of a robots.txt."""
-    return url.endswith(matcher.ITSELF) and url.index("/", 8) == len(url) - len(matcher.ITSELF)
+    return url.endswith(matcher.ITSELF) and url.find("/", 8) == len(url) - len(matcher.ITSELF)

@@ -77,7 +77,10 @@ class UrlScan:
 def scan_urls(urls: Sequence[str], year: int | None) -> UrlScan:
     """Canonical URLs; `year` is the present one, None where nobody knows it."""
     found = UrlScan(np.empty(len(urls)), np.empty((CODES, len(urls)), np.uint64))
-    text = np.frombuffer("\n".join(urls).encode("ascii", "replace"), np.uint8)
+    lines = "\n".join(urls)
+    if lines.count("\n") >= len(urls):  # clients of URLFrontier spell theirs as they like
+        lines = "\n".join(url.replace("\n", "") for url in urls)
+    text = np.frombuffer(lines.encode("ascii", "replace"), np.uint8)
     scan(text, NO_YEAR if year is None else year, NAMES, KINDS, found.suspicion, found.codes)
     return found
 
