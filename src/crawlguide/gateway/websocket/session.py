@@ -184,10 +184,11 @@ class Session:
         self._holders.append(subscription.holder)
 
     async def _asks(self, message: AskMessage, create: bool) -> Advice | float:
-        """For a subscription: each ask counts, and over a limit the answer is for how many seconds to wait.
+        """For a subscription: each ask counts and has its turn, and over a limit the answer is for how many seconds to wait.
 
         Whoever may no longer ask is given nothing more.
         """
+        await self._service.load.turns.come()
         try:
             credential = self._service.entrance.admit(self._caller)
         except RateLimited as problem:
@@ -200,7 +201,10 @@ class Session:
         self._begin(name, StatsSubscription(name, wanted, self._numbers, self.connection))
 
     async def _numbers(self, wanted: StatsWanted) -> StatsMessage | None:
-        """For a subscription: each look counts, and over a limit there is none."""
+        """For a subscription: each look counts and has its turn; over a limit, or where many wait, there is none."""
+        if self._service.load.turns.is_crowded():
+            return None
+        await self._service.load.turns.come()
         try:
             credential = self._service.entrance.admit(self._caller)
         except RateLimited:

@@ -37,9 +37,13 @@ class ArmQueues:
         self._heaps = Heaps()
         self.push(np.flatnonzero(urls["state"] == WAITING), urls, arms)
 
+    def fit(self, urls: Records, arms: int) -> None:
+        """Make room for all URLs and arms: the kernels check no bounds."""
+        self._heaps.fit(len(urls), arms)
+
     def push(self, rows: I64, urls: Records, arms: int) -> None:
         """Ties go by id, in whatever order they come."""
-        self._heaps.fit(len(urls), arms)
+        self.fit(urls, arms)
         ties = (urls["id"][rows] >> np.uint64(1)).astype(np.int64)
         self._heaps.push(rows.astype(np.int32), urls["arm"][rows], urls["key"][rows], ties)
 

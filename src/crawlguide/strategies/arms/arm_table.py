@@ -131,6 +131,7 @@ class ArmTable:
         outcome, links = outcomes(lesson), lesson.links
         pages, new_pages = self._urls.claim(lesson.fetches.id)
         rows, new_rows = self._urls.claim(links.id)
+        self._queues.fit(self.urls, self.count)  # also for pages on which nothing was found
         self._blank(np.concatenate([pages[new_pages], rows[new_rows]]))
         self._add_links(lesson, rows, new_rows, pages)
         self._mark_fetched(lesson, pages, outcome.released)
