@@ -111,6 +111,14 @@ def test_pages_of_other_sites_may_not(headers: dict[str, str]) -> None:
     assert objection({"host": HOST} | headers) is not None
 
 
+def test_a_header_that_is_said_twice_is_one_with_both(client: httpx.Client) -> None:
+    """So none of two can hide behind the other."""
+    own = ("origin", f"http://{client.base_url.netloc.decode()}")
+    foreign = ("origin", "http://evil.example")
+    for said, expected in (([own], 201), ([own, foreign], 403), ([foreign, own], 403)):
+        assert client.put("/v1/crawls/books", headers=said, content=b"{}").status_code == expected
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
 def test_a_page_of_another_site_cannot_change_anything_by_any_method(client: httpx.Client, method: str) -> None:
     answer = client.request(method, "/v1/crawls/books", headers={"origin": "http://evil.example"}, content=b"{}")

@@ -8,6 +8,7 @@ still calls it evil.example.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from socket import gethostname
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -30,6 +31,7 @@ LOOKS_ONLY = ("GET", "HEAD", "OPTIONS")
 OWN_SITES = ("same-origin", "none")  # none: somebody has typed the address
 FORM, OTHER_FORMS = "application/x-www-form-urlencoded", ("text/plain", "multipart/form-data")
 HOST_NAME = gethostname().lower()
+NAMES_REMEMBERED = 100  # of hosts: callers say few, but each with every request
 USUAL_PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -118,6 +120,7 @@ def _without_port(host: str) -> str:
     return name if colon and port.isdecimal() else host
 
 
+@lru_cache(NAMES_REMEMBERED)
 def _is_this_machine(name: str) -> bool:
     """By its name, or by an address of whatever kind."""
     named = name in ("localhost", HOST_NAME) or name.endswith(".localhost")
