@@ -3,7 +3,9 @@
     .venv/bin/python -m bench.door_parts [--urls 100000] [--asks 512] [--rounds 5]
 
 Of an ask for 30 URLs on one connection, in one run: the bare transport, which answers any message with as many constant
-bytes; the guide; and what is left, which is our own. Then the same with our own divided further.
+bytes; the same where it asks a guide before each answer, without what that guide takes (the caches of the processor are
+the guide's then, and all that a transport touches has to come back into them); the guide; and the rest, which is our
+own. Then the same with the door divided further.
 
 Each part is timed in the server itself, by the CPU clock of its thread, one step of a coroutine after the other: what
 others do while it waits is not its own, and what one part calls of another is that other's. The guide is a part like
@@ -16,15 +18,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import mmap
 import os
 import statistics
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from functools import wraps
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import uvloop
 from bench import doors
@@ -44,12 +49,12 @@ from crawlguide.gateway.service import Service
 from crawlguide.gateway.websocket import codecs
 from crawlguide.gateway.websocket.session import Session
 from crawlguide.guide.local import LocalGuide
-from crawlguide.lab.speed.frontier import CRAWL
+from crawlguide.lab.speed.frontier import CRAWL, URLS_OUT, ask_message, filled_guide
 from crawlguide.lab.speed.over_http import Connection
 from crawlguide.lab.speed.server import serving
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Generator
+    from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 
     from bench.doors import Door, Line
 
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
 GUIDE, REST = "guide", "transport and the rest"
 PARTS = (GUIDE, "entrance", "turns", "decode", "encode", "count and log", "service", "endpoint", "layers of HTTP")
 PLACES = "BENCH_DOOR_PARTS"  # names the file in which a server keeps its times
+HOSTS = 50_000  # as `fill` has them
 CLOCK = time.thread_time_ns
 
 
@@ -160,32 +166,63 @@ def time_all(times: Times) -> None:
         setattr(place, name, times.stepped(part, getattr(place, name)))
 
 
+class Bare(NamedTuple):
+    """A process with a bare transport, and the times of the guide that it asks, if it has one."""
+
+    process: int
+    line: Line
+    times: Times | None = None
+
+    async def cpu(self, asks: int) -> float:
+        """µs of one answer, without the guide's."""
+        before = self._guide()
+        whole = (await doors.spent(self.process, [self.line], "next", doors.questions_of(asks))).cpu
+        return whole - (self._guide() - before) / asks / 1e3
+
+    def _guide(self) -> int:
+        return self.times.read()[2 * PARTS.index(GUIDE)] if self.times is not None else 0
+
+
 class Bench:
     """A server of which some parts are timed, filled like any other."""
 
-    def __init__(self, server: Server, times: Times, options: argparse.Namespace) -> None:
+    def __init__(self, server: Server, times: Times, options: argparse.Namespace, scratch: Path) -> None:
         self._process, self._ready = server.process.pid, server.ready
-        self._times, self._options = times, options
+        self._times, self._options, self._scratch = times, options, scratch
 
     async def three(self, door: Door) -> None:
         """Bare transport, guide and our own, in turns."""
         line = await door.connect(self._ready)
         size = len(await line.call("next", doors.questions_of(1)[0]))
-        with doors.doing_nothing(door, size) as (process, ready):
-            other = await door.connect(ready)
-            rounds = [await self._compared(line, process, other) for _ in range(self._options.rounds + 1)][1:]
-            other.close()
+        with doors.doing_nothing(door, size) as nothing, self._asking(door, size) as (asking, times):
+            lines = [await door.connect(ready) for _, ready in (nothing, asking)]
+            bare, around = Bare(nothing[0], lines[0]), Bare(asking[0], lines[1], times)
+            rounds = [await self._compared(line, bare, around) for _ in range(self._options.rounds + 1)][1:]
+            for other in lines:
+                other.close()
         line.close()
-        whole, bare, guide = (statistics.median(column) for column in zip(*rounds, strict=True))
-        own = whole - bare - guide
-        shown = [f"{value:.0f}" for value in (whole, bare, own, guide)]
-        ratios = [f"{value:.2f}" for value in ((bare + own) / bare, (bare + own) / guide, whole / guide)]
-        print(f"| {door.name} | {' | '.join(shown + ratios)} |", flush=True)
+        middle = [statistics.median(column) for column in zip(*rounds, strict=True)]
+        whole, nothing_cpu, around_cpu, guide_cpu = middle
+        shown = [f"{value:.0f}" for value in (*middle[:3], whole - around_cpu - guide_cpu, guide_cpu)]
+        ratios = [(whole - guide_cpu) / nothing_cpu, (whole - guide_cpu) / around_cpu, whole / guide_cpu]
+        print(f"| {door.name} | {' | '.join(shown + [f'{ratio:.2f}' for ratio in ratios])} |", flush=True)
 
-    async def _compared(self, line: Line, process: int, other: Line) -> tuple[float, float, float]:
+    @contextmanager
+    def _asking(self, door: Door, size: int) -> Iterator[tuple[tuple[int, dict[str, Any]], Times]]:
+        """The bare transport with a guide of its own, which has enough for all rounds, and that guide's times."""
+        file, server_file = self._scratch / "asking", os.environ[PLACES]
+        times, options = Times.created(file), self._options
+        os.environ[PLACES] = str(file)
+        urls = options.urls + (options.rounds + 1) * options.asks * URLS_OUT
+        with doors.doing_nothing(door, size, "bench.door_parts", "--urls", str(urls)) as asking:
+            os.environ[PLACES] = server_file
+            yield asking, times
+
+    async def _compared(self, line: Line, bare: Bare, around: Bare) -> tuple[float, ...]:
+        """µs of the door, of the bare transport doing nothing and around a guide, and of the door's guide."""
+        asks = self._options.asks
         whole, parts = await self._timed(line)
-        bare = (await doors.spent(process, [other], "next", doors.questions_of(self._options.asks))).cpu
-        return whole, bare, parts[PARTS.index(GUIDE)]
+        return whole, await bare.cpu(asks), await around.cpu(asks), parts[PARTS.index(GUIDE)]
 
     async def parts(self, door: Door) -> None:
         line = await door.connect(self._ready)
@@ -216,7 +253,10 @@ class Bench:
 async def measure(options: argparse.Namespace, scratch: Path) -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # the servers inherit it
     os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # no client pushes a server aside to read answers
-    table("door", "all", "bare transport", "our own", GUIDE, "door / bare", "door / guide", "all / guide")
+    table(
+        "door", "all", "bare transport", "around a guide", "our own", GUIDE, "(all − guide) / bare",
+        "(all − guide) / around a guide", "all / guide",
+    )  # fmt: skip
     await with_server(options, scratch, GUIDE, Bench.three)
     table("door", "all", *PARTS, REST)
     await with_server(options, scratch, "all", Bench.parts)
@@ -237,7 +277,7 @@ async def with_server(
     guide = open_guide(":memory:", Config())  # `fill` wants one, and it costs nothing here
     with serving(Path(":memory:"), scratch, "--grpc-port", "0", command=command) as server:
         await fill(guide, server, options.urls)
-        bench = Bench(server, times, options)
+        bench = Bench(server, times, options, scratch)
         for name in options.doors:
             await work(bench, doors.DOORS[name])
     await guide.close()
@@ -258,6 +298,15 @@ def serve(what: str, arguments: list[str]) -> None:
     main()
 
 
+async def ask_before(name: str, size: int, urls: int) -> None:
+    """The bare transport, which asks a guide of its own before each answer."""
+    time_guide(Times(Path(os.environ[PLACES])))
+    guide, names = await filled_guide(":memory:", urls, HOSTS), count()
+    gc.collect()
+    gc.freeze()
+    await doors.DOORS[name].bare(size, lambda: guide.ask(ask_message(f"b{next(names)}")))
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--serve"]:
         serve(sys.argv[2], sys.argv[3:])
@@ -267,8 +316,13 @@ if __name__ == "__main__":
     words.add_argument("--rounds", type=int, default=5)
     words.add_argument("--asks", type=int, default=512)
     words.add_argument("--doors", nargs="+", choices=doors.DOORS, default=list(doors.DOORS))
+    words.add_argument("--bare", choices=doors.DOORS, help=argparse.SUPPRESS)
+    words.add_argument("--size", type=int, help=argparse.SUPPRESS)
     given = words.parse_args()
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        if given.bare:
+            runner.run(ask_before(given.bare, given.size, given.urls))
+            sys.exit()
         bus = NatsServer(Path(folder) / "nats", jetstream=False)
         os.environ[doors.NATS] = bus.url
         try:

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from crawlguide.guide.local import LocalGuide
     from crawlguide.lab.speed.server import Server
 
+    Work = Callable[[], Awaitable[Any]]
+
 NAMES = count()
 CRAWLER = "c"  # of the messages
 MOST_RATIO = 1.3
@@ -67,6 +69,10 @@ HANDSHAKE = (
     "GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: {}\r\n\r\n"
 )
+
+
+async def no_work() -> None:
+    pass
 
 
 class Line(Protocol):
@@ -82,7 +88,7 @@ class Door(NamedTuple):
 
     name: str
     connect: Callable[[dict[str, Any]], Awaitable[Line]]  # takes what the ready file says
-    bare: Callable[[int], Coroutine[None, None, None]]  # prints its port and answers with so many bytes
+    bare: Callable[[int, Work], Coroutine[None, None, None]]  # prints its port; works, answers with so many bytes
 
 
 class RefusedError(Exception):
@@ -207,37 +213,41 @@ def masked(kind: int, body: bytes) -> bytes:
 # bare transports
 
 
-async def bare_http(size: int) -> None:
+async def bare_http(size: int, work: Work) -> None:
     answer = b"x" * size
     start = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(size).encode())]}
 
     async def app(_: Any, receive: Any, send: Any) -> None:
         while (await receive()).get("more_body"):
             pass
+        await work()
         await send(start)
         await send({"type": "http.response.body", "body": answer})
 
     await on_uvicorn(app)
 
 
-async def bare_socket(kind: str, answer: str | bytes) -> None:
+async def bare_socket(kind: str, answer: str | bytes, work: Work) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await receive()
         await send({"type": "websocket.accept", "subprotocol": scope["subprotocols"][0]})
         while (await receive())["type"] == "websocket.receive":
+            await work()
             await send({"type": "websocket.send", kind: answer})
 
     await on_uvicorn(app)
 
 
-async def bare_grpc(size: int) -> None:
+async def bare_grpc(size: int, work: Work) -> None:
     answer = b"x" * size
 
     async def one(_: bytes, __: Any) -> bytes:
+        await work()
         return answer
 
     async def many(_: Any, context: Any) -> None:
         while await context.read() is not grpc.aio.EOF:
+            await work()
             await context.write(answer)
 
     made: Any = {
@@ -251,14 +261,15 @@ async def bare_grpc(size: int) -> None:
     await server.wait_for_termination()
 
 
-async def bare_nats(size: int) -> None:
+async def bare_nats(size: int, work: Work) -> None:
     """On the same server of NATS, under the names of which our own is told nothing."""
     client, answer = await nats.connect(os.environ[NATS]), b"x" * size
 
     async def respond(message: Any) -> None:
+        await work()
         await message.respond(answer)
 
-    await client.subscribe(f"{BARE_PREFIX}.next", cb=respond)
+    await client.subscribe(f"{BARE_PREFIX}-{os.getpid()}.next", cb=respond)
     await client.flush()
     print(0, flush=True)
     await asyncio.Event().wait()
@@ -283,12 +294,12 @@ DOORS = {
         Door(
             "WebSocket, JSON",
             lambda ready: SocketLine.to(codecs.JSON, ready),
-            lambda size: bare_socket("text", "x" * size),
+            lambda size, work: bare_socket("text", "x" * size, work),
         ),
         Door(
             "WebSocket, MessagePack",
             lambda ready: SocketLine.to(codecs.MESSAGE_PACK, ready),
-            lambda size: bare_socket("bytes", b"x" * size),
+            lambda size, work: bare_socket("bytes", b"x" * size, work),
         ),
         Door("gRPC", lambda ready: GrpcLine.to(False, ready), bare_grpc),
         Door("gRPC, stream", lambda ready: GrpcLine.to(True, ready), bare_grpc),
@@ -298,14 +309,16 @@ DOORS = {
 
 
 @contextmanager
-def doing_nothing(door: Door, size: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def doing_nothing(
+    door: Door, size: int, module: str = "bench.doors", *options: str
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """A process with the bare transport: its id, and what its ready file would say."""
-    command = [sys.executable, "-m", "bench.doors", "--bare", door.name, "--size", str(size)]
+    command = [sys.executable, "-m", module, "--bare", door.name, "--size", str(size), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             port = int(process.stdout.readline())
-            yield process.pid, {"port": port, "grpc_port": port, "prefix": BARE_PREFIX}
+            yield process.pid, {"port": port, "grpc_port": port, "prefix": f"{BARE_PREFIX}-{process.pid}"}
         finally:
             process.kill()
 
@@ -480,7 +493,7 @@ if __name__ == "__main__":
     given = words.parse_args()
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         if given.bare:
-            runner.run(DOORS[given.bare].bare(given.size))
+            runner.run(DOORS[given.bare].bare(given.size, no_work))
         else:
             bus = NatsServer(Path(folder) / "nats", jetstream=False)
             os.environ[NATS] = bus.url

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from starlette.datastructures import Headers
 from tests.gateway.conftest import serving
 
 from crawlguide.gateway.browsers import BrowserCheck, objection
@@ -86,7 +85,7 @@ FORMS = [
     ],
 )
 def test_crawlers_and_pages_of_our_own_may_change_something(headers: dict[str, str]) -> None:
-    assert objection(Headers({"host": HOST} | headers)) is None
+    assert objection({"host": HOST} | headers) is None
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,15 @@ def test_crawlers_and_pages_of_our_own_may_change_something(headers: dict[str, s
     ],
 )
 def test_pages_of_other_sites_may_not(headers: dict[str, str]) -> None:
-    assert objection(Headers({"host": HOST} | headers)) is not None
+    assert objection({"host": HOST} | headers) is not None
+
+
+def test_a_header_that_is_said_twice_is_one_with_both(client: httpx.Client) -> None:
+    """So none of two can hide behind the other."""
+    own = ("origin", f"http://{client.base_url.netloc.decode()}")
+    foreign = ("origin", "http://evil.example")
+    for said, expected in (([own], 201), ([own, foreign], 403), ([foreign, own], 403)):
+        assert client.put("/v1/crawls/books", headers=said, content=b"{}").status_code == expected
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 WITHIN_S = 30.0
 FIRST_WITHIN_S = 10.0
 SLOWEST_BYTES_PER_S = 1_024
+IS_WHOLE = "body_is_whole"  # in the state of a scope: all of it has come, so nobody waits for it
 
 
 class BodyLimits:
@@ -28,7 +29,7 @@ class BodyLimits:
         if declared == 0:
             await self._app(scope, receive, send)
             return
-        body = Body(receive, self._load, self._most, declared)
+        body = Body(scope, receive, self._load, self._most)
         try:
             await self._app(scope, body.receive, send)
         finally:
@@ -48,8 +49,9 @@ def declared_bytes(headers: list[tuple[bytes, bytes]]) -> int | None:
 class Body:
     """One body, received piece by piece."""
 
-    def __init__(self, receive: Receive, load: Load, most_bytes: int, declared: int | None) -> None:
-        self._receive, self._load, self._most, self._declared = receive, load, most_bytes, declared
+    def __init__(self, scope: Scope, receive: Receive, load: Load, most_bytes: int) -> None:
+        self._state, self._declared = scope.setdefault("state", {}), declared_bytes(scope["headers"])
+        self._receive, self._load, self._most = receive, load, most_bytes
         self._size = 0
         self._whole = False
         self._began = asyncio.get_running_loop().time()
@@ -59,15 +61,18 @@ class Body:
             return await self._receive()
         if self._declared is not None and self._declared > self._most:
             raise TooLarge(f"body: expected at most {self._most} bytes, got {self._declared}")
-        try:
-            async with asyncio.timeout_at(self._deadline()):
-                message = await self._receive()
-        except TimeoutError:
-            words = f"body: expected it within {WITHIN_S:.0f} s, and {SLOWEST_BYTES_PER_S} bytes a second at least"
-            raise MalformedRequest(words) from None
+        message = await (self._receive() if IS_WHOLE in self._state else self._received_in_time())
         self._take(len(message.get("body", b"")))
         self._whole = not message.get("more_body", False)
         return message
+
+    async def _received_in_time(self) -> Message:
+        try:
+            async with asyncio.timeout_at(self._deadline()):
+                return await self._receive()
+        except TimeoutError:
+            words = f"body: expected it within {WITHIN_S:.0f} s, and {SLOWEST_BYTES_PER_S} bytes a second at least"
+            raise MalformedRequest(words) from None
 
     def free(self) -> None:
         self._load.bodies.free(self._size)

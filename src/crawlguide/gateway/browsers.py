@@ -8,18 +8,18 @@ still calls it evil.example.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from socket import gethostname
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
-
 from crawlguide.core.errors import Forbidden
+from crawlguide.gateway.headers import headers_of
 from crawlguide.gateway.responses import STATUS, problem_response
 from crawlguide.policy.addresses import address_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -31,6 +31,7 @@ LOOKS_ONLY = ("GET", "HEAD", "OPTIONS")
 OWN_SITES = ("same-origin", "none")  # none: somebody has typed the address
 FORM, OTHER_FORMS = "application/x-www-form-urlencoded", ("text/plain", "multipart/form-data")
 HOST_NAME = gethostname().lower()
+NAMES_REMEMBERED = 100  # of hosts: callers say few, but each with every request
 USUAL_PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -67,15 +68,15 @@ class BrowserCheck:
     def _objection(self, scope: Scope) -> Forbidden | None:
         if scope["path"] in HEALTH:
             return None
-        headers = Headers(scope=scope)
-        for host in headers.getlist("host"):
-            if not self.permits(host):
-                words = f"host: expected a name of this machine, or one of server.allowed_hosts, got {host[:100]!r}"
-                return Forbidden(words, field="host")
+        headers = headers_of(scope)
+        host = headers.get("host", "")
+        if not self.permits(host):
+            words = f"host: expected a name of this machine, or one of server.allowed_hosts, got {host[:100]!r}"
+            return Forbidden(words, field="host")
         return None if scope.get("method") in LOOKS_ONLY else objection(headers)
 
 
-def objection(headers: Headers) -> Forbidden | None:
+def objection(headers: Mapping[str, str]) -> Forbidden | None:
     """Why a request that may change something is refused, as far as its headers say whose page has sent it."""
     site = headers.get("sec-fetch-site", "none").lower()
     if is_foreign(headers) or site not in OWN_SITES:
@@ -88,9 +89,10 @@ def objection(headers: Headers) -> Forbidden | None:
     return None  # curl -d
 
 
-def is_foreign(headers: Headers) -> bool:
+def is_foreign(headers: Mapping[str, str]) -> bool:
     """Does a page of another place send this? Crawlers name no page at all."""
-    return any(_place(origin) != _host(headers, origin) for origin in headers.getlist("origin"))
+    origin = headers.get("origin")
+    return origin is not None and _place(origin) != _host(headers, origin)
 
 
 def _place(origin: str) -> str | None:
@@ -102,13 +104,13 @@ def _place(origin: str) -> str | None:
     return parts.netloc.lower().removesuffix(USUAL_PORTS.get(parts.scheme, "")) or None
 
 
-def _host(headers: Headers, origin: str) -> str:
+def _host(headers: Mapping[str, str], origin: str) -> str:
     """What is called, written as the origin is: without the port that goes without saying."""
     usual = USUAL_PORTS.get(origin.partition(":")[0].lower(), "")
     return headers.get("host", "").lower().removesuffix(usual)
 
 
-def _looks_like_a_browser(headers: Headers) -> bool:
+def _looks_like_a_browser(headers: Mapping[str, str]) -> bool:
     """Those of before 2020 say neither where a form comes from nor on whose behalf; but all call themselves so."""
     return headers.get("user-agent", "").startswith("Mozilla/") or "referer" in headers
 
@@ -118,6 +120,7 @@ def _without_port(host: str) -> str:
     return name if colon and port.isdecimal() else host
 
 
+@lru_cache(NAMES_REMEMBERED)
 def _is_this_machine(name: str) -> bool:
     """By its name, or by an address of whatever kind."""
     named = name in ("localhost", HOST_NAME) or name.endswith(".localhost")

@@ -1,4 +1,4 @@
-"""The HTTP door: Starlette routes over the table of endpoints, one error shape, all limits enforced."""
+"""The HTTP door: the table of endpoints and the pages, one error shape, all limits enforced."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
-from starlette.responses import Response, StreamingResponse
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route as Path
 
 from crawlguide.core.errors import (
@@ -25,19 +23,21 @@ from crawlguide.gateway import openapi, wire, yaml
 from crawlguide.gateway.access.check import AccessCheck
 from crawlguide.gateway.access.credential import ADMIN, METRICS, READ
 from crawlguide.gateway.dashboard.pages import Dashboard
+from crawlguide.gateway.headers import headers_of
+from crawlguide.gateway.paths import Paths
 from crawlguide.gateway.responses import JSON, LINES, STATUS, fault_of_ours, problem_response, success_response
 from crawlguide.gateway.routes import ROUTES, Lines, Route
 from crawlguide.gateway.service import Service, Wanted
 from crawlguide.guide.crawl.transfer import lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from crawlguide.gateway.access.credential import Credential
     from crawlguide.gateway.access.entrance import Caller
+    from crawlguide.gateway.paths import Endpoint
 
 UNKNOWN, SOCKETS = "unknown page", "/ws"
 
@@ -50,39 +50,54 @@ class Door:
 
     def app(self, sockets: ASGIApp | None = None) -> ASGIApp:
         """The pages, and the door for WebSockets if there is one, both behind the entrance."""
-        pages = self._pages()
+        paths = Paths(self._routes())
 
-        async def both(scope: Scope, receive: Receive, send: Send) -> None:
-            await (sockets if sockets and scope["type"] == "websocket" else pages)(scope, receive, send)
+        async def door(scope: Scope, receive: Receive, send: Send) -> None:
+            if sockets is not None and scope["type"] == "websocket":
+                await sockets(scope, receive, send)
+            else:
+                await self._page(paths, scope, receive, send)
 
-        return AccessCheck(both, self.service.entrance, self.service.log_refusal)
+        return AccessCheck(door, self.service.entrance, self.service.log_refusal)
 
-    def _pages(self) -> Starlette:
-        paths = [
-            Path(path, self._dispatch(path, {r.method: r for r in ROUTES if r.path == path}), methods=methods)
-            for path, methods in _methods().items()
-        ]
+    def _routes(self) -> list[Path]:
         plain = {
             "/healthz": self._healthz,
             "/readyz": self._readyz,
             "/metrics": self._metrics,
             "/openapi.json": self._openapi,
         }
-        paths += [Path(path, endpoint, methods=["GET"]) for path, endpoint in plain.items()]
-        paths += Dashboard(self.service.guide, self.service.entrance, self.service.log_refusal).routes()
-        handlers: dict[Any, Any] = {
-            HTTPException: self._refused_by_router,
-            CrawlGuideError: self._refused_by_a_page,
-            Exception: self._failed,
-        }
-        return Starlette(routes=paths, exception_handlers=handlers)
+        return [
+            *(Path(route.path, self._endpoint(route), methods=[route.method]) for route in ROUTES),
+            *(Path(path, endpoint, methods=["GET"]) for path, endpoint in plain.items()),
+            *Dashboard(self.service.guide, self.service.entrance, self.service.log_refusal).routes(),
+        ]
 
-    def _dispatch(self, path: str, routes: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]:
-        """One endpoint for all methods of a path."""
+    async def _page(self, paths: Paths, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer. A fault of ours is said in the one error shape, and raised again for who logs its traceback."""
+        request = Request(scope, receive)
+        try:
+            answer = await self._endpoint_of(paths, request)(request)
+        except CrawlGuideError as problem:
+            self.service.log_refusal(UNKNOWN, STATUS[problem.code], problem, **_who(request))
+            answer = problem_response(problem, request)
+        except Exception as fault:
+            await problem_response(fault_of_ours(fault))(scope, receive, send)
+            raise
+        await answer(scope, receive, send)
+
+    def _endpoint_of(self, paths: Paths, request: Request) -> Endpoint:
+        found = paths.found(request.scope["path"])
+        if found is None:
+            return partial(_unknown, paths)
+        methods, request.scope["path_params"] = found
+        return methods.get(request.method) or partial(self._wrong_method, methods)
+
+    def _endpoint(self, route: Route) -> Endpoint:
+        """What answers one of the table."""
 
         async def endpoint(request: Request) -> Response:
             began = time.perf_counter()
-            route = routes["GET" if request.method == "HEAD" else request.method]
             self.service.running += 1
             wrong: CrawlGuideError | None = None
             try:
@@ -90,13 +105,14 @@ class Door:
             except CrawlGuideError as problem:
                 answer, wrong = problem_response(problem, request), problem
             except Exception as fault:
-                self.service.answered(path, 500, time.perf_counter() - began, fault_of_ours(fault), **_who(request))
+                took_s = time.perf_counter() - began
+                self.service.answered(route.path, 500, took_s, fault_of_ours(fault), **_who(request))
                 if route.scope == ADMIN:
                     self._write_audit(request, 500)
                 raise
             finally:
                 self.service.running -= 1
-            self.service.answered(path, answer.status_code, time.perf_counter() - began, wrong, **_who(request))
+            self.service.answered(route.path, answer.status_code, time.perf_counter() - began, wrong, **_who(request))
             if route.scope == ADMIN:
                 self._write_audit(request, answer.status_code)
             return answer
@@ -109,12 +125,13 @@ class Door:
             raise UnavailableError(f"more than {service.options.max_requests} requests at once", retry_after_s=1.0)
         credential: Credential = request.scope["state"]["credential"]
         service.check(route, credential, request.path_params)
-        _check_query(route, request.query_params)
-        body = await self._body(request)
-        if body and yaml.sent(request.headers.get("content-type", "")):
+        query = request.query_params if request.scope["query_string"] else {}
+        _check_query(route, query)
+        body = await _body(request.receive)
+        if body and yaml.sent(headers_of(request.scope).get("content-type", "")):
             body = await yaml.read(body)
         read = partial(lines_of, body) if route.takes is Lines else partial(_message, body, route.takes)
-        wanted = Wanted(route.path, route, request.path_params, request.query_params, read, len(body))
+        wanted = Wanted(route.path, route, request.path_params, query, read, len(body))
         result = await service.serve(wanted, credential)
         if route.gives is Lines:
             return StreamingResponse(result, media_type=LINES)
@@ -126,13 +143,6 @@ class Door:
         caller: Caller = request.scope["state"]["caller"]
         what = f"{request.method} {request.url.path}" + (f"?{request.url.query}" if request.url.query else "")
         self.service.audit.write(credential.name, credential.tenant, caller.address, what, status)
-
-    async def _body(self, request: Request) -> bytes:
-        """The body, within the limits of `BodyLimits`."""
-        try:
-            return await request.body()
-        except ClientDisconnect:
-            raise MalformedRequest("body: the connection ended in the middle of it") from None
 
     async def _healthz(self, _: Request) -> Response:
         return Response(b'{"status":"alive"}', media_type=JSON)
@@ -167,30 +177,34 @@ class Door:
     async def _openapi(self, _: Request) -> Response:
         return Response(openapi.encoded(), media_type=JSON)
 
-    async def _refused_by_router(self, request: Request, problem: Exception) -> Response:
-        """What the router refuses: unknown paths and methods."""
-        status = getattr(problem, "status_code", 500)
-        headers = dict(getattr(problem, "headers", None) or {})
-        path = request.url.path[:200]
-        if status == 405:
-            allowed = ", ".join(sorted((headers.get("Allow") or headers.get("allow") or "").split(", ")))
-            wrong = MethodNotAllowed(f"{request.method[:20]} is not a method of {path}; expected {allowed}")
-            self.service.log_refusal(UNKNOWN, 405, wrong, **_who(request))
-            answer = problem_response(wrong)
-            answer.headers["allow"] = allowed
-            return answer
-        where = "it is for WebSockets: connect with ws://" if path == SOCKETS else "/docs lists all there are"
-        unknown = NotFound(f"no such page: {path}; {where}")
-        self.service.log_refusal(UNKNOWN, 404, unknown, **_who(request))
-        return problem_response(unknown)
+    async def _wrong_method(self, methods: Iterable[str], request: Request) -> Response:
+        allowed, path = ", ".join(sorted(methods)), request.url.path[:200]
+        wrong = MethodNotAllowed(f"{request.method[:20]} is not a method of {path}; expected {allowed}")
+        self.service.log_refusal(UNKNOWN, 405, wrong, **_who(request))
+        answer = problem_response(wrong)
+        answer.headers["allow"] = allowed
+        return answer
 
-    async def _refused_by_a_page(self, request: Request, problem: CrawlGuideError) -> Response:
-        self.service.log_refusal(UNKNOWN, STATUS[problem.code], problem, **_who(request))
-        return problem_response(problem, request)
 
-    async def _failed(self, _: Request, problem: Exception) -> Response:
-        """A fault of ours: the caller gets the one error shape, the operator the traceback."""
-        return problem_response(fault_of_ours(problem))
+async def _unknown(paths: Paths, request: Request) -> Response:
+    """A path with a slash too much leads to the one without; any other nowhere."""
+    path = request.scope["path"]
+    if path.endswith("/") and paths.found(path.rstrip("/")):
+        return RedirectResponse(str(request.url.replace(path=path.rstrip("/"))))
+    where = "it is for WebSockets: connect with ws://" if path == SOCKETS else "/docs lists all there are"
+    raise NotFound(f"no such page: {path[:200]}; {where}")
+
+
+async def _body(receive: Receive) -> bytes:
+    """The body, within the limits of `BodyLimits`."""
+    pieces: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise MalformedRequest("body: the connection ended in the middle of it")
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(pieces)
 
 
 def _who(request: Request) -> dict[str, str]:
@@ -210,10 +224,3 @@ def _check_query(route: Route, given: Mapping[str, str]) -> None:
         if name not in route.query:
             known = ", ".join(route.query)
             raise MalformedRequest(f"{name[:80]}: unknown parameter; expected one of {known}", field=name[:80])
-
-
-def _methods() -> dict[str, list[str]]:
-    paths: dict[str, list[str]] = {}
-    for route in ROUTES:
-        paths.setdefault(route.path, []).append(route.method)
-    return paths

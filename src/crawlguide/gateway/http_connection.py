@@ -12,8 +12,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from crawlguide.core.errors import CrawlGuideError, MalformedRequest, TooLarge, UnavailableError
 from crawlguide.gateway import wire
+from crawlguide.gateway.bodies import IS_WHOLE, declared_bytes
 from crawlguide.gateway.bodies import WITHIN_S as BODY_WITHIN_S
-from crawlguide.gateway.bodies import declared_bytes
 from crawlguide.gateway.browsers import HEALTH
 from crawlguide.gateway.load import RETRY_AFTER_S
 from crawlguide.gateway.responses import JSON, STATUS
@@ -283,6 +283,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        self.scope["state"][IS_WHOLE] = True
         self._in_head, self._head_bytes = True, 0
         if not self._is_answering():
             self._end_deadline()

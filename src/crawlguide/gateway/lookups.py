@@ -11,7 +11,7 @@ from crawlguide.core.aside import aside
 from crawlguide.core.clock import iso
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import MalformedRequest, UrlError
-from crawlguide.core.messages import Explanation, UrlShown, UrlsMessage
+from crawlguide.core.messages import Explanation, UrlShown, UrlsMessage, crawl_id
 from crawlguide.core.turns import LONG_BYTES, let_others
 from crawlguide.gateway import wire
 from crawlguide.guide import explain as explaining
@@ -144,7 +144,7 @@ async def explained(guide: LocalGuide, name: Crawl, url: str | None) -> Explanat
 
 def _named(call: RouteCall) -> Crawl:
     """The crawl that the query names."""
-    return call.permitted(call.query.get("crawl_id", "default"))
+    return call.permitted(crawl_id(call.query.get("crawl_id", "default")))
 
 
 def _check_state(state: str | None) -> None:

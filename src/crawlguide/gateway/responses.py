@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.gateway import wire, yaml
+from crawlguide.gateway.headers import headers_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -22,7 +23,7 @@ JSON, LINES = "application/json", "application/x-ndjson"
 
 async def success_response(request: Request, body: bytes, status: int) -> Response:
     """In the language the caller asks for: JSON, unless it is YAML."""
-    if yaml.wanted(request.headers.get("accept", "")):
+    if yaml.wanted(headers_of(request.scope).get("accept", "")):
         return Response(await yaml.written(body), status, media_type=yaml.MEDIA_TYPES[0])
     return Response(body, status, media_type=JSON)
 
@@ -30,7 +31,7 @@ async def success_response(request: Request, body: bytes, status: int) -> Respon
 def problem_response(problem: CrawlGuideError, request: Request | None = None) -> Response:
     """Also to whoever wants to open a WebSocket: an answer in HTTP instead of the handshake."""
     body, status, media_type = wire.error(problem), STATUS[problem.code], JSON
-    if request is not None and yaml.wanted(request.headers.get("accept", "")):
+    if request is not None and yaml.wanted(headers_of(request.scope).get("accept", "")):
         body, media_type = yaml.from_json(body), yaml.MEDIA_TYPES[0]
     made = Response(body, status, media_type=media_type)
     if problem.retry_after_s is not None:

@@ -101,11 +101,14 @@ class RouteCall:
     @property
     def crawl(self) -> Crawl:
         """The one in the path."""
-        return self.permitted(self.path["crawl_id"])
+        return self.permitted(crawl_id(self.path["crawl_id"]))
 
     def permitted(self, name: str) -> Crawl:
-        """A crawl of the caller's tenant. Raises `Forbidden` where the credential does not reach that far."""
-        self.credential.check(self.scope, crawl_id(name))
+        """A crawl of the caller's tenant, by a name that can be one; messages hold no others.
+
+        Raises `Forbidden` where the credential does not reach that far.
+        """
+        self.credential.check(self.scope, name)
         return Crawl(self.tenant, name)
 
     async def readable(self) -> list[Crawl]:
@@ -215,7 +218,7 @@ async def list_crawls(call: RouteCall) -> CrawlsMessage:
 async def stats(call: RouteCall) -> StatsMessage:
     name = call.query.get("crawl_id")
     crawls = await call.readable() if name is None else None
-    found = await call.guide.stats(call.tenant, name and call.permitted(name).name, crawls)
+    found = await call.guide.stats(call.tenant, name and call.permitted(crawl_id(name)).name, crawls)
     if call.credential.may(READ):
         return found
     asks = sum(crawl.asks for crawl in found.crawls.values())  # whoever sees some crawls sees what those were asked

@@ -80,13 +80,14 @@ class Service:
         self, label: str, caller: Caller, read: Callable[[Credential], Awaitable[Any]]
     ) -> tuple[Credential, Any]:
         """Who somebody is, and what they say: of those who may not come in nothing is read. Raises what refuses."""
-        began, who = time.perf_counter(), caller.logged
+        credential: Credential | None = None
+        began = time.perf_counter()
         try:
             credential = self.entrance.admit(caller)
-            who = {"address": caller.address, **credential.logged}
             return credential, await read(credential)
         except CrawlGuideError as problem:
-            self.answered(label, STATUS[problem.code], time.perf_counter() - began, problem, **who)
+            took_s = time.perf_counter() - began
+            self.answered(label, STATUS[problem.code], took_s, problem, **_who(caller, credential))
             raise
 
     async def answer(self, caller: Caller, wanted: Wanted, admitted: Credential | None = None) -> Any:
@@ -94,26 +95,25 @@ class Service:
 
         `admitted` was admitted before. Raises `CrawlGuideError` alone: what else goes wrong is logged here.
         """
-        began, who = time.perf_counter(), caller.logged
-        credential = admitted
+        began, credential = time.perf_counter(), admitted
         try:
             credential = admitted or self.entrance.admit(caller)
-            who = {"address": caller.address, **credential.logged}
             with self._working(wanted.size):
                 self.check(wanted.route, credential, wanted.path)
                 await self.load.turns.come()
                 result = await self.serve(wanted, credential)
         except CrawlGuideError as problem:
-            self.answered(wanted.label, STATUS[problem.code], time.perf_counter() - began, problem, **who)
+            took_s, who = time.perf_counter() - began, _who(caller, credential)
+            self.answered(wanted.label, STATUS[problem.code], took_s, problem, **who)
             self._write_audit(wanted, credential, caller, STATUS[problem.code])
             raise
         except Exception as fault:
             log.exception("a fault while answering %s", wanted.label)
             ours = fault_of_ours(fault)
-            self.answered(wanted.label, 500, time.perf_counter() - began, ours, **who)
+            self.answered(wanted.label, 500, time.perf_counter() - began, ours, **_who(caller, credential))
             self._write_audit(wanted, credential, caller, 500)
             raise ours from None
-        self.answered(wanted.label, 200, time.perf_counter() - began, None, **who)
+        self.answered(wanted.label, 200, time.perf_counter() - began, None, **_who(caller, credential))
         self._write_audit(wanted, credential, caller, 200)
         return result
 
@@ -179,6 +179,11 @@ class Service:
             named = " ".join(f"{name}={text}" for name, text in {**wanted.path, **wanted.query}.items())
             what = f"{wanted.label} {named}".rstrip()
             self.audit.write(credential.name, credential.tenant, caller.address, what, status)
+
+
+def _who(caller: Caller, credential: Credential | None) -> dict[str, str]:
+    """As the fields of a log event name somebody, who was let in if there is a credential."""
+    return caller.logged if credential is None else {"address": caller.address, **credential.logged}
 
 
 def log_refusal(route: str, status: int, problem: CrawlGuideError, **who: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import gc
 import re
-from contextlib import contextmanager
 from itertools import islice
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -19,7 +18,7 @@ from crawlguide.core.type_words import in_words
 from crawlguide.gateway import packed, strict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 Message = TypeVar("Message")
 encode = msgspec.json.Encoder().encode
@@ -69,7 +68,7 @@ def decode(body: bytes, kind: type[Message], form: Format = JSON) -> Message:
         raise MalformedRequest(f"body: expected {form.object_words}, got nothing")
     form.check(body)
     try:
-        with undisturbed(len(body)):
+        with Undisturbed(len(body)):
             return form.decode(body, type=kind)  # type: ignore[no-any-return]  # of the type it is given
     except msgspec.ValidationError as wrong:
         raise _explained(str(wrong), _read(body, form), kind) from None
@@ -77,17 +76,19 @@ def decode(body: bytes, kind: type[Message], form: Format = JSON) -> Message:
         raise MalformedRequest(f"body: not {form.name}: {wrong}") from None
 
 
-@contextmanager
-def undisturbed(size: int = UNDISTURBED_BYTES + 1) -> Iterator[None]:
+class Undisturbed:
     """The garbage collector would look at all parts of a long message again and again, and none of them is garbage."""
-    if size <= UNDISTURBED_BYTES or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+
+    def __init__(self, size: int = UNDISTURBED_BYTES + 1) -> None:
+        self._rests = size > UNDISTURBED_BYTES and gc.isenabled()
+
+    def __enter__(self) -> None:
+        if self._rests:
+            gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        if self._rests:
+            gc.enable()
 
 
 def convert(given: Any, kind: type[Message]) -> Message:
@@ -128,7 +129,7 @@ def _read(body: bytes, form: Format) -> Any:
     if len(body) > EXPLAINED_BYTES:
         return UNSEEN
     try:
-        with undisturbed(len(body)):
+        with Undisturbed(len(body)):
             return form.decode_any(body)
     except UNREADABLE as wrong:
         raise MalformedRequest(f"body: not {form.name}: {wrong}") from None

@@ -218,6 +218,8 @@ def sent(content_type: str) -> bool:
 
 def wanted(accept: str) -> bool:
     """Does an Accept prefer YAML to JSON? Where it says nothing of both, JSON it is."""
+    if "yaml" not in accept.lower():
+        return False
     qualities: dict[str, float] = {}
     for one in _split(",", accept[:LONGEST_ACCEPT]):
         qualities[_media_type(one)] = max(_quality(one), qualities.get(_media_type(one), 0.0))

@@ -56,6 +56,13 @@ def test_what_is_no_key_is_refused(guarded: Guarded, shown: str) -> None:
         refused(nobody.get("/v1/stats", headers={"authorization": shown}), 401, "unauthenticated")
 
 
+def test_two_keys_at_once_are_refused(guarded: Guarded) -> None:
+    shown = ("authorization", f"Bearer {guarded.key('read')}")
+    with guarded.client() as somebody:
+        assert somebody.get("/v1/stats", headers=[shown]).status_code == 200
+        refused(somebody.get("/v1/stats", headers=[shown, shown]), 401, "unauthenticated")
+
+
 def test_a_key_with_one_letter_changed_is_refused(guarded: Guarded) -> None:
     key = guarded.key("read")
     wrong = key[:-1] + ("a" if key[-1] != "a" else "b")

@@ -156,3 +156,15 @@ def test_a_wrong_method_is_told_the_right_ones(client: httpx.Client, method: str
 
 def test_a_name_of_201_characters_in_a_path_is_refused(client: httpx.Client) -> None:
     assert refused(client.get("/v1/crawls/" + "x" * 201), 400, "malformed_request")["field"] == "crawl_id"
+
+
+def test_a_path_with_a_slash_too_much_leads_to_the_one_without(client: httpx.Client) -> None:
+    answer = client.get("/v1/crawls/?limit=1")
+    assert (answer.status_code, answer.headers["location"]) == (307, str(client.base_url.join("/v1/crawls?limit=1")))
+    refused(client.get("/v1/nothing/"), 404, "not_found")
+
+
+def test_a_name_in_a_path_may_be_escaped(client: httpx.Client, crawl: str) -> None:
+    client.put(f"/v1/crawls/{crawl}", json={}).raise_for_status()
+    assert client.get(f"/v1/crawls/%{ord(crawl[0]):02x}{crawl[1:]}").json()["crawl_id"] == crawl
+    refused(client.get("/v1/crawls/a%2Fb"), 404, "not_found")

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.responses import RedirectResponse
 
 from crawlguide.core.errors import CrawlGuideError, Unauthenticated
 from crawlguide.gateway.access import logins
 from crawlguide.gateway.access.entrance import OPEN_HEADER, OPEN_WORDS, Caller
 from crawlguide.gateway.browsers import HEALTH
+from crawlguide.gateway.headers import headers_of
 from crawlguide.gateway.responses import STATUS, fault_of_ours, problem_response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -39,8 +40,8 @@ class AccessCheck:
         if scope["type"] not in ("http", "websocket") or scope["path"] in HEALTH:
             await self._app(scope, receive, send)
             return
-        state, headers = scope.setdefault("state", {}), Headers(scope=scope)
-        caller = self._caller(scope, headers)
+        caller = self._caller(scope, headers_of(scope))
+        state = scope["state"]
         try:
             if _is_free(scope["path"]):
                 self._entrance.knock(caller.address)
@@ -56,7 +57,7 @@ class AccessCheck:
             return
         await self._app(scope, receive, _said_open(send) if self._entrance.is_open_to_all else send)
 
-    def _caller(self, scope: Scope, headers: Headers) -> Caller:
+    def _caller(self, scope: Scope, headers: Mapping[str, str]) -> Caller:
         authorization = headers.get("authorization", "")
         if not authorization and scope.get("method") in SAFE and "cookie" in headers:
             authorization = self._entrance.logins.authorization(logins.cookie_in(headers["cookie"])) or ""
@@ -77,7 +78,7 @@ def _is_free(path: str) -> bool:
 def _wants_page(scope: Scope) -> bool:
     """A browser in which somebody looks at the status page."""
     page = scope["path"] == "/" or scope["path"].startswith("/crawls/")
-    return page and scope["method"] in SAFE and "text/html" in Headers(scope=scope).get("accept", "")
+    return page and scope["method"] in SAFE and "text/html" in headers_of(scope).get("accept", "")
 
 
 def _said_open(send: Send) -> Send:

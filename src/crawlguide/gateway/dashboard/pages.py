@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
 from crawlguide import scoring
-from crawlguide.core.errors import CrawlGuideError, Forbidden, MalformedRequest, RequestError, TooLarge
+from crawlguide.core.errors import CrawlGuideError, Forbidden, MalformedRequest, NotFound, RequestError, TooLarge
 from crawlguide.core.messages import crawl_id
 from crawlguide.core.turns import let_others
 from crawlguide.core.types import Crawl
@@ -119,7 +118,7 @@ class Dashboard:
     async def _file(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in STATIC:
-            raise HTTPException(404)
+            raise NotFound(f"no such page: {request.url.path[:200]}; /docs lists all there are")
         return Response(self._static[name], headers=FOR_A_YEAR, media_type=STATIC[name])
 
     # who looks

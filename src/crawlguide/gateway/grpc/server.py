@@ -83,7 +83,7 @@ class GrpcDoor:
                 context.set_trailing_metadata(((OPEN_HEADER, OPEN_WORDS),))
             if method.answer:
                 return gives(**{method.answer: json_text(answer)})
-            with wire.undisturbed():  # all that is made on the way is gone at its end
+            with wire.Undisturbed():  # all that is made on the way is gone at its end
                 values = written(gives.DESCRIPTOR, answer)
                 return gives(**values, created=True) if created else gives(**values)
         except CrawlGuideError as problem:
@@ -218,7 +218,7 @@ class Served:
 
 def message_of(takes: Any, request: Any, of_crawl: bool = False) -> Any:
     """Our message out of one of protobuf. Raises `MalformedRequest`."""
-    with wire.undisturbed():
+    with wire.Undisturbed():
         return _message(takes, read_request(request, TEXTS), of_crawl)
 
 

@@ -27,7 +27,7 @@ from crawlguide.gateway.grpc.conversion import written
 from crawlguide.gateway.routes import BY_ENDPOINT
 from crawlguide.gateway.service import Wanted
 from crawlguide.gateway.watched_files import LOOKS_EVERY_S
-from crawlguide.gateway.wire import error_message, undisturbed
+from crawlguide.gateway.wire import Undisturbed, error_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,7 +167,7 @@ class Conversation:
             on_served=self._note,
         )
         answer: Advice | Ack = await self._service.answer(self._caller, wanted)
-        with undisturbed():
+        with Undisturbed():
             return written(kind.response.DESCRIPTOR.fields_by_name[kind.gives].message_type, answer)
 
     def _note(self, call: RouteCall, answer: Advice | Ack) -> None:

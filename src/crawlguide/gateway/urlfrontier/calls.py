@@ -304,7 +304,7 @@ class Calls:
         self, call: RouteCall, name: str, put: Sequence[Put], numbers: Sequence[int], statuses: list[Status | None]
     ) -> None:
         """What one crawl is told. What it has no room for is to be sent again."""
-        crawl = call.permitted(name)
+        crawl = call.permitted(crawl_id(name))
         await self.queues.begin(crawl, call.credential.may(ROBOTS_OVERRIDE, name))
         for some in _in_order(put, numbers):
             fitting = await self.queues.fitting(crawl, [put[number].item for number in some])  # type: ignore[misc]
