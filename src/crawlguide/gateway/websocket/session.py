@@ -184,7 +184,7 @@ class Session:
         self._holders.append(subscription.holder)
 
     async def _asks(self, message: AskMessage, create: bool) -> Advice | float:
-        """For a subscription: each ask counts and has its turn. Over a limit the answer is for how many seconds to wait.
+        """For a subscription: each ask counts and has its turn. Over a limit the answer is how many seconds to wait.
 
         Whoever may no longer ask is given nothing more.
         """
