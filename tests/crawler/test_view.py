@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
+from crawlguide.crawler import limits
 from crawlguide.crawler.estimate import Estimate
 from crawlguide.crawler.folder import CrawlFolder, Identity
-from crawlguide.crawler.limits import words
 from crawlguide.crawler.lines import PageLine
 from crawlguide.crawler.plot import plot, rates, sparkline
 from crawlguide.crawler.run import Outcome, _at_once, crawl
@@ -125,11 +125,11 @@ def test_heads_of_numbers_stand_above_their_numbers(tmp_path: Path) -> None:
 
 
 def test_what_remains_is_said_in_words() -> None:
-    said = words(Estimate(found=30, remaining=6.2, low=2.0, high=11.0, share=0.829, next_price=4.04))
+    said = limits.words(Estimate(found=30, remaining=6.2, low=2.0, high=11.0, share=0.829, next_price=4.04))
     assert said.replace("\u202f", " ") == (
         "about 6 relevant pages remain, likely between 2 and 11; 83 % are found, the next one costs 4.0 requests"
     )
-    assert words(Estimate(30, 0.0, 0.0, 0.0, 1.0, inf)) == (
+    assert limits.words(Estimate(30, 0.0, 0.0, 0.0, 1.0, inf)) == (
         "nothing waits any more: all relevant pages that could be reached are found"
     )
 
