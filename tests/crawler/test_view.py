@@ -15,7 +15,7 @@ from crawlguide.crawler import limits
 from crawlguide.crawler.estimate import Estimate
 from crawlguide.crawler.folder import CrawlFolder, Identity
 from crawlguide.crawler.lines import PageLine
-from crawlguide.crawler.plot import plot, rates, sparkline
+from crawlguide.crawler.plot import chart, plot, rates, sparkline
 from crawlguide.crawler.run import Outcome, _at_once, crawl
 from crawlguide.crawler.summary import Summary, write_html
 from crawlguide.crawler.tally import MOST_POINTS, MOST_REASONS, OTHER_REASONS, Tally
@@ -122,6 +122,12 @@ def test_heads_of_numbers_stand_above_their_numbers(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
     assert page.count('<th scope="col" class="n">') == 3
     assert "\n.n { text-align: right;" in page
+
+
+def test_a_short_crawl_has_whole_numbers_at_its_axes() -> None:
+    drawn = chart([(0, 0), (3, 2)])
+    assert [tick.text for tick in drawn.x_ticks] == [str(n) for n in range(7)]
+    assert [tick.text for tick in drawn.y_ticks] == [str(n) for n in range(6)]
 
 
 def test_what_remains_is_said_in_words() -> None:
