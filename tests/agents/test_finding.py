@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,14 @@ async def test_a_second_call_goes_on_where_the_first_ended(place: Place) -> None
         assert (await guide.stats(first["crawl_id"]))["crawls"][first["crawl_id"]]["fetches"] >= 40
         other = refusal(await client.call_tool("find_pages", again | {"topic": "chess"}))
         assert (other["code"], other["field"]) == ("conflict", "crawl_id")
+
+
+async def test_a_search_that_begins_is_not_said_to_be_over(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "crawlguide")
+    async with in_process(place) as (client, _):
+        await client.call_tool("find_pages", search(place, max_pages=5))
+    assert "was created" in caplog.text
+    assert "is exhausted" not in caplog.text
 
 
 @pytest.mark.parametrize("era", ERAS)

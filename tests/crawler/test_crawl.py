@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import subprocess
@@ -58,6 +59,15 @@ def done(web: SyntheticWeb, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def out(done: tuple[Place, Outcome]) -> Path:
     return done[1].folder.path
+
+
+def test_a_crawl_that_begins_is_not_said_to_be_over(
+    place: Place, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "crawlguide")
+    place.crawled(tmp_path / "out", max_pages=5)
+    assert "was created" in caplog.text
+    assert "is exhausted" not in caplog.text
 
 
 def test_every_request_is_a_line(done: tuple[Place, Outcome]) -> None:

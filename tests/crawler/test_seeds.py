@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawlguide.core.errors import ConfigError, CrawlGuideError
+from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound
 from crawlguide.crawler import seeds
 from crawlguide.crawler.fetch import Fetcher, FetchOptions
 from crawlguide.lab import served
@@ -73,7 +73,7 @@ def test_a_host_that_nobody_reaches_is_an_error_that_names_it() -> None:
         async with Fetcher(FetchOptions(proxy="http://127.0.0.1:9", timeout_s=2)) as fetcher:
             await seeds.found(["nowhere.example"], {}, fetcher, "crawlguide", str)
 
-    with pytest.raises(CrawlGuideError, match=r"no seed can be reached: nowhere\.example: "):
+    with pytest.raises(NotFound, match=r"no seed can be reached: nowhere\.example: "):
         asyncio.run(unreached())
 
 

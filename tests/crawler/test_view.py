@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.console import Console
 
+from crawlguide.crawler import limits
+from crawlguide.crawler.estimate import Estimate
+from crawlguide.crawler.folder import CrawlFolder, Identity
 from crawlguide.crawler.lines import PageLine
-from crawlguide.crawler.plot import plot, rates, sparkline
-from crawlguide.crawler.run import _at_once, crawl
+from crawlguide.crawler.plot import chart, plot, rates, sparkline
+from crawlguide.crawler.run import Outcome, _at_once, crawl
+from crawlguide.crawler.summary import Summary, write_html
 from crawlguide.crawler.tally import MOST_POINTS, MOST_REASONS, OTHER_REASONS, Tally
 from crawlguide.crawler.view import Pictured, facts
 from tests.crawler.crawling import Listener, Place
@@ -90,6 +95,49 @@ def test_a_tally_counts_pages_failures_and_hosts() -> None:
     assert dict(tally.problems) == {"status 404": 1, "timeout": 1}
     assert [(name, host.relevant) for name, host in tally.best_hosts(5)] == [("h0.example", 1)]
     assert tally.harvest == 0.2
+
+
+def summed(folder: Path, stats: dict[str, Any], *lines: PageLine) -> Summary:
+    tally = Tally()
+    for line in lines:
+        tally.add(line)
+    identity = Identity(crawl_id="made", crawler_id="c", definition={}, seeds=[])
+    return Summary(Outcome("exhausted", CrawlFolder(folder), identity, tally, stats, 1.0))
+
+
+def test_one_is_no_plural(tmp_path: Path) -> None:
+    moved = fetched(2, None, status=301, redirected_to="https://h.example/")
+    facts = dict(summed(tmp_path, {}, fetched(0, 0.9), fetched(1, 0.0, status=404), moved).facts())
+    assert facts["requests"] == "3 (1 page, 1 redirect, 1 failure), 0 of robots.txt"
+
+
+def test_a_site_that_looks_like_a_trap_is_said_and_how_to_find_out_why(tmp_path: Path) -> None:
+    (advice,) = summed(tmp_path, {"dropped": {"traps": 2}}, fetched(0, 0.0)).advice()
+    assert advice.endswith(f"crawlguide explain URL --crawl made --data {tmp_path}/guide")
+    assert not summed(tmp_path, {"dropped": {"traps": 1}}, fetched(0, 0.0)).advice()
+
+
+def test_heads_of_numbers_stand_above_their_numbers(tmp_path: Path) -> None:
+    write_html(summed(tmp_path, {}, fetched(0, 0.9)), tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert page.count('<th scope="col" class="n">') == 3
+    assert "\n.n { text-align: right;" in page
+
+
+def test_a_short_crawl_has_whole_numbers_at_its_axes() -> None:
+    drawn = chart([(0, 0), (3, 2)])
+    assert [tick.text for tick in drawn.x_ticks] == [str(n) for n in range(7)]
+    assert [tick.text for tick in drawn.y_ticks] == [str(n) for n in range(6)]
+
+
+def test_what_remains_is_said_in_words() -> None:
+    said = limits.words(Estimate(found=30, remaining=6.2, low=2.0, high=11.0, share=0.829, next_price=4.04))
+    assert said.replace("\u202f", " ") == (
+        "about 6 relevant pages remain, likely between 2 and 11; 83 % are found, the next one costs 4.0 requests"
+    )
+    assert limits.words(Estimate(30, 0.0, 0.0, 0.0, 1.0, inf)) == (
+        "nothing waits any more: all relevant pages that could be reached are found"
+    )
 
 
 def test_a_document_that_came_and_could_not_be_read_is_a_page_and_no_failure() -> None:

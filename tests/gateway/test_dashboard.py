@@ -273,6 +273,19 @@ async def test_of_many_hosts_those_that_fail_and_those_with_most_waiting_are_sho
     assert not np.isfinite(withheld).any()
 
 
+async def test_a_robots_txt_that_crawlers_read_makes_no_bar_of_a_page_small() -> None:
+    """It has a score of its own, far above all pages."""
+    guide = await guide_with(ManualClock(), {"policy": FREE | {"robots": "crawler"}}, "https://a.example/")
+    ask = {"mcp_version": VERSION, "crawler_id": "c-1", "crawl_id": "c", "budget": {"max_urls": 8}}
+    await guide.ask(msgspec.convert(ask, AskMessage))
+    await guide.tell(report({"url": "https://a.example/robots.txt", "status": 200, "text": ""}))
+    await guide.ask(msgspec.convert(ask, AskMessage))
+    page, rules = views.decisions(guide, CRAWL)
+    assert (rules.url, rules.reason) == ("https://a.example/robots.txt", views.RULES_FIRST)
+    assert max(part.x + part.width for part in page.parts) == pytest.approx(100, abs=0.1)
+    assert max(part.x + part.width for part in rules.parts) > 100  # the frame of the drawing ends before
+
+
 async def test_of_the_answers_the_newest_are_kept_and_of_each_the_best_urls() -> None:
     guide = await guide_with(ManualClock(), {"policy": FREE}, *(f"https://a.example/{n}" for n in range(600)))
     for number in range(ANSWERS_SHOWN + 10):

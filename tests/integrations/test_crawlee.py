@@ -111,6 +111,12 @@ async def test_the_delay_is_kept_where_requests_arrive(web: Served, proxy: str) 
     assert paced(web, GARDEN)
 
 
+async def test_a_crawl_is_said_to_be_over_once_at_its_end(proxy: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "crawlguide")
+    await crawled(crawler_of(proxy))
+    assert [record.getMessage() for record in caplog.records].count("crawl default is exhausted") == 1
+
+
 async def test_every_outcome_is_in_the_data_folder_afterwards(proxy: str, tmp_path: Path) -> None:
     seen = await crawled(crawler_of(proxy, data=tmp_path))
     others = 5  # a redirect, two failures, two files of rules, of which one is missing

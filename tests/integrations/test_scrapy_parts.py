@@ -21,6 +21,7 @@ from crawlguide.integrations.scrapy.plan import Plan, plan
 from crawlguide.integrations.scrapy.scheduler import Scheduler
 
 PAGE = "http://a.example/page"
+ADDON = {"ADDONS": {"crawlguide.integrations.scrapy.Addon": 500}}
 
 
 class Tried(Spider):
@@ -87,35 +88,35 @@ def test_a_served_crawl_of_which_nothing_is_said_is_left_as_it_is() -> None:
     assert planned(CRAWLGUIDE_URL="http://127.0.0.1:8080").definition is None
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"CRAWLGUIDE_GAOL": "x"}, "unknown setting CRAWLGUIDE_GAOL; did you mean CRAWLGUIDE_GOAL?"),
-        ({"CRAWLGUIDE_URL": "localhost:8080"}, "CRAWLGUIDE_URL: expected an address such as"),
-        ({"CRAWLGUIDE_URL": "http://x", "CRAWLGUIDE_DATA": "y"}, "CRAWLGUIDE_URL and CRAWLGUIDE_DATA: expected one"),
-        ({"CRAWLGUIDE_CRAWL": "a/b"}, "CRAWLGUIDE_CRAWL: crawl_id"),
-        ({"CRAWLGUIDE_GOAL": 7}, "CRAWLGUIDE_GOAL: expected a dictionary or text, got 7"),
-        ({"CRAWLGUIDE_DEFINITION": "fast"}, "CRAWLGUIDE_DEFINITION: expected a dictionary, got 'fast'"),
-        ({"CRAWLGUIDE_DEFINITION": {"polcy": {}}}, "unknown field `polcy`"),
-        ({"CRAWLGUIDE_GOAL": {"topics": "x"}}, r"unknown field `topics` - at `\$.goal`"),
-        ({"CRAWLGUIDE_AHEAD": "many"}, "CRAWLGUIDE_AHEAD: expected an integer from 0, got 'many'"),
-        ({"CRAWLGUIDE_DATA": 5}, "CRAWLGUIDE_DATA: expected text, got 5"),
-    ],
-)
+WRONG = [
+    ({"CRAWLGUIDE_GAOL": "x"}, "unknown setting CRAWLGUIDE_GAOL; did you mean CRAWLGUIDE_GOAL?"),
+    ({"CRAWLGUIDE_URL": "localhost:8080"}, "CRAWLGUIDE_URL: expected an address such as"),
+    ({"CRAWLGUIDE_URL": "http://x", "CRAWLGUIDE_DATA": "y"}, "CRAWLGUIDE_URL and CRAWLGUIDE_DATA: expected one"),
+    ({"CRAWLGUIDE_CRAWL": "a/b"}, "CRAWLGUIDE_CRAWL: crawl_id"),
+    ({"CRAWLGUIDE_GOAL": 7}, "CRAWLGUIDE_GOAL: expected a dictionary or text, got 7"),
+    ({"CRAWLGUIDE_DEFINITION": "fast"}, "CRAWLGUIDE_DEFINITION: expected a dictionary, got 'fast'"),
+    ({"CRAWLGUIDE_DEFINITION": {"polcy": {}}}, "unknown field `polcy`"),
+    ({"CRAWLGUIDE_GOAL": {"topics": "x"}}, r"unknown field `topics` - at `\$.goal`"),
+    ({"CRAWLGUIDE_AHEAD": "many"}, "CRAWLGUIDE_AHEAD: expected an integer from 0, got 'many'"),
+    ({"CRAWLGUIDE_DATA": 5}, "CRAWLGUIDE_DATA: expected text, got 5"),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), WRONG)
 def test_a_wrong_setting_is_named(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
         planned(**settings)
 
 
-def test_the_add_on_names_a_misspelt_setting_before_there_is_an_engine() -> None:
+@pytest.mark.parametrize(("settings", "message"), WRONG)
+def test_the_add_on_names_a_wrong_setting_before_there_is_an_engine(settings: dict[str, Any], message: str) -> None:
     """An engine that fails while it opens says `Engine slot not assigned` last, and that is no help."""
-    settings = {"ADDONS": {"crawlguide.integrations.scrapy.Addon": 500}, "CRAWLGUIDE_GAOL": "x"}
-    with pytest.raises(ConfigError, match=r"did you mean CRAWLGUIDE_GOAL\?"):
-        get_crawler(Tried, settings)  # applies them, and makes no engine
+    with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
+        get_crawler(Tried, ADDON | settings)  # applies them, and makes no engine
 
 
 async def test_only_reports_that_are_written_are_said_to_be(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    ours = {"ADDONS": {"crawlguide.integrations.scrapy.Addon": 500}, "JOBDIR": str(tmp_path)}
+    ours = ADDON | {"JOBDIR": str(tmp_path)}
     crawler = get_crawler(Tried, ours | {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"})
     crawler.spider = crawler._create_spider()
     scheduler, file = Scheduler(crawler), tmp_path / "crawlguide" / "untold.jsonl"

@@ -85,6 +85,18 @@ def test_the_terminal_table_says_what_was_measured(sample: Results, width: int) 
         assert f" {found.wins}/{found.ties}/{found.losses} " in row
 
 
+def test_a_policy_that_never_finds_half_is_not_said_to_have_found_it() -> None:
+    poor = run([0, 0, 0, 1], policy="random", targets=4)
+    given = results([run([1, 1, 1, 1], policy="layered"), poor])
+    for text in (printed(given), html(given)):
+        assert "less than half of all targets after 4 requests" in re.sub(r"\s+", " ", text)
+
+
+def test_what_is_not_in_a_table_is_not_explained_below_it(sample: Results) -> None:
+    assert "÷" in printed(sample)
+    assert "÷" not in printed(results([run([1, 0], policy="layered")]))
+
+
 def test_what_was_not_run_is_said(sample: Results) -> None:
     kept = [one for one in sample.runs if (one.policy, one.task) != ("keyword", "fonts")]
     assert "keyword: 1 task of 5 not run" in printed(results(kept))

@@ -24,7 +24,6 @@ from crawlguide.core.definition import Definition, Goal
 from crawlguide.core.errors import (
     ConfigError,
     Conflict,
-    CrawlGuideError,
     Draining,
     MalformedRequest,
     NotFound,
@@ -225,11 +224,11 @@ class Search:
         await guide.release(self.crawl_id, crawler_id)
         async with AsyncExitStack() as stack:
             both = await stack.enter_async_context(fetchers(self._options.fetching))
-            seeds = await self._seeds(both.files)
+            # Seeded before anything is asked: a crawl without seeds would be said to be over.
+            await guide.seed(self.crawl_id, await self._seeds(both.files))
             assignments = await stack.enter_async_context(
                 Assignments(guide, self.crawl_id, crawler_id, concurrency=CONCURRENCY, ahead=AHEAD)
             )
-            await assignments.seed(seeds)
             findings = self.findings
             self._loop = CrawlLoop(assignments, both, findings, findings.tally, agent=agent, max_pages=wanted.max_pages)
             async with self._watched(self._loop):
@@ -272,7 +271,7 @@ class Search:
                 return await seeding.found(self._wanted.start, goal, fetcher, agent, lambda _: None, pause_s)
         except TimeoutError:
             words = f"start: the hosts were not looked through within {self._wanted.max_seconds} s"
-            raise CrawlGuideError(f"{words}; give URLs of pages, or more max_seconds") from None
+            raise UnavailableError(f"{words}; give URLs of pages, or more max_seconds") from None
 
     @property
     def _left_s(self) -> float:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from crawlguide.core.errors import CrawlGuideError
 from crawlguide.crawler.estimate import FEWEST_HITS
 from crawlguide.crawler.lines import ROBOTS
+from crawlguide.gateway.dashboard.formatting import percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,11 +125,11 @@ def _estimate(tally: Tally, numbers: Mapping[str, Any]) -> Estimate:
 
 
 def words(said: Estimate) -> str:
-    """About 120 relevant pages remain, likely between 40 and 300; 83% are found, the next one costs 4 requests."""
+    """About 120 relevant pages remain, likely between 40 and 300; 83 % are found, the next one costs 4 requests."""
     if said.found < FEWEST_HITS:
         return "too little was found to tell what remains"
+    if isinf(said.next_price):
+        return "nothing waits any more: all relevant pages that could be reached are found"
     likely = f"likely between {said.low:,.0f} and {said.high:,.0f}"
     about = f"about {said.remaining:,.0f} relevant pages remain, {likely}"
-    found = f"{said.share:.0%} are found"
-    price = "" if isinf(said.next_price) else f", the next one costs {said.next_price:,.1f} requests"
-    return f"{about}; {found}{price}"
+    return f"{about}; {percent(said.share)} are found, the next one costs {said.next_price:,.1f} requests"

@@ -70,7 +70,7 @@ class Chart:
 
 def chart(points: Points) -> Chart:
     requests, relevant = (np.array(column, np.float64) for column in zip(*points, strict=True))
-    xs, ys = ticks(0, max(requests[-1], 1), 6), ticks(0, max(relevant[-1], 1), 5)
+    xs, ys = ticks(0, max(requests[-1], 6), 6), ticks(0, max(relevant[-1], 5), 5)  # whole numbers
     frame = Frame(60, 20, 660, 240, (0, xs[-1]), (0, ys[-1]))
     diagonal = np.array([0.0, min(xs[-1], ys[-1])])
     return Chart(

@@ -89,9 +89,10 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         stack.callback(outputs.abandon)
         for words in outputs.missing:
             view.say(words)
+        # Seeded before anything is asked: a crawl without seeds would be said to be over.
+        await guide.seed(identity.crawl_id, identity.seeds)
         assignments = await stack.enter_async_context(_assignments(guide, identity, options.concurrency))
         await _tell_again(assignments, outputs)
-        await assignments.seed(identity.seeds)
         loop = CrawlLoop(
             assignments,
             both,

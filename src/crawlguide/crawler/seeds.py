@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from crawlguide.core.definition import Goal
-from crawlguide.core.errors import ConfigError, CrawlGuideError, DataError, UrlError
+from crawlguide.core.errors import ConfigError, CrawlGuideError, DataError, NotFound, UrlError
 from crawlguide.core.outcomes import is_retryable, is_success
 from crawlguide.core.urls import canonical, domain_of, parts
 from crawlguide.crawler.fetched import Fetched
@@ -80,7 +80,7 @@ async def found(  # noqa: PLR0913 - what is sought, and by what means
 ) -> list[str]:
     """The seeds, as far as they are found in that time.
 
-    Raises `ConfigError` for what is none, `CrawlGuideError` where no host answers.
+    Raises `ConfigError` for what is none, `NotFound` where no host answers.
     """
     until = asyncio.get_running_loop().time() + within_s
     if not all(text.strip() for text in given):
@@ -131,10 +131,10 @@ def _few(hosts: Collection[str]) -> str:
     return f"{named} and {len(hosts) - MOST_NAMED:,} more" if len(hosts) > MOST_NAMED else named
 
 
-def _unreached(problems: Sequence[str]) -> CrawlGuideError:
+def _unreached(problems: Sequence[str]) -> NotFound:
     """A crawl whose every seed lies where it may not go, or where nobody is, would wait for ever."""
     how = "; --allow-network permits such" if any("no public address" in words for words in problems) else ""
-    return CrawlGuideError(f"no seed can be reached: {'; '.join(problems[:5])}{how}")
+    return NotFound(f"no seed can be reached: {'; '.join(problems[:5])}{how}")
 
 
 def checked(text: str) -> str:

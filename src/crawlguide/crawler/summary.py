@@ -50,7 +50,8 @@ class Summary:
 
     def facts(self) -> list[tuple[str, str]]:
         tally, stats = self.outcome.tally, self.outcome.stats
-        came = f"{tally.pages:,} pages, {tally.redirects:,} redirects, {sum(tally.problems.values()):,} failures"
+        parts = [(tally.pages, "page"), (tally.redirects, "redirect"), (sum(tally.problems.values()), "failure")]
+        came = ", ".join(f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in parts)
         came += f", {tally.revisits:,} pages again" if tally.revisits else ""
         found = [
             ("ended", self.ended),
@@ -93,9 +94,17 @@ class Summary:
             said.append("few pages fit: say more with --keywords or --reference, or begin nearer to the topic")
         if stats.get("dropped", {}).get("robots", 0) > tally.pages:
             said.append("robots.txt forbids most of what was found: begin with other sites")
+        if stats.get("dropped", {}).get("traps", 0) > tally.pages:
+            said.append(f"most of what was found looks like a crawler trap; why, says {self._explain()}")
         if tally.relevant:
             said.append(f"crawlguide lab run --web {self.outcome.folder.path} --policies layered,breadth-first")
         return said
+
+    def _explain(self) -> str:
+        """What a filter holds against a URL, from the guide that was asked."""
+        identity, folder = self.outcome.identity, self.outcome.folder
+        where = f"--url {identity.guide}" if identity.guide else f"--data {folder.guide}"
+        return f"crawlguide explain URL --crawl {identity.crawl_id} {where}"
 
     def _further(self) -> str:
         """As far as it was to go; twice as far where it has got there."""

@@ -44,9 +44,12 @@ def bound(host: str, port: int, setting: str = "server.port") -> socket.socket:
     except OSError as problem:
         listener.close()
         option = setting.removeprefix("server.").replace("_", "-")
-        hint = f"; another server may run there: name another with --{option}, 0 picks a free one"
+        hints = {
+            errno.EADDRINUSE: f"; another server may run there: name another with --{option}, 0 picks a free one",
+            errno.EADDRNOTAVAIL: "; this machine has no such address: correct --host",
+        }
         words = f"{setting}: cannot listen on {host}:{port}: {problem.strerror}"
-        raise ConfigError(words + (hint if problem.errno == errno.EADDRINUSE else "")) from None
+        raise ConfigError(words + hints.get(problem.errno or 0, "")) from None
     listener.listen(2_048)
     listener.setblocking(False)
     return listener

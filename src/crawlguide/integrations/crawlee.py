@@ -171,8 +171,12 @@ class GuideManager(RequestManager):
         if (visit := _visit.get()) is not None:
             anchors = {link.url: link.anchor for link in visit.reading.links}
             visit.links |= {link["url"]: link | {"anchor": anchors.get(link["url"], "")} for link in links}
-        elif links:
-            await (await self._opened()).seed(links)
+        elif links and self._assignments is None:
+            self._crawl.seeds = [*links]  # before anything is asked: a crawl without seeds would be said to be over
+            await self._opened()
+            self._crawl.seeds = []
+        elif links and self._assignments is not None:
+            await self._assignments.seed(links)
 
     async def mark_request_as_handled(self, request: Request) -> None:
         visit = self._visits.pop(request.unique_key, None)

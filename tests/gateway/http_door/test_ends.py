@@ -16,6 +16,9 @@ from tests.gateway.http_door.common import (
     done,
 )
 
+from crawlguide.core.errors import ConfigError
+from crawlguide.gateway.listener import bound
+
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
@@ -66,6 +69,11 @@ def test_a_taken_port_is_named(command: Callable[..., subprocess.CompletedProces
     words = f"crawlguide: server.{option.replace('-', '_')}: cannot listen on 127.0.0.1:{port}: Address already in use"
     hint = f"; another server may run there: name another with --{option}, 0 picks a free one\n"
     assert ended.stderr == words + hint
+
+
+def test_an_address_of_another_machine_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"on 192\.0\.2\.1:.*; this machine has no such address: correct --host$"):
+        bound("192.0.2.1", 0)  # which no machine has
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from crawlguide.policy import domains
 from crawlguide.policy.domains import Domains
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crawlguide.core.definition import Definition
     from crawlguide.core.messages import CrawlStats
     from crawlguide.core.types import Crawl, Hosts
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.monitoring import Answered
 
 LOOKER = "dashboard"
+RULES_FIRST = "the rules of its host come first"
 NEXT_SHOWN, HOSTS_SHOWN, DECISIONS_SHOWN = 20, 20, 30
 
 
@@ -150,18 +153,30 @@ async def upcoming(guide: LocalGuide, crawl: Crawl, active: ActiveCrawl) -> list
         refused[rows[~keep]] = getattr(rule, "label", rule.name)
     order = np.argsort(refused != "", kind="stable")[:NEXT_SHOWN]
     batch, terms = look.batch.take(order), look.terms.take(order, 0)
+    urls = batch.url.tolist()
     columns = zip(
-        batch.url.tolist(), batch.score.tolist(), scoring.reasons(terms).tolist(), _parts(terms),
+        urls, batch.score.tolist(), map(_why, urls, scoring.reasons(terms).tolist()), _parts(urls, terms),
         batch.priority.tolist(), (batch.hosts.next_fetch[batch.host] - look.ask.at).tolist(), refused[order].tolist(),
         strict=True,
     )  # fmt: skip
     return [Choice(*row) for row in columns]
 
 
-def _parts(terms: Any) -> list[list[Part]]:
-    """The terms of each row, all to the scale of the largest."""
-    longest = float(np.maximum(terms, 0.0).sum(1).max(initial=0.0))
+def _parts(urls: Sequence[str], terms: Any) -> list[list[Part]]:
+    """The terms of each row, to the scale of the largest page; a robots.txt, which goes before all, is beyond it."""
+    totals = np.maximum(terms, 0.0).sum(1)
+    pages = totals[[not _is_rules(url) for url in urls]]
+    longest = float((pages if len(pages) else totals).max(initial=0.0))
     return [drawing.parts(dict(zip(scoring.TERMS, row, strict=True)), longest) for row in terms.tolist()]
+
+
+def _is_rules(url: str) -> bool:
+    """Whether it is a robots.txt; a URL may be anything here, since clients of URLFrontier have their own spelling."""
+    return url.endswith("/robots.txt") and url.count("/") == 3
+
+
+def _why(url: str, reason: str) -> str:
+    return RULES_FIRST if _is_rules(url) else reason
 
 
 async def hosts(guide: LocalGuide, crawl: Crawl, active: ActiveCrawl) -> list[Host]:
@@ -196,9 +211,10 @@ def decisions(guide: LocalGuide, crawl: Crawl) -> list[Choice]:
     answers = reversed(guide.recent.get(crawl, Recent()).answers)
     given = [(answer, place, one) for answer in answers for place, one in enumerate(answer.best)][:DECISIONS_SHOWN]
     terms = np.array([msgspec.structs.astuple(one.terms) for _, _, one in given]).reshape(-1, len(scoring.TERMS))
+    bars = _parts([one.url for _, _, one in given], terms)
     return [
-        Choice(one.url, one.score, one.reason, bar, given=_given(guide, answer, place))
-        for (answer, place, one), bar in zip(given, _parts(terms), strict=True)
+        Choice(one.url, one.score, _why(one.url, one.reason), bar, given=_given(guide, answer, place))
+        for (answer, place, one), bar in zip(given, bars, strict=True)
     ]
 
 

@@ -56,15 +56,13 @@ class Plan:
 
 def plan(settings: BaseSettings, spider: Spider) -> Plan:
     """Everything that `CRAWLGUIDE_…` and Scrapy's own settings say, checked."""
-    check_names(settings)
+    check(settings)
     url, job = _text(settings, "URL"), job_dir(settings)
-    if url and _text(settings, "DATA"):
-        raise ConfigError("CRAWLGUIDE_URL and CRAWLGUIDE_DATA: expected one of them: a served guide, or one in here")
     folder = Path(job) / FOLDER if job else None
     defined = _definition(settings, bool(url))
     concurrency = settings.getint("CONCURRENT_REQUESTS") or MOST_AT_ONCE
     return Plan(
-        url=_served_at(url),
+        url=url,
         token=_text(settings, "TOKEN") or None,
         data=_text(settings, "DATA") or (str(folder / "guide") if folder else MEMORY),
         crawl=_crawl(_text(settings, "CRAWL") or spider.name),
@@ -78,7 +76,21 @@ def plan(settings: BaseSettings, spider: Spider) -> Plan:
     )
 
 
-def check_names(settings: BaseSettings) -> None:
+def check(settings: BaseSettings) -> None:
+    """What can be known without a spider. Raises `ConfigError`."""
+    _check_names(settings)
+    url, data = _text(settings, "URL"), _text(settings, "DATA")
+    if url and data:
+        raise ConfigError("CRAWLGUIDE_URL and CRAWLGUIDE_DATA: expected one of them: a served guide, or one in here")
+    if url and not url.startswith(("http://", "https://")):
+        raise ConfigError(f"CRAWLGUIDE_URL: expected an address such as http://127.0.0.1:8080, got {url!r}")
+    if crawl := _text(settings, "CRAWL"):
+        _crawl(crawl)
+    _definition(settings, bool(url))
+    _ahead(settings, 0)
+
+
+def _check_names(settings: BaseSettings) -> None:
     for name in settings:
         if str(name).startswith(PREFIX) and name not in NAMES:
             near = difflib.get_close_matches(str(name), NAMES, 1, 0.5)
@@ -93,12 +105,6 @@ def _text(settings: BaseSettings, name: str) -> str:
     if not isinstance(value, str | Path):
         raise ConfigError(f"{PREFIX}{name}: expected text, got {value!r}")
     return str(value)
-
-
-def _served_at(url: str) -> str:
-    if url and not url.startswith(("http://", "https://")):
-        raise ConfigError(f"CRAWLGUIDE_URL: expected an address such as http://127.0.0.1:8080, got {url!r}")
-    return url
 
 
 def _crawl(name: str) -> str:

@@ -282,8 +282,8 @@ class Scheduler(BaseScheduler):
             self._beginning = asyncio.get_running_loop().create_task(self._open())
 
     async def _open(self) -> None:
-        where = self._plan.url or self._plan.data
-        logger.info("crawlguide: opening the guide at %s; the first time on a machine takes a minute or two", where)
+        slow = "" if self._plan.url else "; the first time on a machine takes a minute or two"
+        logger.info("crawlguide: opening the guide at %s%s", self._plan.url or self._plan.data, slow)
         try:
             guide = self._guide = self._plan.open()
             if self._plan.definition is not None:

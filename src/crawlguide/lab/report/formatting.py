@@ -42,6 +42,13 @@ def requests(value: float, budget: int) -> str:
     return f">{THIN}{number(budget)}" if math.isinf(value) else count(value)
 
 
+def half_words(value: float, budget: int) -> str:
+    """The same in a sentence; "after" an infinite number of requests nothing is found."""
+    if math.isinf(value):
+        return f"less than half of all targets after {plural(budget, 'request')}"
+    return f"half of all targets after {count(value)} requests"
+
+
 def figure_words(summary: Summary, figure: str) -> str:
     """A figure by which policies are compared, for people."""
     return "mean harvest over the whole crawl (AUC)" if figure == "auc" else f"harvest at {count(summary.budget)}"
@@ -84,5 +91,5 @@ def command(words: Sequence[str]) -> str:
 
 ALL: dict[str, Callable[..., str]] = {
     filter_.__name__: filter_
-    for filter_ in (decimal, signed, percent, count, requests, span, plural, command, visible, number)
+    for filter_ in (decimal, signed, percent, count, requests, half_words, span, plural, command, visible, number)
 }

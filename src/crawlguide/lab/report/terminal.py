@@ -15,6 +15,7 @@ from crawlguide.lab.report.formatting import (
     count,
     decimal,
     figure_words,
+    half_words,
     percent,
     plural,
     requests,
@@ -87,10 +88,10 @@ def _harvest(summary: Summary) -> Table:
 
 
 def _at_the_end(summary: Summary) -> Table:
+    shares = "÷: harvest divided by that of a reference, which is shown what no crawler can know; "
     table = columns(
         "At the end of the budget",
-        "÷: harvest divided by that of a reference, which is shown what no crawler can know; 50 %: requests to half of"
-        " all targets, median over runs",
+        (shares if summary.references else "") + "50 %: requests to half of all targets, median over runs",
         ["policy", *(f"÷ {shortened(visible(name), 14)}" for name in summary.references), "recall", "50 %"],
     )
 
@@ -126,9 +127,9 @@ def _headline(summary: Summary) -> str:
 
 
 def _way(summary: Summary, name: str) -> str:
-    half = requests(summary.middle(name, "to_50"), summary.budget)
+    half = half_words(summary.middle(name, "to_50"), summary.budget)
     whole, end = decimal(summary.mean(name, "auc")), decimal(summary.mean(name, summary.last))
-    return f"{visible(name)}: {whole} over the whole crawl, half of all targets after {half} requests, {end} at the end"
+    return f"{visible(name)}: {whole} over the whole crawl, {half}, {end} at the end"
 
 
 def _worst(summary: Summary, one: Comparison) -> str:
