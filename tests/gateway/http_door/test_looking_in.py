@@ -49,7 +49,7 @@ def test_a_page_of_very_long_urls_holds_fewer_of_them(client: httpx.Client, craw
     known = [f"https://h{number}.example/{'x' * 8_000}" for number in range(1_200)]
     for first in range(0, len(known), 400):
         done(client.post(f"/v1/crawls/{crawl}/seeds", json={"urls": known[first : first + 400]}))
-    wanted = {"crawl_id": crawl, "limit": 10_000}
+    wanted: dict[str, str | int] = {"crawl_id": crawl, "limit": 10_000}
     first_page = done(client.get("/v1/urls", params=wanted))
     rest = done(client.get("/v1/urls", params=wanted | {"cursor": first_page["cursor"]}))
     assert (len(first_page["urls"]), len(rest["urls"]), rest["cursor"]) == (1_000, 200, None)
