@@ -6,6 +6,7 @@ import asyncio
 import logging
 import subprocess
 import sys
+import zlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from crawlee.storage_clients import MemoryStorageClient
 
 from crawlguide import AsyncClient, AsyncGuide
 from crawlguide.core.errors import UnavailableError
+from crawlguide.crawler.lines import ROBOTS_BYTES
 from crawlguide.integrations.crawlee import GuidedHttpClient, GuideManager, guided_crawler
 from tests.crawler.strangers import stranger
 from tests.gateway.clients.common import free_port
@@ -154,6 +156,20 @@ async def test_a_robots_txt_is_told_with_what_its_host_wishes_and_without_error_
         there.lay("/rules.txt", b"User-agent: *")
         told = await GuideManager(TOPIC)._robots(there.url("/robots.txt"))
         assert (told["url"], told["status"], told["text"]) == (there.url("/robots.txt"), 200, "User-agent: *")
+
+
+async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n")
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    while True:
+        writer.write(packer.compress(b"Disallow: /x\n" * 100_000))
+        await writer.drain()
+
+
+async def test_of_a_robots_txt_without_an_end_the_beginning_counts() -> None:
+    async with stranger() as there:
+        told = await GuideManager(TOPIC)._robots(there.lay_raw("/robots.txt", endless))
+        assert (told["status"], len(told["text"])) == (200, ROBOTS_BYTES)
 
 
 async def test_links_carry_their_anchors_and_labels(proxy: str, tmp_path: Path) -> None:

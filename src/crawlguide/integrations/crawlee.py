@@ -25,6 +25,7 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.outcomes import REDIRECTS, is_success
+from crawlguide.crawler.lines import ROBOTS_BYTES
 from crawlguide.integrations._answers import Answer, error_of, robots_report, timed
 from crawlguide.integrations._crawl import GuidedCrawl, Settings
 from crawlguide.integrations._pages import READ, Reading, decoded, leading_to, read
@@ -40,7 +41,7 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from crawlee.http_clients import HttpClient, HttpCrawlingResult
+    from crawlee.http_clients import HttpClient, HttpCrawlingResult, HttpResponse
     from crawlee.proxy_configuration import ProxyConfiguration, ProxyInfo
 
     from crawlguide.gateway.client.assignments import Assignment, Assignments
@@ -224,11 +225,11 @@ class GuideManager(RequestManager):
 
     async def _followed(self, proxy: ProxyInfo | None, url: str) -> Answer:
         for _ in range(MOST_REDIRECTS + 1):
-            answer = await self._client.send_request(url, proxy_info=proxy)
-            if answer.status_code not in REDIRECTS:
-                break
-            url = urljoin(url, answer.headers.get("location", ""))
-        return Answer(answer.status_code, answer.headers, await answer.read())
+            async with self._client.stream(url, proxy_info=proxy) as answer:
+                if answer.status_code not in REDIRECTS:
+                    return Answer(answer.status_code, answer.headers, await _beginning(answer))
+                url = urljoin(url, answer.headers.get("location", ""))
+        return Answer(answer.status_code, answer.headers)
 
     async def _opened(self) -> Assignments:
         if self._assignments is None:
@@ -259,6 +260,16 @@ async def _soon(assignments: Assignments) -> Assignment | None:
             return await assignments.next()
     except TimeoutError:
         return None
+
+
+async def _beginning(answer: HttpResponse) -> bytes:
+    """Of a robots.txt as much as is read as rules: what comes may unpack to gigabytes, or never end."""
+    body = bytearray()
+    async for piece in answer.read_stream():
+        body += piece
+        if len(body) >= ROBOTS_BYTES:
+            break
+    return bytes(body[:ROBOTS_BYTES])
 
 
 async def _html(context: Any, visit: Visit) -> str:
