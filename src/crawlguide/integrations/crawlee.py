@@ -216,7 +216,7 @@ class GuideManager(RequestManager):
             raise ContextPipelineInterruptedError(f"{context.request.url} leads elsewhere: the guide says when to go")
         if visit.status is not None and is_success(visit.status):
             at, tags = context.request.loaded_url or context.request.url, visit.headers.get("x-robots-tag", "")
-            visit.reading = read(html, at, [tags], self._crawl.robots_name)
+            visit.reading = await asyncio.to_thread(read, html, at, [tags], self._crawl.robots_name)
 
     async def _robots(self, url: str) -> dict[str, Any]:
         """A robots.txt, through the crawler's own client."""
