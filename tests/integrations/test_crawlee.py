@@ -19,7 +19,8 @@ from crawlee.storage_clients import MemoryStorageClient
 from crawlguide import AsyncClient, AsyncGuide
 from crawlguide.core.errors import UnavailableError
 from crawlguide.crawler.lines import ROBOTS_BYTES
-from crawlguide.integrations.crawlee import GuidedHttpClient, GuideManager, guided_crawler
+from crawlguide.gateway.client.assignments import Assignment
+from crawlguide.integrations.crawlee import GuidedHttpClient, GuideManager, _request, guided_crawler
 from tests.crawler.strangers import stranger
 from tests.gateway.clients.common import free_port
 from tests.integrations.web import (
@@ -156,6 +157,12 @@ async def test_a_robots_txt_is_told_with_what_its_host_wishes_and_without_error_
         there.lay("/rules.txt", b"User-agent: *")
         told = await GuideManager(TOPIC)._robots(there.url("/robots.txt"))
         assert (told["url"], told["status"], told["text"]) == (there.url("/robots.txt"), 200, "User-agent: *")
+
+
+def test_a_stranger_who_shares_the_guide_decides_nothing_about_a_request() -> None:
+    said = {"headers": {"Host": "b.example", "Content-Length": "5", "cookie": "a=b", "X-Own": "kept"}}
+    back = _request(Assignment(GARDEN, "page", 0.0, 0.0, "", 0.0, 0.0, {"crawlguide": said}))
+    assert dict(back.headers) == {"x-own": "kept"}
 
 
 async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

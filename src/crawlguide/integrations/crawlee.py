@@ -27,7 +27,7 @@ from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.outcomes import REDIRECTS, is_success
 from crawlguide.crawler.lines import ROBOTS_BYTES
 from crawlguide.integrations._answers import Answer, error_of, robots_report, timed
-from crawlguide.integrations._crawl import GuidedCrawl, Settings
+from crawlguide.integrations._crawl import STAYING, GuidedCrawl, Settings
 from crawlguide.integrations._pages import READ, Reading, decoded, leading_to, read
 
 try:
@@ -51,7 +51,6 @@ Crawler = TypeVar("Crawler")
 OURS = "crawlguide"  # where a request says what the guide thinks of it
 RELEVANCE = "relevance"  # where a handler says what it thinks of the page
 NOT_TRAVELLING = frozenset({OURS, RELEVANCE, "__crawlee"})  # of `user_data`
-SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})  # headers: others may share the guide
 WAITS_S = 1.0
 MOST_REDIRECTS = 5  # of a robots.txt
 
@@ -297,7 +296,7 @@ def _request(one: Assignment) -> Request:
     try:
         said = msgspec.convert(one.metadata.get(OURS, {}), Travelled)
         own = {name: value for name, value in said.user_data.items() if name not in NOT_TRAVELLING}
-        headers = {name: value for name, value in said.headers.items() if name.lower() not in SECRET}
+        headers = {name: value for name, value in said.headers.items() if name.lower() not in STAYING}
         return Request.from_url(one.url, unique_key=one.url, headers=headers, user_data=own | judged)
     except (msgspec.ValidationError, ValueError):  # others who share the guide may have written anything
         return Request.from_url(one.url, unique_key=one.url, user_data=judged)
@@ -308,7 +307,7 @@ def _link(request: Request) -> dict[str, Any]:
     own = {name: value for name, value in request.user_data.items() if name not in NOT_TRAVELLING}
     said = {
         "user_data": own,
-        "headers": {name: value for name, value in request.headers.items() if name.lower() not in SECRET},
+        "headers": {name: value for name, value in request.headers.items() if name.lower() not in STAYING},
     }
     kept = {name: value for name, value in said.items() if value}
     if len(msgspec.json.encode(kept)) > MAX_METADATA_BYTES - 20:
