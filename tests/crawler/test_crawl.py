@@ -192,6 +192,34 @@ def test_a_reason_in_any_language_is_archived(tmp_path: Path) -> None:
     archive.close()
 
 
+@pytest.mark.parametrize(
+    ("value", "archived"),
+    [
+        ("sid=1; näme", "sid=1; n%C3%A4me"),
+        ("attachment; filename=été.html", "attachment; filename=%C3%A9t%C3%A9.html"),
+        ("été", "%C3%A9t%C3%A9"),
+        ("a%20b; c", "a%20b; c"),
+    ],
+)
+def test_headers_in_any_language_are_archived(tmp_path: Path, value: str, archived: str) -> None:
+    from warcio.archiveiterator import ArchiveIterator
+
+    archive = Warc(tmp_path / "pages.warc.gz")
+    answer = Fetched("http://a.example/", 200, headers=(("X-Said", value),), body=b"x")
+    assert archive.add(answer, "2026-01-01T00:00:00Z") is not None
+    archive.close()
+    with (tmp_path / "pages.warc.gz").open("rb") as file:
+        *_, record = ArchiveIterator(file)
+        assert record.http_headers.get_header("X-Said") == archived
+
+
+async def test_no_header_of_a_stranger_ends_a_crawl(tmp_path: Path) -> None:
+    async with stranger() as there:
+        there.lay_raw("/", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nSet-Cookie: näme=1; path=/\r\n\r\nx".encode())
+        options = CrawlOptions(seeds=(there.url("/"),), out=tmp_path / "out", allow_networks=LOOPBACK, max_pages=1)
+        assert (await crawl(options, Listener())).tally.pages == 1
+
+
 def test_pages_that_take_long_to_read_keep_no_other_page_from_being_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -392,6 +392,20 @@ async def test_a_body_that_drips_is_given_up(there: Stranger) -> None:
     assert (found.error, found.status) == ("timeout", 200)
 
 
+@pytest.mark.parametrize("frame", [b"a", b"0"], ids=["after a ;", "a size of zeros"])
+async def test_a_chunk_that_never_comes_to_its_bytes_is_given_up(there: Stranger, frame: bytes) -> None:
+    async def play(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + (b"1;" if frame == b"a" else b""))
+        while True:
+            writer.write(frame * 1_000)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+
+    async with asyncio.timeout(60):
+        found = await fetched(there.lay_raw("/a", play), timeout_s=0.5, least_timeout_s=0.1, total_s=3_600.0)
+    assert (found.error, found.status, found.received_bytes) == ("timeout", 200, 0)
+
+
 @pytest.mark.parametrize(
     "limits", [{"timeout_s": 0.2, "least_timeout_s": 0.1}, {"total_s": 0.2}], ids=["no answer", "no whole answer"]
 )

@@ -396,6 +396,19 @@ SMALL = {
 }
 
 
+DEEP = "<div>" * 20_000
+HIDDEN = {  # no "<" to be counted, or a ">" that ends no tag
+    "EBCDIC": ("cp037", DEEP.encode("cp037")),
+    "EBCDIC as the page says": ("", b"<meta charset=cp500>" + DEEP.encode("cp500")),
+    "UTF-16": ("utf-16le", DEEP.encode("utf-16le")),
+    "UTF-16 by its mark": ("", DEEP.encode("utf-16")),
+    "letters that hold a >": ("iso-2022-jp", b"<p" + b" \x1b$B>>\x1b(B" * 40_000 + b">"),
+    "a Korean letter that holds a >": ("cp1361", b"<p" + b" \xda>" * 40_000 + b">"),
+    "values in quotes": ("", b"<p " + b" ".join(b'a%d=">"' % number for number in range(40_000)) + b">x"),
+    "long values": ("", b"<p " + b" ".join(b"a%d = '>>\">'" % number for number in range(40_000)) + b">x"),
+}
+
+
 @pytest.fixture(scope="module")
 def impatient() -> Iterator[Reader]:
     reader = Reader(limit_s=0.4)
@@ -409,6 +422,20 @@ def test_what_is_large_is_read_in_its_time_or_given_up(impatient: Reader, name: 
     assert not is_quick(document)
     problem = impatient.read(document).problem
     assert problem == "" or problem.startswith("cannot be read as html")
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_may_hide_how_much_there_is_to_read_is_large(name: str) -> None:
+    charset, body = HIDDEN[name]
+    assert not is_quick(Document(HTML, body, URL, charset, "crawlguide"))
+
+
+@pytest.mark.parametrize(
+    "part", [b'<a href="?q=" title=">">x</a>', b'<b class=\'>\'>a="1</b><i title="">', b"<a href=x>'</a>"]
+)
+@pytest.mark.parametrize("charset", ["", "windows-1252", "shift_jis", "gb18030", "big5"])
+def test_a_page_of_ordinary_tags_is_read_here(part: bytes, charset: str) -> None:
+    assert is_quick(Document(HTML, (part + b"words " * 20) * 500, URL, charset, "crawlguide"))
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawlguide.core.errors import ConfigError, CrawlGuideError, NotFound
-from crawlguide.crawler import seeds
+from crawlguide.crawler import reading, seeds
 from crawlguide.crawler.fetch import Fetcher, FetchOptions
+from crawlguide.crawler.readers import HTML, Document
+from crawlguide.crawler.reading import Reader
 from crawlguide.lab import served
 from crawlguide.policy.robots import allowed
 from tests.crawler.crawling import ROBOTS, Site
@@ -194,6 +196,28 @@ async def test_what_is_found_in_time_are_the_seeds() -> None:
         urls = await seeds.found([host], {}, fetcher, "crawlguide", str, 0.0, within_s=2.0)
         assert urls == [there.url(), there.url("/named")]
         assert time.monotonic() - began < 8  # a slow body is given up after ten seconds
+
+
+async def test_a_home_page_that_takes_long_to_read_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    impatient, beats = Reader(limit_s=1.0), 0
+    monkeypatch.setattr(reading, "_reader", lambda: impatient)
+    impatient.read(Document(HTML, b"ready", HOME, "", ""))
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0.01)
+            beats += 1
+
+    async with stranger() as there, local(timeout_s=0.5) as fetcher:
+        there.lay("/robots.txt")
+        home = there.lay("/", b"<div>" * (1 << 20), Content_Type="text/html")
+        site = seeds.Site("", fetcher, "crawlguide", str, 0.0, home=home)
+        beating = asyncio.create_task(beat())
+        assert await site._home(home, seeds.Named("127.0.0.1")) == []
+        beating.cancel()
+    impatient.close()
+    assert beats > 20
 
 
 async def test_of_sitemaps_the_first_few_are_read_each_once() -> None:

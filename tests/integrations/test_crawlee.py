@@ -6,6 +6,7 @@ import asyncio
 import logging
 import subprocess
 import sys
+import zlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,9 @@ from crawlee.storage_clients import MemoryStorageClient
 
 from crawlguide import AsyncClient, AsyncGuide
 from crawlguide.core.errors import UnavailableError
-from crawlguide.integrations.crawlee import GuidedHttpClient, GuideManager, guided_crawler
+from crawlguide.crawler.lines import ROBOTS_BYTES
+from crawlguide.gateway.client.assignments import Assignment
+from crawlguide.integrations.crawlee import GuidedHttpClient, GuideManager, _request, guided_crawler
 from tests.crawler.strangers import stranger
 from tests.gateway.clients.common import free_port
 from tests.integrations.web import (
@@ -171,6 +174,26 @@ async def test_a_robots_txt_that_leads_nowhere_is_an_error_and_without_a_place_i
         there.lay("/robots.txt", status="302 Found")
         await GuideManager(TOPIC)._robots(url)
         assert len(there.requests) == before + 1
+
+
+def test_a_stranger_who_shares_the_guide_decides_nothing_about_a_request() -> None:
+    said = {"headers": {"Host": "b.example", "Content-Length": "5", "cookie": "a=b", "X-Own": "kept"}}
+    back = _request(Assignment(GARDEN, "page", 0.0, 0.0, "", 0.0, 0.0, {"crawlguide": said}))
+    assert dict(back.headers) == {"x-own": "kept"}
+
+
+async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n")
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    while True:
+        writer.write(packer.compress(b"Disallow: /x\n" * 100_000))
+        await writer.drain()
+
+
+async def test_of_a_robots_txt_without_an_end_the_beginning_counts() -> None:
+    async with stranger() as there:
+        told = await GuideManager(TOPIC)._robots(there.lay_raw("/robots.txt", endless))
+        assert (told["status"], len(told["text"])) == (200, ROBOTS_BYTES)
 
 
 async def test_links_carry_their_anchors_and_labels(proxy: str, tmp_path: Path) -> None:

@@ -21,6 +21,9 @@ import requests
 
 from crawlguide import AsyncClient, AsyncGuide, Client, Guide
 from crawlguide.core.errors import ConfigError, MalformedRequest, UnavailableError
+from crawlguide.crawler import reading
+from crawlguide.crawler.readers import HTML, Document
+from crawlguide.crawler.reading import Reader
 from crawlguide.integrations._answers import fetching, fetching_sync
 from crawlguide.integrations._crawl import side_by_side
 from crawlguide.integrations.guided import Page, guided, guided_sync
@@ -162,6 +165,27 @@ def test_what_pages_say_to_the_client_by_its_name_counts(kind: str) -> None:
     assert asyncio.run(said()) == {
         "": None, "meta": ["noindex"], "header": ["nofollow"], "text": ["noindex"], "after": ["noarchive"]
     }  # fmt: skip
+
+
+async def test_a_page_that_takes_long_to_read_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    impatient, beats = Reader(limit_s=1.0), 0
+    monkeypatch.setattr(reading, "_reader", lambda: impatient)
+    impatient.read(Document(HTML, b"ready", GARDEN, "", ""))
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0.01)
+            beats += bool(there.requests)
+
+    async with stranger() as there, httpx.AsyncClient() as client:
+        start = there.lay("/", b"<div>" * (1 << 20), Content_Type="text/html")
+        beating = asyncio.create_task(beat())
+        async with aclosing(guided(client, start, TOPIC, policy=FREE | {"robots": "ignore"})) as pages:
+            assert [page.title async for page in pages] == [""]
+        beating.cancel()
+    impatient.close()
+    assert beats > 20
 
 
 BOMB = brotli.compress(bytes(64 << 20), quality=4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import re
 import signal
@@ -413,6 +414,20 @@ async def test_a_robots_txt_that_wishes_to_be_asked_later_holds_its_host(tmp_pat
             said = await guide.explain("tried", there.url("/"))
             found = {one["name"]: one["why"] for one in said["filters"]}
     assert re.search(r"may be asked again in 3\d{3}", found["politeness"])
+
+
+async def test_a_robots_txt_that_unpacks_to_gigabytes_is_not_unpacked(tmp_path: Path) -> None:
+    async with stranger() as there:
+        there.lay("/robots.txt", gzip.compress(bytes(64 << 20)), Content_Encoding="gzip")
+        words = command(spider(tmp_path, [there.url("/")]), {"CLOSESPIDER_TIMEOUT": 3, "ROBOTSTXT_OBEY": True})
+        file = tmp_path / "said"
+        with file.open("wb") as said:
+            env = environment(None, tmp_path)
+            await asyncio.to_thread(
+                subprocess.run, words, cwd=tmp_path, env=env, timeout=WITHIN_S, check=True, stderr=said
+            )
+        assert [request.split()[1] for request in there.requests] == [b"/robots.txt"]
+    assert "exceeded DOWNLOAD_MAXSIZE" in file.read_text()
 
 
 def test_a_killed_job_loses_nothing_and_asks_again_only_for_what_was_in_work(tmp_path: Path) -> None:

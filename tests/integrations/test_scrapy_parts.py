@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy import FormRequest, Request, Spider
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import HtmlResponse, Response, XmlResponse
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
@@ -251,6 +252,33 @@ def test_the_words_of_a_page_are_those_that_are_read() -> None:
         )
     )
     assert (found["title"], found["text"], found["language"]) == ("A title", "Head One two three", "en")
+
+
+def test_menus_programs_and_remarks_are_no_words() -> None:
+    found = reading.words(
+        html(
+            "<title>A<svg>b</title><body>one<!-- no --> two<nav>no<p>no<!-- no -->no</p></nav> three<?no?> four"
+            "<li>five<a>no<b>six</b>no</a>seven</li><noscript>no<p>eight</p>no</noscript><br>nine</body>"
+        )
+    )
+    assert (found["title"], found["text"]) == ("A<svg>b", "one two three four five six seven eight nine")
+
+
+HOSTILE = {
+    "remarks between words": b"<body>" + b" <!-- -->" * 60_000,
+    "a title of remarks": b"<html><head><title>" + b" <!-- -->" * 60_000 + b"</title></head></html>",
+    "links in links": b"<html>" + b"<a href='x'>" * 1_500 + b" <i/>" * 60_000 + b"</a>" * 1_500 + b"</html>",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("kind", [HtmlResponse, XmlResponse])
+def test_no_page_takes_long_to_read(name: str, kind: type[HtmlResponse | XmlResponse]) -> None:
+    page = kind(PAGE, body=HOSTILE[name], encoding="utf-8")
+    began = time.process_time()
+    reading.words(page)
+    reading.anchors(page)
+    assert time.process_time() - began < 3.0
 
 
 @pytest.mark.parametrize("body", ["", "<", "\0\0", "<html>" + "<div>" * 3_000, "<a href='http://['>x</a>"])

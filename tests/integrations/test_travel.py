@@ -37,6 +37,7 @@ def test_what_a_spider_sends_comes_back() -> None:
     [
         {"headers": {"Authorization": "Basic c2VjcmV0"}},
         {"headers": {"Cookie": "a=b"}},
+        {"headers": {"Host": "b.example"}},
         {"cookies": {"a": "b"}},
         {"meta": {"proxy": "http://user:secret@127.0.0.1:1"}},
     ],
@@ -56,6 +57,8 @@ def test_only_public_methods_of_the_spider_itself_are_called(name: Any) -> None:
         {"method": "POST", "body": "x", "url": "https://b.example/", "priority": 10},
         {"meta": {"proxy": "http://127.0.0.1:1", "bindaddress": "127.0.0.2", "cookiejar": 1, "allow_offsite": True}},
         {"headers": {"Authorization": ["x"], "X-A": ["b\r\nX-B: c"]}},
+        {"headers": {"Host": ["b.example"], "CONTENT-LENGTH": ["5"], " Transfer-Encoding": ["chunked"]}},
+        {"headers": {"Connection": ["close"], "Upgrade": ["h2c"], "Expect": ["100-continue"]}},
         {"cookies": {"a": "b"}},
         {"headers": 5},
         {"meta": []},

@@ -29,6 +29,8 @@ _META = re.compile(
 )
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _CODE_PAGE = re.compile(r"(?:cp|ibm)-?(\d{3,4})")
+MARKUP = bytes(range(0x20, 0x7F))
+WITH_OTHERS = ("utf-16-le", "utf-16-be", "iso2022_jp", "cp1361")  # bytes of ASCII are parts of other letters, too
 
 
 def decoded(body: bytes, charset: str = "") -> str:
@@ -43,6 +45,14 @@ def decoded(body: bytes, charset: str = "") -> str:
         return body.decode()
     except UnicodeDecodeError:
         return _text(body, _guessed(body))
+
+
+def shows_markup(body: bytes, charset: str = "") -> bool:
+    """Whether "<", ">" and quotes can be counted in the bytes: each is itself, and nothing else looks like them."""
+    if body.startswith(tuple(mark for mark, _ in BYTE_ORDER_MARKS)):
+        return body.startswith(BYTE_ORDER_MARKS[0][0])
+    codec = _codec(charset) or _declared(body) or "utf-8"
+    return codec not in WITH_OTHERS and _text(MARKUP, codec) == MARKUP.decode()  # not so in EBCDIC
 
 
 def _declared(body: bytes) -> str | None:

@@ -302,14 +302,17 @@ class Fetcher:
             raise TooLarge(f"a body of {answer.content_length} bytes, of at most {options.max_bytes}")
         coding = ",".join(answer.headers.getall("Content-Encoding", ()))
         body = Body(coding, options.max_bytes, options.max_ratio)
-        async for piece in answer.content.iter_any():
-            way.received_bytes += len(piece)
-            body.add(piece)
-            if way.enough is not None and len(body) >= way.enough:
-                break
-            elapsed_s = time.monotonic() - began
-            if elapsed_s > options.grace_s and way.received_bytes < elapsed_s * options.min_bytes_per_s:
-                raise TimeoutError(f"{way.received_bytes} bytes in {elapsed_s:.0f} s")
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(options.timeout_s) as patience:  # chunks may be all frame, and never hold a byte
+            async for piece in answer.content.iter_any():
+                patience.reschedule(loop.time() + options.timeout_s)
+                way.received_bytes += len(piece)
+                body.add(piece)
+                if way.enough is not None and len(body) >= way.enough:
+                    break
+                elapsed_s = time.monotonic() - began
+                if elapsed_s > options.grace_s and way.received_bytes < elapsed_s * options.min_bytes_per_s:
+                    raise TimeoutError(f"{way.received_bytes} bytes in {elapsed_s:.0f} s")
         return body.whole()[: way.enough]
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crawlguide.crawler import reading
+from crawlguide.crawler.charsets import shows_markup
 from crawlguide.crawler.html import directives, language_of
 from crawlguide.crawler.page import Link, Page
 from crawlguide.crawler.readers import HTML, PDF, Document, kind_of, read
@@ -27,6 +28,7 @@ __all__ = ["Link", "Page", "parse", "robots_tag"]
 MOST_BYTES = 1024 * 1024
 MOST_TAGS, MOST_OPENING_TAGS = 5_000, 1_500
 MOST_SQUARES = 10**9  # attributes are compared with each other: squares of the bytes between two ">", added up
+QUOTES = (b'"', b"'")
 
 WITH_VALUES = ("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after")  # no names of crawlers
 
@@ -60,6 +62,8 @@ def is_quick(document: Document) -> bool:
     if document.kind != HTML:
         return document.kind != PDF
     body, size = document.body, len(document.body)
+    if not shows_markup(body, document.charset):
+        return False
     tags = body.count(b"<")
     if size > MOST_BYTES or tags > MOST_TAGS or tags - body.count(b"</") > MOST_OPENING_TAGS:
         return False
@@ -67,7 +71,22 @@ def is_quick(document: Document) -> bool:
 
 
 def _squares(body: bytes) -> int:
-    return sum(len(piece) ** 2 for piece in body.split(b">"))
+    """Of the bytes between two ">", added up: so long may tags be. Where a value in quotes may hold the ">" of a piece
+    (`a=">"`), no tag may end there, and what follows belongs to it."""
+    total = size = 0
+    unclosed: set[bytes] = set()
+    for piece in body.split(b">"):
+        size += len(piece)
+        unclosed = {quote for quote in QUOTES if _is_unclosed(quote, piece, before=quote in unclosed)}
+        if not unclosed:
+            total, size = total + size**2, 0
+    return total + size**2
+
+
+def _is_unclosed(quote: bytes, piece: bytes, *, before: bool) -> bool:
+    """Whether a value may have begun with this quote, here or before, and not ended. It begins after a "="."""
+    at = piece.rfind(quote)
+    return before if at < 0 else piece[:at].rstrip().endswith(b"=")
 
 
 def robots_tag(values: Iterable[str], our_name: str) -> list[str]:

@@ -166,7 +166,7 @@ class Site:
             return [home]  # nobody may look around there now; the guide waits until its rules are known
         named = await self._named(home, robots)
         named.words.pop(home, None)
-        best = named.best(goal, MOST_OF_SITE)
+        best = await asyncio.to_thread(named.best, goal, MOST_OF_SITE)  # of tens of thousands, which takes a second
         none = ", none has words of the topic: the home page is the only seed"
         which = f", {len(best)} of them are seeds" if best else none if named.words else ""
         self.say(f"{self.host}: {len(named.words):,} pages named by sitemaps and feeds{which}")
@@ -214,7 +214,7 @@ class Site:
 
     async def _home(self, home: str, named: Named) -> list[str]:
         """Its links count as named, in their own words; returns its feeds."""
-        page = parse(await self._get(home), self.agent)
+        page = await asyncio.to_thread(parse, await self._get(home), self.agent)
         for link in page.links:
             if link.url.startswith(home):
                 named.add(link.url, link.anchor)
@@ -233,7 +233,7 @@ class Site:
         for url in urls:
             answer = await self._get(url)
             if not answer.error and answer.status == 200:
-                for link in parse(answer, self.agent).links:
+                for link in (await asyncio.to_thread(parse, answer, self.agent)).links:
                     named.add(link.url, link.anchor)
 
 

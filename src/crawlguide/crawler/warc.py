@@ -7,6 +7,7 @@ import zlib
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 LEVEL = 4  # of compression: half the time of the usual 6 for 5 % more bytes
 BLOCK = 65_536
 GZIP = 31  # window bits of zlib for a gzip member
+ASCII = "".join(map(chr, range(0x20, 0x7F)))
 UNDONE = ("content-encoding", "transfer-encoding", "content-length")  # no longer true: the content coding is undone
 SAME_CONTENT = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
@@ -83,7 +85,7 @@ class Warc:
         return packer.compress(out.getbuffer()) + packer.flush()
 
     def _http(self, status: int, reason: str, headers: Headers, body: bytes) -> Any:
-        kept = [(_undone(name), _plain(value)) for name, value in headers]
+        kept = [(_undone(_ascii(name)), _sendable(value)) for name, value in headers]
         if body:
             kept.append(("Content-Length", str(len(body))))
         return self._headers(f"{status} {_ascii(reason)}".strip(), kept, protocol="HTTP/1.1")
@@ -115,6 +117,11 @@ def _undone(name: str) -> str:
 def _ascii(text: str) -> str:
     """As a status line may be: warcio writes no other letters there."""
     return _plain(text).encode("ascii", "replace").decode()
+
+
+def _sendable(value: str) -> str:
+    """Letters beyond ASCII percent-encoded: warcio does so with some values, and cannot write others."""
+    return quote(_plain(value), safe=ASCII)
 
 
 def _plain(text: str) -> str:

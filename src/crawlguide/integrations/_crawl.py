@@ -25,9 +25,13 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 Seeds = str | Sequence[str | Mapping[str, Any]]
 Goal = str | Mapping[str, Any] | None
-SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})  # not told: others may share the guide
 PRODUCT = re.compile(r"[A-Za-z_-]+")  # what robots.txt calls a crawler by
 CANCELLED_AT_MOST = 3
+SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})
+FRAMING = frozenset({  # by which a request would go to another host, or swallow the next one
+    "host", "connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
+})  # fmt: skip
+STAYING = SECRET | FRAMING  # headers that do not travel with a URL: others may share the guide
 
 
 class Options(TypedDict, total=False):

@@ -24,8 +24,9 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.outcomes import REDIRECTS, is_success
+from crawlguide.crawler.lines import ROBOTS_BYTES
 from crawlguide.integrations._answers import Answer, error_of, followed, robots_report, timed
-from crawlguide.integrations._crawl import SECRET_HEADERS, GuidedCrawl, Settings
+from crawlguide.integrations._crawl import STAYING, GuidedCrawl, Settings
 from crawlguide.integrations._pages import READ, Reading, decoded, leading_to, read
 
 try:
@@ -39,7 +40,7 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from crawlee.http_clients import HttpClient, HttpCrawlingResult
+    from crawlee.http_clients import HttpClient, HttpCrawlingResult, HttpResponse
     from crawlee.proxy_configuration import ProxyConfiguration, ProxyInfo
 
     from crawlguide.gateway.client.assignments import Assignment, Assignments
@@ -216,7 +217,7 @@ class GuideManager(RequestManager):
             raise ContextPipelineInterruptedError(f"{context.request.url} leads elsewhere: the guide says when to go")
         if visit.status is not None and is_success(visit.status):
             at, tags = context.request.loaded_url or context.request.url, visit.headers.get("x-robots-tag", "")
-            visit.reading = read(html, at, [tags], self._crawl.robots_name)
+            visit.reading = await asyncio.to_thread(read, html, at, [tags], self._crawl.robots_name)
 
     async def _robots(self, url: str) -> dict[str, Any]:
         """A robots.txt, through the crawler's own client."""
@@ -224,8 +225,9 @@ class GuideManager(RequestManager):
         return robots_report(url, await timed(followed, partial(self._answer, proxy), url, True))
 
     async def _answer(self, proxy: ProxyInfo | None, url: str) -> Answer:
-        answer = await self._client.send_request(url, proxy_info=proxy)
-        return Answer(answer.status_code, answer.headers, await answer.read())
+        async with self._client.stream(url, proxy_info=proxy) as answer:
+            body = b"" if answer.status_code in REDIRECTS else await _beginning(answer)
+            return Answer(answer.status_code, answer.headers, body)
 
     async def _opened(self) -> Assignments:
         if self._assignments is None:
@@ -258,6 +260,16 @@ async def _soon(assignments: Assignments) -> Assignment | None:
         return None
 
 
+async def _beginning(answer: HttpResponse) -> bytes:
+    """Of a robots.txt as much as is read as rules: what comes may unpack to gigabytes, or never end."""
+    body = bytearray()
+    async for piece in answer.read_stream():
+        body += piece
+        if len(body) >= ROBOTS_BYTES:
+            break
+    return bytes(body[:ROBOTS_BYTES])
+
+
 async def _html(context: Any, visit: Visit) -> str:
     """The body, of an HTTP crawler or of a browser."""
     if hasattr(context, "http_response"):
@@ -283,7 +295,7 @@ def _request(one: Assignment) -> Request:
     try:
         said = msgspec.convert(one.metadata.get(OURS, {}), Travelled)
         own = {name: value for name, value in said.user_data.items() if name not in NOT_TRAVELLING}
-        headers = {name: value for name, value in said.headers.items() if name.lower() not in SECRET_HEADERS}
+        headers = {name: value for name, value in said.headers.items() if name.lower() not in STAYING}
         return Request.from_url(one.url, unique_key=one.url, headers=headers, user_data=own | judged)
     except (msgspec.ValidationError, ValueError):  # others who share the guide may have written anything
         return Request.from_url(one.url, unique_key=one.url, user_data=judged)
@@ -294,7 +306,7 @@ def _link(request: Request) -> dict[str, Any]:
     own = {name: value for name, value in request.user_data.items() if name not in NOT_TRAVELLING}
     said = {
         "user_data": own,
-        "headers": {name: value for name, value in request.headers.items() if name.lower() not in SECRET_HEADERS},
+        "headers": {name: value for name, value in request.headers.items() if name.lower() not in STAYING},
     }
     kept = {name: value for name, value in said.items() if value}
     if len(msgspec.json.encode(kept)) > MAX_METADATA_BYTES - 20:

@@ -82,6 +82,11 @@ class Page:
         """The page is worth nothing, and nobody should follow its links."""
         self.relevance, self._links = 0.0, []
 
+    def _read(self) -> None:
+        """What will be told is read, which may take seconds; what did not come is not."""
+        if self.ok:
+            _ = self._reading
+
     @cached_property
     def _reading(self) -> Reading:
         kind = self._answer.content_type.partition(";")[0].strip().lower()
@@ -174,7 +179,9 @@ async def _fetched(crawl: GuidedCrawl, assignments: Assignments, fetch: Fetch) -
     while (one := await assignments.next()) is not None:
         answer = await fetch(one.url, one.kind == "robots")
         if one.kind != "robots":
-            return Page(one, answer, crawl.robots_name)
+            page = Page(one, answer, crawl.robots_name)
+            await asyncio.to_thread(page._read)
+            return page
         assignments.report(robots_report(one.url, answer))
     return None
 

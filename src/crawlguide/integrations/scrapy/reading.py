@@ -13,12 +13,13 @@ from crawlguide.core.errors import UrlError
 from crawlguide.core.urls import canonical
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy.http import Response
 
 MOST_CHARACTERS = 10_000  # of a page are told
 MOST_LINKS, LONGEST_ANCHOR = 10_000, 200
-NO_WORDS = "parent::script or parent::style or parent::noscript or parent::template"
-MENU = "ancestor::nav or parent::a[parent::li]"  # links to other pages say little of this one
+NO_WORDS = frozenset({"script", "style", "noscript", "template"})
 
 
 class Anchor(NamedTuple):
@@ -41,7 +42,7 @@ def words(response: Response) -> dict[str, Any]:
     root = _root(response)
     if root is None:
         return known | ({"text": response.text[:MOST_CHARACTERS]} if isinstance(response, TextResponse) else {})
-    return known | {"title": _joined(TITLE(root), 500), "text": _joined(TEXT(root), MOST_CHARACTERS)} | _language(root)
+    return known | {"title": _title(root), "text": _joined(_texts(root), MOST_CHARACTERS)} | _language(root)
 
 
 def anchors(response: Response) -> dict[str, Anchor]:
@@ -52,6 +53,8 @@ def anchors(response: Response) -> dict[str, Anchor]:
         return found
     base = get_base_url(response)  # type: ignore[arg-type]  # it has a root, so it is a text
     for position, element in enumerate(LINKS(root)[:MOST_LINKS]):
+        if next(element.iterancestors("a"), None) is not None:
+            continue  # no text is read for a link and for all links around it
         try:
             url = canonical(element.get("href").strip(), base)
         except UrlError:
@@ -66,8 +69,8 @@ def _xpath(expression: str) -> Any:
     return etree.XPath(expression, smart_strings=False)
 
 
-TITLE = _xpath("(//title)[1]//text()")
-TEXT = _xpath(f"//body//text()[not({NO_WORDS} or {MENU})]")
+TITLE = _xpath("(//title)[1]")
+BODIES = _xpath("//body[not(ancestor::body or ancestor::nav)]")
 LANGUAGE = _xpath("string(/html/@lang)")
 LINKS = _xpath("//a[@href]")
 PICTURE = _xpath(".//img/@alt | @title")
@@ -85,6 +88,31 @@ def _root(response: Response) -> Any:
 def _language(root: Any) -> dict[str, str]:
     language = LANGUAGE(root)[:35]
     return {"language": language} if language else {}
+
+
+def _title(root: Any) -> str:
+    return next((_joined(title.itertext(), 500) for title in TITLE(root)), "")
+
+
+def _texts(root: Any) -> Iterator[str]:
+    """One after the other, as far as somebody reads: XPath puts all of them in order first, and beside comments takes
+    the square of the time that they are many."""
+    for body in BODIES(root):
+        menus = 0  # around what is read
+        for event, node in etree.iterwalk(body, ("start", "end", "comment", "pi")):
+            is_start = event == "start"
+            menus += is_start and node.tag == "nav"
+            found, inside = (node.text, node) if is_start else (node.tail, node.getparent())
+            menus -= event == "end" and node.tag == "nav"
+            if found and not menus and _has_words(inside) and (is_start or node is not body):
+                yield found
+
+
+def _has_words(element: Any) -> bool:
+    """Not programs; and links of menus say little of this page."""
+    if element.tag == "a":
+        return getattr(element.getparent(), "tag", None) != "li"
+    return element.tag not in NO_WORDS
 
 
 def _joined(texts: Any, most: int) -> str:

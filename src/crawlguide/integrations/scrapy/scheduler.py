@@ -55,6 +55,7 @@ TOLD = "told"  # the mark of a request that the guide has as a link already
 SLOT = "crawlguide-"  # a downloader slot of its own for each request, so that it starts when it is handed out
 UNTOLD = "untold.jsonl"
 ROBOTS_PRIORITY = 1_000
+MOST_ROBOTS_BYTES = 10 << 20  # unpacked; Scrapy's own bound for pages is a gigabyte
 MOST_SEEN = 5_000_000  # URLs of which a `dont_filter` request counts as one more
 
 logger = logging.getLogger(__name__)
@@ -394,7 +395,7 @@ class Scheduler(BaseScheduler):
         meta = {"dont_obey_robotstxt": True, "dont_retry": True, "allow_offsite": True}
         request = Request(
             one.url,
-            meta=meta | {"download_slot": f"{SLOT}{self._slots}"},
+            meta=meta | {"download_slot": f"{SLOT}{self._slots}", "download_maxsize": MOST_ROBOTS_BYTES},
             callback=NO_CALLBACK,
             priority=ROBOTS_PRIORITY,
         )

@@ -17,7 +17,7 @@ from scrapy import FormRequest, Request
 from scrapy import Spider as BaseSpider
 
 from crawlguide.core.messages import MAX_METADATA_BYTES
-from crawlguide.integrations._crawl import SECRET_HEADERS
+from crawlguide.integrations._crawl import STAYING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ def packed(request: Request, spider: Spider) -> dict[str, Any] | None:
     """The metadata of a request; None: it cannot travel."""
     if request.method != "GET" or request.body or type(request) not in {Request, FormRequest}:
         return None
-    if request.cookies or _is_routed(request.meta) or any(_is_secret(name) for name in request.headers):
+    if request.cookies or _is_routed(request.meta) or any(_stays(name) for name in request.headers):
         return None
     callback, errback = _name(request.callback, spider), _name(request.errback, spider)
     if callback is None or errback is None:
@@ -117,12 +117,12 @@ def _place(proxy: str) -> str:
     return proxy.rpartition("://")[2].rpartition("@")[2].rstrip("/")
 
 
-def _is_secret(name: bytes) -> bool:
-    return _word(name).lower() in SECRET_HEADERS
+def _stays(name: bytes) -> bool:
+    return _word(name).strip().lower() in STAYING
 
 
 def _is_harmless(name: str, values: list[str]) -> bool:
-    return name.lower() not in SECRET_HEADERS and not any("\r" in text or "\n" in text for text in (name, *values))
+    return name.strip().lower() not in STAYING and not any("\r" in text or "\n" in text for text in (name, *values))
 
 
 def _word(text: bytes) -> str:
