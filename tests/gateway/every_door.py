@@ -301,6 +301,10 @@ class Grpc(Library):
         return bool(json.loads(heard) == json.loads(expected))
 
 
+# what the library says of a stream that ended while a message was sent, before its status came
+ENDED_UNHEARD = "Internal error from Core"
+
+
 class GrpcStream(Grpc):
     """Asks and reports on streams, which stay open until the history has ended."""
 
@@ -326,6 +330,9 @@ class GrpcStream(Grpc):
                 await stream.write(request)
                 heard = await stream.read()
         except grpc.aio.AioRpcError as problem:
+            if problem.details() == ENDED_UNHEARD:
+                del self._streams[name]
+                return await self._say(name, request)
             return _status(problem)
         except asyncio.InvalidStateError:  # it has ended before
             return await _ended(stream)

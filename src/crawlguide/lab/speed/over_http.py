@@ -61,6 +61,7 @@ async def measure_over_http(
     answers: list[bytes] = []
     asks = await _timed(server, [(connection, "/v1/next", ask_body(f"h{n}")) for n in range(rounds)], answers)
     urls = [url for n in range(rounds // 10) for url in await assigned_urls(connection, f"u{n}")]
+    urls += told_urls("told/alone", hosts, 1, rounds)  # where politeness leaves too few, pages that nobody was assigned
     told = [report([url], f"t{n}") for n, url in enumerate(urls[:rounds])]
     tells = await _timed(server, [(connection, "/v1/report", body) for body in told])
     connection.close()
