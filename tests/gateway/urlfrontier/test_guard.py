@@ -164,6 +164,38 @@ def test_who_may_not_ignore_robots_txt_makes_no_crawl_that_does(frontier: Fronti
             assert http.get("/v1/crawls/DEFAULT").json()["definition"]["policy"]["robots"] == policy
 
 
+TRAPS = (  # what no filter of a guide's own lets through: paths that go round, sessions, calendars, endless queries
+    *(f"https://a.example/{'x/y/' * depth}" for depth in range(1, 40)),
+    *(f"https://a.example/page?sessionid={number:032x}" for number in range(40)),
+    *(f"https://a.example/calendar/{year}/{month}/" for year in range(1900, 1910) for month in range(1, 13)),
+    *(f"https://a.example/list?a={number}&b={number}&c={number}&d={number}&sort=x" for number in range(40)),
+)
+
+
+def test_a_crawl_that_begins_here_obeys_its_clients_alone(frontier: Frontier) -> None:
+    """Nothing is kept from them for politeness to a host, diversity, traps or risk; another door's crawl keeps some."""
+    token = frontier.guarded.key("admin", "robots:override", tenant="obeyed")
+    raw = Raw(frontier.port, token)
+    raw.put(*(found(url) for url in TRAPS))
+    with frontier.guarded.client(token) as http:
+        policy = http.get("/v1/crawls/DEFAULT").json()["definition"]["policy"]
+        assert (policy["robots"], policy["max_per_host"], policy["traps"], policy["risk_threshold"]) == (
+            "ignore",
+            0,
+            False,
+            1,
+        )
+        http.put("/v1/crawls/usual", json={"policy": {"robots": "ignore", "default_delay_s": 0}}).raise_for_status()
+        http.post("/v1/crawls/usual/seeds", json={"urls": ["https://a.example/"]}).raise_for_status()
+        links = [{"url": url} for url in TRAPS]
+        told = {"mcp_version": "2025-11", "crawler_id": "c", "crawl_id": "usual",
+                "fetches": [{"url": "https://a.example/", "status": 200, "outlinks": links}]}  # fmt: skip
+        http.post("/v1/report", json=told).raise_for_status()
+        ask = ASK | {"crawl_id": "usual", "budget": {"max_urls": 1_000}}
+        assert len(http.post("/v1/next", json=ask).json()["assigned_urls"]) < len(TRAPS)
+    assert sorted(raw.get(key="a.example", crawlID="DEFAULT")) == sorted(TRAPS)
+
+
 def test_the_crawl_is_seen_through_other_doors(frontier: Frontier) -> None:
     token = frontier.guarded.key("admin", tenant="seen")
     Raw(frontier.port, token).put(found("https://a.example/x"), known("https://a.example/y"))
