@@ -7,6 +7,8 @@ RUN    := $(BIN)/python -m scripts.quietly
 PROCESSES ?= $(shell expr `nproc` + 1)  # of tests: one more than there are cores, since some wait for disks and servers
 
 GO_PACKAGES := /usr/share/gocode/src
+JAVA_PACKAGES := /usr/share/java
+JAVA_PACKAGES := /usr/share/java
 
 # How much is done: the usual amount, or with QUICK=1 so little that it takes a minute at most; `make test` runs each target so.
 # Each amount can be named as well, such as `make bench URLS=10000` or `make crash KILLS=5`.
@@ -76,6 +78,15 @@ test: $(READY) kernels  ## run all tests in parallel
 	@sh scripts/debian-packages.sh protobuf-compiler "command -v protoc"
 	@sh scripts/debian-packages.sh protoc-gen-go "command -v protoc-gen-go"
 	@sh scripts/debian-packages.sh protoc-gen-go-grpc "command -v protoc-gen-go-grpc"
+	@sh scripts/debian-packages.sh default-jdk-headless "command -v javac"
+	@sh scripts/debian-packages.sh protobuf-compiler-grpc-java-plugin "command -v grpc_java_plugin"
+	@sh scripts/debian-packages.sh libgrpc-java "test -e $(JAVA_PACKAGES)/grpc-netty.jar"
+	@sh scripts/debian-packages.sh libnetty-java "test -e $(JAVA_PACKAGES)/netty-codec-http2.jar"
+	@sh scripts/debian-packages.sh libprotobuf-java "test -e $(JAVA_PACKAGES)/protobuf-util.jar"
+	@sh scripts/debian-packages.sh libperfmark-java "test -e $(JAVA_PACKAGES)/perfmark-api.jar"
+	@sh scripts/debian-packages.sh libguava-java "test -e $(JAVA_PACKAGES)/guava.jar"
+	@sh scripts/debian-packages.sh libgoogle-gson-java "test -e $(JAVA_PACKAGES)/gson.jar"
+	@sh scripts/debian-packages.sh libgeronimo-annotation-1.3-spec-java "test -e $(JAVA_PACKAGES)/geronimo-annotation-1.3-spec.jar"
 	@sh scripts/debian-packages.sh redis-server "command -v redis-server"
 	$(BIN)/python -m pytest tests --numprocesses $(PROCESSES) --dist worksteal
 

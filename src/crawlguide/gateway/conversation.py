@@ -6,7 +6,9 @@ import asyncio
 import time
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from crawlguide.gateway.watched_files import LOOKS_EVERY_S
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -54,6 +56,12 @@ class Standing:
         if self._known_until <= time.time() or self._known_by != self._entrance.version:
             version = self._entrance.version
             self._known_by, self._known_until = version, self._entrance.identify(self._caller).expires
+
+    async def watch(self) -> NoReturn:
+        """Look again and again, even if nothing is said. Raises `Unauthenticated`."""
+        while True:
+            self.check()
+            await asyncio.sleep(LOOKS_EVERY_S)
 
 
 async def waited(event: asyncio.Event, seconds: float) -> None:

@@ -176,6 +176,30 @@ def names(answers: list[Any]) -> set[str]:
     return {headers(one)["id"] for one in answers}
 
 
+async def test_what_was_not_acknowledged_comes_again_to_the_next_process_and_counts_once(
+    kafka_mock: KafkaMock, prefix: str, tmp_path: Path
+) -> None:
+    """The first one ends between answers and acknowledgements; no message has an id of its own."""
+    settings, forgotten = config(options(kafka_mock, prefix), tmp_path / "data"), set[str]()
+
+    async def forget(received: Any) -> None:
+        forgotten.add(received.delivery_id)
+
+    crawler = KafkaCrawler(kafka_mock.address, prefix)
+    async with opened(settings) as here:
+        answering = here.door.buses[0]._answering
+        assert answering is not None
+        answering._connection.done = forget  # type: ignore[method-assign]
+        await crawler.put("next", ask(**seeds(*PAGES)))
+        await crawler.put("report", report("https://told.example/"))
+        await until(lambda: len(forgotten) == 2)
+    async with opened(settings) as here:
+        answers = await crawler.read("answers.default", partial(as_many, 4))
+        assert len(names(answers)) == len({one.value() for one in answers}) == 2
+        numbers = (await here.guide.stats()).crawls["default"]
+        assert (numbers.fetches, numbers.asks, numbers.leased) == (1, 1, 3)
+
+
 @pytest.mark.timeout(180)
 async def test_a_cluster_that_hangs_under_load_loses_and_doubles_nothing(prefix: str, tmp_path: Path) -> None:
     mock = KafkaMock()

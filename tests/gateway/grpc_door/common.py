@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 DOOR = {"CRAWLGUIDE_SERVER_GRPC": "true", "CRAWLGUIDE_SERVER_GRPC_PORT": "0"}
 WITHIN_S = 30.0
+FREE = {"policy": {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}}
 TENANTS = count()
 
 

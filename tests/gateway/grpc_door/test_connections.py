@@ -10,12 +10,13 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.gateway.grpc_door.common import WITHIN_S, asking, door_over, guarded_door, speaking
-from tests.gateway.grpc_door.frames import PREFACE, SETTINGS, frame
+from tests.gateway.grpc_door.common import FREE, WITHIN_S, asking, door_over, guarded_door, speaking
+from tests.gateway.grpc_door.frames import DATA, END_HEADERS, HEADERS, PING, PREFACE, SETTINGS, frame, headers
 from tests.gateway.urlfrontier.common import guarded_frontier
 
 from crawlguide import AsyncGuide
 from crawlguide.core.config import ServerOptions
+from crawlguide.gateway.grpc import guide_pb2 as wire
 from crawlguide.gateway.grpc import transport
 from crawlguide.gateway.load import FILES_OF_OUR_OWN, most_connections
 
@@ -95,6 +96,43 @@ async def test_a_connection_that_calls_nothing_is_closed(monkeypatch: pytest.Mon
             pass
         writer.close()
     await guide.close()
+
+
+async def test_who_pings_without_end_is_cut() -> None:
+    guide = AsyncGuide.open(":memory:")
+    async with asyncio.timeout(WITHIN_S), door_over(guide._guide) as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(BEGINNING + frame(PING, 0, 0, bytes(8)) * 10)
+        assert b"too_many_pings" in await reader.read(-1)
+        writer.close()
+    await guide.close()
+
+
+async def test_who_answers_no_ping_in_the_middle_of_a_call_is_cut_and_its_leases_return(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a crawler whose machine or network is gone without a word."""
+    monkeypatch.setattr(transport, "PING_MS", 500)
+    monkeypatch.setattr(transport, "PONG_MS", 500)
+    guide = AsyncGuide.open(":memory:")
+    await guide.define("default", FREE)
+    await guide.seed("default", ["https://a.example/"])
+    asked = wire.NextStreamRequest(id="1", ask=asking()).SerializeToString()
+    async with asyncio.timeout(WITHIN_S), door_over(guide._guide) as (service, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        call = frame(HEADERS, END_HEADERS, 1, headers(path="/crawlguide.v1.Guide/NextStream"))
+        writer.write(BEGINNING + call + frame(DATA, 0, 1, b"\0" + len(asked).to_bytes(4, "big") + asked))
+        await leased(guide, 1)
+        await reader.read(-1)  # to the end that the server makes
+        await leased(guide, 0)
+        assert len(service.load.connections) == 0
+        writer.close()
+    await guide.close()
+
+
+async def leased(guide: AsyncGuide, count: int) -> None:
+    while (await guide.stats("default"))["crawls"]["default"]["leased"] != count:  # noqa: ASYNC110 - nobody tells
+        await asyncio.sleep(0.02)
 
 
 async def test_a_client_that_was_silent_for_long_goes_on() -> None:

@@ -12,7 +12,17 @@ import grpc
 import grpc.aio
 import pytest
 from tests.gateway.access.common import until
-from tests.gateway.grpc_door.common import WITHIN_S, Opened, Raw, asking, door_over, guarded_door, speaking, telling
+from tests.gateway.grpc_door.common import (
+    FREE,
+    WITHIN_S,
+    Opened,
+    Raw,
+    asking,
+    door_over,
+    guarded_door,
+    speaking,
+    telling,
+)
 
 from crawlguide import AsyncGuide
 from crawlguide.core.config import Config
@@ -35,7 +45,6 @@ if TYPE_CHECKING:
     from crawlguide.gateway.service import Service
     from crawlguide.testing import ManualClock
 
-FREE = {"policy": {"robots": "ignore", "default_delay_s": 0, "max_per_host": 0}}
 URLS = [f"https://h{number}.example/" for number in range(9)]
 
 

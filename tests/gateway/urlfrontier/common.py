@@ -139,20 +139,21 @@ def port_of(folder: Path) -> int:
 
 @contextmanager
 def guarded_frontier(folder: Path, **settings: str) -> Iterator[Frontier]:
+    (folder / "ready.json").unlink(missing_ok=True)  # of one before
     with guarding(folder, **{**DOOR, **NO_LIMITS, **settings}) as guarded:
         yield Frontier(guarded, port_of(folder))
 
 
 @asynccontextmanager
-async def door_here(**options: Any) -> AsyncIterator[tuple[Service, Any]]:
-    """The door in this event loop, over a guide without a folder, for anybody: what is behind it, and a client."""
+async def door_here(**options: Any) -> AsyncIterator[tuple[UrlFrontierDoor, Service, Any]]:
+    """The door in this event loop, over a guide without a folder, for anybody; what is behind it, and a client."""
     config = Config(server=ServerOptions(frontier_port=0, drain_s=5, **options))
     service = Service(open_guide(MEMORY, config), config)
     door = UrlFrontierDoor(service)
     port = (await door.open())["frontier_port"]
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield service, URLFrontierStub(channel)
+            yield door, service, URLFrontierStub(channel)
     finally:
         await door.close()
         await service.guide.close()

@@ -33,6 +33,8 @@ from tests.gateway.urlfrontier.common import (
 from tests.gateway.waiting import MOST_S, others_wait
 
 from crawlguide.core.errors import Unauthenticated
+from crawlguide.gateway.access import api_keys
+from crawlguide.gateway.access.credential import grants_of
 from crawlguide.gateway.client.urlfrontier import UrlFrontierClient
 from crawlguide.gateway.doctor import frontier_answers
 from crawlguide.gateway.urlfrontier import urlfrontier_pb2 as wire
@@ -160,6 +162,38 @@ def test_who_may_not_ignore_robots_txt_makes_no_crawl_that_does(frontier: Fronti
         Raw(frontier.port, token).put(found("https://a.example/"))
         with frontier.guarded.client(token) as http:
             assert http.get("/v1/crawls/DEFAULT").json()["definition"]["policy"]["robots"] == policy
+
+
+TRAPS = (  # what no filter of a guide's own lets through: paths that go round, sessions, calendars, endless queries
+    *(f"https://a.example/{'x/y/' * depth}" for depth in range(1, 40)),
+    *(f"https://a.example/page?sessionid={number:032x}" for number in range(40)),
+    *(f"https://a.example/calendar/{year}/{month}/" for year in range(1900, 1910) for month in range(1, 13)),
+    *(f"https://a.example/list?a={number}&b={number}&c={number}&d={number}&sort=x" for number in range(40)),
+)
+
+
+def test_a_crawl_that_begins_here_obeys_its_clients_alone(frontier: Frontier) -> None:
+    """Nothing is kept from them for politeness to a host, diversity, traps or risk; another door's crawl keeps some."""
+    token = frontier.guarded.key("admin", "robots:override", tenant="obeyed")
+    raw = Raw(frontier.port, token)
+    raw.put(*(found(url) for url in TRAPS))
+    with frontier.guarded.client(token) as http:
+        policy = http.get("/v1/crawls/DEFAULT").json()["definition"]["policy"]
+        assert (policy["robots"], policy["max_per_host"], policy["traps"], policy["risk_threshold"]) == (
+            "ignore",
+            0,
+            False,
+            1,
+        )
+        http.put("/v1/crawls/usual", json={"policy": {"robots": "ignore", "default_delay_s": 0}}).raise_for_status()
+        http.post("/v1/crawls/usual/seeds", json={"urls": ["https://a.example/"]}).raise_for_status()
+        links = [{"url": url} for url in TRAPS]
+        told = {"mcp_version": "2025-11", "crawler_id": "c", "crawl_id": "usual",
+                "fetches": [{"url": "https://a.example/", "status": 200, "outlinks": links}]}  # fmt: skip
+        http.post("/v1/report", json=told).raise_for_status()
+        ask = ASK | {"crawl_id": "usual", "budget": {"max_urls": 1_000}}
+        assert len(http.post("/v1/next", json=ask).json()["assigned_urls"]) < len(TRAPS)
+    assert sorted(raw.get(key="a.example", crawlID="DEFAULT")) == sorted(TRAPS)
 
 
 def test_the_crawl_is_seen_through_other_doors(frontier: Frontier) -> None:
@@ -327,6 +361,55 @@ def test_a_client_that_is_cut_off_leaves_what_was_acknowledged(raw: Raw) -> None
     assert raw.put(found("https://a.example/1")) == {"https://a.example/1": [SKIPPED]}
 
 
+def test_a_revoked_key_ends_its_streams(frontier: Frontier) -> None:
+    """Also those on which nothing is said any more: a client of URLFrontier keeps its stream open for ever."""
+    text, key = api_keys.create(frontier.guarded.keys, grants_of(["admin"]), "revoked")
+    sending = Sending(found("https://a.example/"))
+    acks = Raw(frontier.port, text).call("PutURLs", iter(sending))
+    assert next(acks).status == OK
+    api_keys.revoke(frontier.guarded.keys, key.name)
+    with refused(grpc.StatusCode.UNAUTHENTICATED):
+        next(acks)
+    sending.ended.set()
+
+
+def test_a_server_that_ends_waits_for_no_stream_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:
+    with guarded_frontier(tmp_path, CRAWLGUIDE_SERVER_DRAIN_S="600") as frontier:
+        raw, sending = frontier.raw(tenant="mine"), Sending(found("https://a.example/"))
+        acks = raw.call("PutURLs", iter(sending))
+        assert next(acks).status == OK
+        frontier.guarded.server.process.terminate()
+        with refused(grpc.StatusCode.UNAVAILABLE) as problem:
+            next(acks)
+        assert "shutting down" in problem.value.details()
+        sending.ended.set()
+        assert frontier.guarded.server.process.wait(WITHIN_S) == 0
+    with guarded_frontier(tmp_path) as frontier:
+        assert frontier.raw(tenant="mine").get() == ["https://a.example/"]
+
+
+async def test_what_came_in_before_the_server_ends_is_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+    came, goes_on, discovered = asyncio.Event(), asyncio.Event(), NamedQueues.discovered
+
+    async def slowly(*args: Any) -> Any:
+        came.set()
+        await goes_on.wait()
+        return await discovered(*args)
+
+    monkeypatch.setattr(NamedQueues, "discovered", slowly)
+    async with asyncio.timeout(WITHIN_S), door_here() as (door, _, stub):
+        put = stub.PutURLs()
+        await put.write(found("https://a.example/"))
+        await came.wait()
+        closing = asyncio.create_task(door.close())
+        await asyncio.sleep(0)  # it has begun to close
+        goes_on.set()
+        assert (await put.read()).status == OK
+        with pytest.raises(grpc.aio.AioRpcError, match="shutting down"):
+            await put.read()
+        await closing
+
+
 def test_a_client_that_never_reads_is_held_up_and_others_are_not(frontier: Frontier, raw: Raw) -> None:
     sent = 0
 
@@ -370,7 +453,7 @@ async def test_what_is_taken_while_its_client_goes_waits_again(monkeypatch: pyte
         await goes_on.wait()
         return taken
 
-    async with asyncio.timeout(WITHIN_S), door_here() as (service, stub):
+    async with asyncio.timeout(WITHIN_S), door_here() as (_, service, stub):
         await stub.SetDelay(wire.QueueDelayParams(delay_requestable=0))
         put = stub.PutURLs(iter([found("https://a.example/")]))
         assert [ack.status async for ack in put] == [OK]

@@ -26,7 +26,6 @@ from crawlguide.gateway.grpc import guide_pb2, transport
 from crawlguide.gateway.grpc.conversion import written
 from crawlguide.gateway.routes import BY_ENDPOINT
 from crawlguide.gateway.service import Wanted
-from crawlguide.gateway.watched_files import LOOKS_EVERY_S
 from crawlguide.gateway.wire import Undisturbed, error_message
 
 if TYPE_CHECKING:
@@ -135,9 +134,7 @@ class Conversation:
     async def _watch(self) -> None:
         """A key that was revoked, or has expired, ends the stream, even if nothing is said on it."""
         try:
-            while True:
-                self._standing.check()
-                await asyncio.sleep(LOOKS_EVERY_S)
+            await self._standing.watch()
         except Unauthenticated as problem:
             self._stop(problem)
 

@@ -82,6 +82,7 @@ def server(options: ServerOptions, *services: grpc.GenericRpcHandler) -> grpc.ai
             ("grpc.max_connection_idle_ms", options.keep_alive_s * 1_000),  # without a call
             ("grpc.keepalive_time_ms", PING_MS),
             ("grpc.keepalive_timeout_ms", PONG_MS),
+            ("grpc.http2.ping_timeout_ms", PONG_MS),  # a minute else, whatever the one before says
             ("grpc.http2.min_ping_interval_without_data_ms", EARLIEST_PING_MS),
             ("grpc.so_reuseport", 0),  # a second server on the port is a mistake
         ]

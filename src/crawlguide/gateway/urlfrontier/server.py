@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import grpc
 import grpc.aio
 
-from crawlguide.core.errors import CrawlGuideError, RateLimited, StorageFull, TooLarge, UnavailableError
+from crawlguide.core.errors import (
+    CrawlGuideError,
+    Draining,
+    RateLimited,
+    StorageFull,
+    TooLarge,
+    Unauthenticated,
+    UnavailableError,
+)
 from crawlguide.core.turns import in_turns
+from crawlguide.gateway.conversation import LEAVING, Standing
 from crawlguide.gateway.grpc import transport
 from crawlguide.gateway.grpc.reading import Reads, owner
 from crawlguide.gateway.responses import STATUS
@@ -73,6 +82,8 @@ class UrlFrontierDoor:
         return {"frontier_port": port}
 
     async def close(self) -> None:
+        """Streams end when what came in is acknowledged: their clients keep them open for ever."""
+        self._answers.leave()
         await self._server.stop(self._service.options.drain_s)
         if self._answers.left:
             await asyncio.wait(self._answers.left, timeout=self._service.options.drain_s)
@@ -84,11 +95,17 @@ class Answers:
     def __init__(self, service: Service, calls: Calls) -> None:
         self._service, self._calls = service, calls
         self._reads = Reads(service.load, service.options)
+        self._open: set[ReadAhead] = set()
         self.left: set[asyncio.Task[Any]] = set()  # what is brought to its end though its client may have gone
         self._routes = {
             name: Route("RPC", f"/{SERVICE.full_name}/{name}", scope, name, None, None, partial(serves, calls))
             for name, (scope, serves) in SERVED.items()
         }
+
+    def leave(self) -> None:
+        """The server ends: no more is read of any stream."""
+        for ahead in self._open:
+            ahead.stop(Draining(LEAVING, retry_after_s=1.0))
 
     def behaviour(self) -> dict[str, Behaviour]:
         """What serves each method."""
@@ -235,13 +252,25 @@ class Answers:
         try:
             with self._counted(context) as credential:
                 self._service.check(self._routes[name], credential, {})
-                async with ReadAhead(context, most) as ahead:
+                async with self._reading(context, most, caller) as ahead:
                     while some := await ahead.next():
                         acks, refusal = await put(caller, some)
                         await self._write(context, acks)
                         self._raise_refusal(name, caller, refusal)
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
+
+    @asynccontextmanager
+    async def _reading(self, context: Context, most: int, caller: Caller) -> AsyncIterator[ReadAhead]:
+        """Until the client has said all, its key is revoked, or the server ends."""
+        async with ReadAhead(context, most) as ahead:
+            watching = asyncio.create_task(_watch(ahead, Standing(self._service.entrance, caller)))
+            self._open.add(ahead)
+            try:
+                yield ahead
+            finally:
+                self._open.discard(ahead)
+                watching.cancel()
 
     def _raise_refusal(self, name: str, caller: Caller, refusal: RequestError | None) -> None:
         """What others have said was taken nevertheless."""
@@ -312,6 +341,7 @@ class ReadAhead:
         self._read: list[Any] = []
         self._bytes = 0  # of what was read and not taken
         self._ended = False
+        self._stopped: CrawlGuideError | None = None
         self._changed = asyncio.Event()  # something came in, or the stream has ended
         self._room = asyncio.Event()
 
@@ -324,15 +354,24 @@ class ReadAhead:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def next(self) -> list[Any]:
-        """All that has come in; empty at the end."""
+        """All that has come in; empty at the end. Raises why the stream was stopped, once all of it was given."""
         while not self._read and not self._ended:
             await self._changed.wait()
             self._changed.clear()
         some, self._read, self._bytes = self._read, [], 0
         self._room.set()
+        if not some and self._stopped is not None:
+            raise self._stopped
         if not some:
             await self._task  # what ended it, if that was a mistake
         return some
+
+    def stop(self, why: CrawlGuideError) -> None:
+        """No more is read; a client that has said all is answered as if nothing were."""
+        if not self._ended:
+            self._stopped, self._ended = why, True
+            self._task.cancel()
+            self._changed.set()
 
     async def _run(self) -> None:
         try:
@@ -346,6 +385,14 @@ class ReadAhead:
         finally:
             self._ended = True
             self._changed.set()
+
+
+async def _watch(ahead: ReadAhead, standing: Standing) -> None:
+    """A key that was revoked, or has expired, ends a stream, even if nothing is said on it."""
+    try:
+        await standing.watch()
+    except Unauthenticated as problem:
+        ahead.stop(problem)
 
 
 def _groups(batches: Sequence[wire.DiscoveredBatch]) -> Iterator[list[wire.DiscoveredBatch]]:
