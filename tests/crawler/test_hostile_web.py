@@ -16,6 +16,7 @@ import brotli
 import pytest
 from backports import zstd
 
+from crawlguide.crawler import hops as hop_counting
 from tests.crawler.crawling import lines
 from tests.crawler.strangers import LOOPBACK, stranger
 
@@ -38,6 +39,7 @@ BOMBS = {
     "/zstd": (zstd.compress(bytes(16 * MIB)) * 64, "zstd"),
     "/br": (brotli.compress(bytes(1024 * MIB), quality=1), "br"),
 }
+HOP = "/hop"
 CHARSETS = ("klingon", "utf-7", "utf-16", "iso-2022-jp", "x-user-defined", '"')
 SOUPS = [
     b"<title>\x00</tilte><p",
@@ -70,6 +72,8 @@ def lay(there: Stranger) -> None:
     there.lay("/loop-a", status="302 Found", Location="/loop-b")
     there.lay("/loop-b", status="302 Found", Location="/loop-a")
     there.lay("/loop", status="301 Moved Permanently", Location="/loop")
+    for number in range(2 * hop_counting.MOST):
+        there.lay(f"{HOP}{number}", status="302 Found", Location=f"{HOP}{number + 1}")
     there.lay("/header", Set_Cookie="x" * 10 * MIB)
     there.lay_raw("/headers", endless_headers)
     there.lay_raw("/endless", endless_body)
@@ -83,7 +87,8 @@ def lay(there: Stranger) -> None:
     for number, soup in enumerate([*SOUPS, *cases]):
         there.lay(f"/soup{number}", soup, **html)
     there.lay("/good", b"<title>A good page</title>", **html)
-    there.lay("/", "".join(f"<a href='{path}'>{path}</a>" for path in there.laid).encode(), **html)
+    linked = [path for path in there.laid if not path.startswith(HOP)] + [f"{HOP}0"]
+    there.lay("/", "".join(f"<a href='{path}'>{path}</a>" for path in linked).encode(), **html)
 
 
 def _corpus() -> list[str]:
@@ -134,7 +139,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
 def test_it_goes_on_to_the_last_page(crawled: Crawled) -> None:
     assert crawled.ended.returncode == 0, crawled.ended.stderr
     assert "nothing is left to fetch" in crawled.ended.stdout
-    assert {path.replace('"', "%22") for path in crawled.laid} <= set(crawled.pages)
+    assert {path.replace('"', "%22") for path in crawled.laid if not path.startswith(HOP)} <= set(crawled.pages)
     assert crawled.pages["/good"]["title"] == "A good page"
 
 
@@ -146,6 +151,12 @@ def test_what_is_too_much_is_said_to_be_too_large(crawled: Crawled, path: str) -
 def test_redirects_in_a_circle_are_followed_once(crawled: Crawled) -> None:
     urls = [line["url"] for line in lines(crawled.out)]
     assert len(set(urls)) == len(urls)
+
+
+def test_of_redirects_without_end_the_first_are_followed(crawled: Crawled) -> None:
+    hops = [line for path, line in crawled.pages.items() if path.startswith(HOP)]
+    assert len(hops) == hop_counting.MOST + 1
+    assert [line["problem"] for line in hops if line["problem"]] == ["more than 20 redirects in a row"]
 
 
 def test_its_memory_stays_within_bounds(crawled: Crawled) -> None:
