@@ -232,8 +232,8 @@ async def test_redirects_without_end_are_given_up() -> None:
     async with stranger() as there:
         for number in range(2 * MOST):
             there.lay(f"/{number}", status="302 Found", Location=f"/{number + 1}")
-        plain = {"storage_client": MemoryStorageClient(), "policy": FREE | {"robots": "ignore"}, **QUIET}
-        crawler = guided_crawler(HttpCrawler, **plain)
+        plain: dict[str, Any] = {"policy": FREE | {"robots": "ignore"}, **QUIET}
+        crawler = guided_crawler(HttpCrawler, storage_client=MemoryStorageClient(), **plain)
         await asyncio.wait_for(crawler.run([there.url("/0")]), 90)
         assert len(there.requests) == MOST + 1
 
