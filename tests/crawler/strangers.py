@@ -48,6 +48,9 @@ class Stranger:
         self.at_work.add(task)
         try:
             await self._play(reader, writer)
+        except asyncio.CancelledError:
+            writer.transport.abort()  # nobody reads any more what is not sent yet
+            raise
         finally:
             writer.transport.close()
             self.at_work.discard(task)

@@ -292,6 +292,28 @@ def test_a_crawl_ends_where_the_harvest_is_too_low(place: Place, tmp_path: Path)
     assert outcome.tally.requests >= 100
 
 
+def test_a_crawl_ends_when_nothing_is_left_that_is_likely_enough(here: Here, place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = here("crawl", *place.task.seeds["portal"], "--topic", place.task.name, "--min-p", 0.5, "--delay", 0,
+                 "--proxy", place.proxy, "--out", out)  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert "nothing is left that has the chance --min-p asks for" in ended.stdout
+    assert re.search(r"waiting +[1-9]", ended.stdout)
+    seeds = set(place.task.seeds["portal"])
+    pages = [line for line in lines(out) if line["kind"] == "page" and line["url"] not in seeds]
+    assert pages
+    assert all(line["p"] >= 0.5 for line in pages)
+
+
+def test_of_a_crawl_without_a_topic_no_harvest_is_told(here: Here, place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = here("crawl", *place.task.seeds["portal"], "--max-pages", 20, "--delay", 0,
+                 "--proxy", place.proxy, "--out", out)  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    for said in (ended.stdout, ended.stderr, (out / "report.html").read_text()):
+        assert "relevant" not in said.lower()
+
+
 def test_a_crawl_ends_when_its_time_is_over(place: Place, tmp_path: Path) -> None:
     assert place.crawled(tmp_path / "out", max_time_s=0.3, max_pages=0, delay_s=1.0).why == "max-time"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import time
 from typing import TYPE_CHECKING
 
@@ -229,6 +230,25 @@ async def test_of_sitemaps_the_first_few_are_read_each_once() -> None:
             there.lay(path, index)
         _, asked = await sought(there)
         assert asked[2:] == ["/sitemap.xml", "/0.xml", "/1.xml", "/2.xml", "/3.xml"]
+
+
+async def test_what_the_feeds_of_the_home_page_name_are_seeds() -> None:
+    feed = b"<rss><channel><item><link>/news/1</link><title>A database index</title></item></channel></rss>"
+    async with stranger() as there:
+        there.lay("/robots.txt")
+        home = b"<link rel=alternate type=application/rss+xml href=/feed>"
+        there.lay("/", home, Content_Type="text/html")
+        there.lay("/feed", feed, Content_Type="application/rss+xml")
+        urls, _ = await sought(there)
+        assert urls == [there.url("/"), there.url("/news/1")]
+
+
+async def test_sitemaps_may_be_packed() -> None:
+    async with stranger() as there:
+        there.lay("/robots.txt", b"Sitemap: /all.xml.gz")
+        there.lay("/all.xml.gz", gzip.compress(b"<urlset><url><loc>/database</loc></url></urlset>"))
+        urls, _ = await sought(there)
+        assert urls == [there.url("/"), there.url("/database")]
 
 
 def test_a_site_names_seeds_of_its_own_domain_alone() -> None:

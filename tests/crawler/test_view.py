@@ -48,6 +48,16 @@ def test_the_picture_shows_numbers_hosts_and_what_comes_next(place: Place, tmp_p
         assert words in text
 
 
+def test_without_a_topic_the_picture_shows_no_harvest(place: Place, tmp_path: Path) -> None:
+    shown = io.StringIO()
+    view = Pictured(Console(file=shown, force_terminal=True, width=120, height=40, color_system=None))
+    asyncio.run(crawl(place.options(tmp_path / "out", topic=None, delay_s=0.3, max_pages=30), view))
+    text = shown.getvalue()
+    assert "next" in text
+    for words in ("relevant", "harvest", "best hosts"):
+        assert words not in text
+
+
 def test_an_end_at_once_shows_the_cursor_again(monkeypatch: pytest.MonkeyPatch) -> None:
     shown, codes = io.StringIO(), list[int]()
     monkeypatch.setattr("crawlguide.crawler.run.os._exit", codes.append)

@@ -18,6 +18,7 @@ from crawlee.storage_clients import MemoryStorageClient
 
 from crawlguide import AsyncClient, AsyncGuide
 from crawlguide.core.errors import UnavailableError
+from crawlguide.crawler.hops import MOST
 from crawlguide.crawler.lines import ROBOTS_BYTES
 from crawlguide.gateway.client.assignments import Assignment
 from crawlguide.integrations.crawlee import GuidedHttpClient, GuideManager, _request, guided_crawler
@@ -210,6 +211,31 @@ async def test_links_carry_their_anchors_and_labels(proxy: str, tmp_path: Path) 
     await crawled(crawler, home)
     assert labels == dict.fromkeys(ROSES[:3], ("rose", "home"))
     assert (await explained(tmp_path, ROSES[1]))["links"] == [{"url": GARDEN, "anchor": "1"}]
+
+
+async def test_a_label_goes_on_with_what_a_redirect_leads_to(proxy: str) -> None:
+    labels = {}
+    crawler = crawler_of(proxy)
+
+    @crawler.router.handler("moved")  # type: ignore[untyped-decorator]
+    async def moved(context: Any) -> None:
+        labels[context.request.url] = context.request.user_data["from"]
+
+    async def home(context: Any) -> None:
+        await context.enqueue_links(selector="a[href*=old]", label="moved", user_data={"from": "home"})
+
+    await crawled(crawler, home)
+    assert labels == {NEW: "home"}
+
+
+async def test_redirects_without_end_are_given_up() -> None:
+    async with stranger() as there:
+        for number in range(2 * MOST):
+            there.lay(f"/{number}", status="302 Found", Location=f"/{number + 1}")
+        plain: dict[str, Any] = {"policy": FREE | {"robots": "ignore"}, **QUIET}
+        crawler = guided_crawler(HttpCrawler, storage_client=MemoryStorageClient(), **plain)
+        await asyncio.wait_for(crawler.run([there.url("/0")]), 90)
+        assert len(there.requests) == MOST + 1
 
 
 async def test_a_handler_may_say_how_relevant_a_page_is(proxy: str, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ import requests
 from crawlguide import AsyncClient, AsyncGuide, Client, Guide
 from crawlguide.core.errors import ConfigError, MalformedRequest, UnavailableError
 from crawlguide.crawler import reading
+from crawlguide.crawler.hops import MOST
 from crawlguide.crawler.readers import HTML, Document
 from crawlguide.crawler.reading import Reader
 from crawlguide.integrations._answers import fetching, fetching_sync
@@ -377,6 +378,21 @@ def test_links_may_be_plain_urls_or_dictionaries(web: Served, proxy: str) -> Non
         for page in guided_sync(session, GARDEN, TOPIC, policy=FREE):
             page.links = ["/roses/1", {"url": ROSES[2], "anchor": "two"}] if page.url == GARDEN else []
     assert set(requested(web)) == {GARDEN, ROSES[1], ROSES[2]}
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_what_came_with_a_url_goes_on_with_what_it_leads_to(kind: str, proxy: str) -> None:
+    (page,) = crawled(kind, proxy, [{"url": MOVED, "metadata": {"label": "rose"}}], policy=FREE, max_pages=2)
+    assert (page.url, page.metadata) == (NEW, {"label": "rose", "redirects": 1})
+
+
+async def test_redirects_without_end_are_given_up() -> None:
+    async with stranger() as there, with_httpx("") as client:
+        for number in range(2 * MOST):
+            there.lay(f"/{number}", status="302 Found", Location=f"/{number + 1}")
+        async for _ in guided(client, there.url("/0"), TOPIC, policy=FREE | {"robots": "ignore"}):
+            pass
+        assert len(there.requests) == MOST + 1
 
 
 def test_a_skipped_page_is_worth_nothing_and_leads_nowhere(web: Served, proxy: str, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from crawlguide.core.messages import MAX_OUTLINKS, Fetch, Outlink
 from crawlguide.core.outcomes import is_failure, is_retryable, is_success
 from crawlguide.core.types import READ_ROBOTS, READ_TEXT, READ_TITLE
+from crawlguide.crawler.hops import TOO_MANY, leading, leads_on
 from crawlguide.crawler.parse import Page
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def line_of(one: Assignment, fetched: Fetched, page: Page, at: str) -> PageLine:
         fetched=at,
         status=hop.status if hop else fetched.status,
         error=None if hop else fetched.error,
-        problem=None if hop else fetched.problem or page.problem or None,
+        problem=_problem(one, hop, fetched, page),
         redirected_to=hop.target or None if hop else None,
         p=round(one.p, 4),
         score=round(one.score, 4),
@@ -107,7 +108,13 @@ def line_of(one: Assignment, fetched: Fetched, page: Page, at: str) -> PageLine:
     )
 
 
-def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
+def _problem(one: Assignment, hop: Redirect | None, fetched: Fetched, page: Page) -> str | None:
+    if hop:
+        return TOO_MANY if hop.target and not leads_on(one.metadata) else None
+    return fetched.problem or page.problem or None
+
+
+def report_of(one: Assignment, line: PageLine, fetched: Fetched, page: Page) -> Fetch:
     """What the guide is told. A redirect is a page with one link: going there is another fetch."""
     status = line.status if line.error is None else None
     text = robots_text(status, fetched.body) if line.kind == ROBOTS else page.text[:READ_TEXT] or None
@@ -125,7 +132,7 @@ def report_of(line: PageLine, fetched: Fetched, page: Page) -> Fetch:
         text=text if status is not None else None,
         language=line.language,
         robots_meta=list(page.robots_meta) or None,
-        outlinks=[Outlink(line.redirected_to)] if line.redirected_to else outlinks(page.links),
+        outlinks=leading(line.redirected_to, one.metadata) if line.redirected_to else outlinks(page.links),
     )
 
 

@@ -163,7 +163,7 @@ class CrawlLoop:
         fetched = await self._fetchers.fetch(one, copy and copy.validators)
         page = NOTHING if one.kind == ROBOTS or fetched.redirects else await self._read(fetched)
         line = lines.line_of(one, fetched, page, lines.now())
-        report = lines.report_of(line, fetched, page)
+        report = lines.report_of(one, line, fetched, page)
         line.revisited = copy is not None
         if copy is not None and line.status == UNCHANGED:
             report = unchanged(line, report, copy)

@@ -33,6 +33,7 @@ ENDS = {
     "min-harvest": "the harvest fell below --min-harvest",
     "interrupted": "Ctrl-C",
 }
+BELOW_MIN_P = "nothing is left that has the chance --min-p asks for"
 SHOWN = {
     "number": number, "percent": percent, "outside": outside, "visible": visible, "reason": reason, "span": span,
 }  # fmt: skip
@@ -46,7 +47,18 @@ class Summary:
 
     @property
     def ended(self) -> str:
-        return ENDS.get(self.outcome.why, self.outcome.why)
+        return BELOW_MIN_P if self._is_below_min_p() else ENDS.get(self.outcome.why, self.outcome.why)
+
+    def _is_below_min_p(self) -> bool:
+        """Whether URLs wait that nobody wants to pay for; those of hosts without rules are said apart."""
+        wants = self.outcome.identity.definition.get("policy", {}).get("min_p")
+        waits = self.outcome.stats.get("queued") and not self.outcome.tally.has_lost
+        return bool(wants and waits and self.outcome.why == "exhausted")
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether anybody said what is relevant; without that there is no harvest to speak of."""
+        return self.outcome.tally.judged > 0
 
     def facts(self) -> list[tuple[str, str]]:
         tally, stats = self.outcome.tally, self.outcome.stats
@@ -56,7 +68,7 @@ class Summary:
         found = [
             ("ended", self.ended),
             ("requests", f"{tally.requests:,} ({came}), {tally.robots:,} of robots.txt"),
-            ("relevant", f"{tally.relevant:,}, {percent(tally.harvest)} of the requests"),
+            ("relevant", f"{tally.relevant:,}, {percent(tally.harvest)} of the requests" if self.is_judged else ""),
             ("hosts", f"{len(tally.hosts):,}"),
             ("received", size(tally.bytes)),
             ("time", self._time()),

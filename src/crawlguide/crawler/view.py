@@ -79,15 +79,18 @@ class Pictured:
         parts: list[RenderableType] = [Text(" · ".join(facts(loop)), style="bold")]
         if loop.assignments.trouble:
             parts.append(Text(printable(_trouble(loop)), style="red"))
-        parts.append(Text(f"harvest  {sparkline(tally.curve.points, width)}  {percent(tally.recent_harvest)} lately"))
-        parts += [_table("best hosts", *_hosts(tally)), _table("next", *_upcoming(loop))]
-        return Group(*parts)
+        if tally.judged:
+            curve, lately = sparkline(tally.curve.points, width), percent(tally.recent_harvest)
+            parts.append(Text(f"harvest  {curve}  {lately} lately"))
+            parts.append(_table("best hosts", *_hosts(tally)))
+        return Group(*parts, _table("next", *_upcoming(loop)))
 
 
 def facts(loop: CrawlLoop) -> list[str]:
     """How it goes, in few words."""
     tally = loop.tally
-    said = [f"{tally.requests:,} requests", f"{tally.relevant:,} relevant", f"harvest {percent(tally.harvest)}"]
+    said = [f"{tally.requests:,} requests"]
+    said += [f"{tally.relevant:,} relevant", f"harvest {percent(tally.harvest)}"] if tally.judged else []
     said += [f"{len(tally.hosts):,} host{'s' if len(tally.hosts) != 1 else ''}", f"{tally.pace():.1f} pages/s"]
     said += [loop.remaining] if loop.remaining else []
     said += [waits] if (waits := _waits(loop)) else []

@@ -24,6 +24,7 @@ from crawlguide.core.errors import ConfigError
 from crawlguide.core.extras import installing
 from crawlguide.core.messages import MAX_METADATA_BYTES
 from crawlguide.core.outcomes import REDIRECTS, is_success
+from crawlguide.crawler.hops import leading
 from crawlguide.crawler.lines import ROBOTS_BYTES
 from crawlguide.integrations._answers import Answer, error_of, followed, robots_report, timed
 from crawlguide.integrations._crawl import STAYING, GuidedCrawl, Settings
@@ -57,6 +58,7 @@ WAITS_S = 1.0
 class Visit:
     """What is known of a request that Crawlee is working on."""
 
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # that came with its URL
     began: float = field(default_factory=time.monotonic)
     status: int | None = None
     error: str | None = None
@@ -157,7 +159,7 @@ class GuideManager(RequestManager):
             return self._begun(self._local.popleft())
         while (one := await _soon(assignments)) is not None:
             if one.kind != "robots":
-                return self._begun(_request(one))
+                return self._begun(_request(one), one.metadata)
             assignments.report(await self._robots(one.url))
         return None
 
@@ -196,8 +198,8 @@ class GuideManager(RequestManager):
 
     # what happens to a request
 
-    def _begun(self, request: Request) -> Request:
-        self._visits[request.unique_key] = Visit()
+    def _begun(self, request: Request, metadata: Mapping[str, Any] | None = None) -> Request:
+        self._visits[request.unique_key] = Visit(metadata or {})
         return request
 
     def failed(self, request: Request, problem: Exception) -> None:
@@ -334,7 +336,7 @@ def _report(request: Request, visit: Visit) -> dict[str, Any]:
     report |= {"status": visit.status, "retry_after_s": wish_s, "bytes": visit.size}
     if visit.status in REDIRECTS:
         target = visit.headers.get("location")
-        return report | {"outlinks": [{"url": leading_to(target, request.url)}] if target else []}
+        return report | {"outlinks": leading(leading_to(target, request.url), visit.metadata) if target else []}
     reading = visit.reading
     return report | {
         "redirected_to": request.loaded_url,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from crawlguide.core.messages import Outlink
 from crawlguide.core.outcomes import REDIRECTS, is_success
+from crawlguide.crawler.hops import leading
 from crawlguide.crawler.parse import robots_tag
 from crawlguide.integrations._answers import fetching, fetching_sync, report_of_answer, robots_report
 from crawlguide.integrations._crawl import GuidedCrawl, Settings, most_pages, side_by_side
@@ -104,7 +105,7 @@ class Page:
         """A redirect is told with its target as a link, for which the guide finds the time."""
         found = report_of_answer(self.url, self._answer)
         if self._location:
-            return found | {"outlinks": [{"url": leading_to(self._location, self.url)}]}
+            return found | {"outlinks": leading(leading_to(self._location, self.url), self.metadata)}
         if not self.ok:
             return found
         known = {
