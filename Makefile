@@ -8,7 +8,6 @@ PROCESSES ?= $(shell expr `nproc` + 1)  # of tests: one more than there are core
 
 GO_PACKAGES := /usr/share/gocode/src
 JAVA_PACKAGES := /usr/share/java
-JAVA_PACKAGES := /usr/share/java
 
 # How much is done: the usual amount, or with QUICK=1 so little that it takes a minute at most; `make test` runs each target so.
 # Each amount can be named as well, such as `make bench URLS=10000` or `make crash KILLS=5`.
