@@ -44,7 +44,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class PackedRows:
-    """The rows of a sheet of a crawl that is not in use: they are unpacked when they are hashed, one sheet at a time."""
+    """The rows of a sheet that nobody uses: they are unpacked when they are hashed, one sheet at a time."""
 
     packed: bytes
     kind: np.dtype[Any]
