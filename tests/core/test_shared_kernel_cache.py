@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from numba.core.caching import IndexDataCacheFile
 
 from crawlguide.core.kernel_cache import share_between_processes
@@ -58,6 +59,28 @@ def test_old_code_is_never_taken_for_new(tmp_path: Path) -> None:
         return cache_file(tmp_path, "new").load("key")
 
     assert at_once(work, "write", "read") == [None, "new code"]
+
+
+class SavesWhenUnpickled:
+    """As code does that names a module: it is imported when the code is loaded, and may compile its own kernels."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __reduce__(self) -> Any:
+        return _saved, (self._folder,)
+
+
+def _saved(folder: Path) -> str:
+    cache_file(folder).save("other", "other code")
+    return "code"
+
+
+@pytest.mark.timeout(30)
+def test_code_that_is_loaded_may_bring_modules_that_save_theirs(tmp_path: Path) -> None:
+    cache_file(tmp_path).save("key", SavesWhenUnpickled(tmp_path))
+    assert cache_file(tmp_path).load("key") == "code"
+    assert cache_file(tmp_path).load("other") == "other code"
 
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -446,6 +447,14 @@ def test_a_backup_made_while_crawlers_tell_holds_all_that_was_acknowledged(
     assert made[1] == str(tmp_path / "copy")
     assert state_of(tmp_path / "data") == made[5]
     assert before < {json.loads(line)["url"] for line in lines_of(tmp_path / "data", "busy") if b'"done"' in line}
+
+
+def test_of_backups_that_are_asked_for_at_once_each_is_whole(server: Served) -> None:
+    """The server makes one after the other: copies of what is in memory take room, and the moment is short."""
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=60.0) as client, ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: client.post("/v1/backups").raise_for_status().json(), range(8)))
+    assert len({one["path"] for one in made}) == 8
+    assert all(backup.read_slip(Path(one["path"])).state_hash == one["state_hash"] for one in made)
 
 
 def test_a_server_whose_copy_cannot_be_reached_is_told_so(tmp_path: Path) -> None:

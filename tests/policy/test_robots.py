@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import time
@@ -224,6 +225,23 @@ def test_only_so_many_copies_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch)
     known.put(names[4], cache.CachedRobots(b"x" * 995))
     assert [known.get(name) is not None for name in names] == [False, False, False, False, True]
     assert list(known.stands) == ["e.org"]
+
+
+def test_however_many_files_are_kept_the_garbage_collector_has_little_to_look_at() -> None:
+    """Everybody waits while it looks at all there is."""
+    copies, files = cache.RobotsCache(), 1_000
+
+    def looked_at() -> int:
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = looked_at()
+    for number in range(files):
+        copy = cache.CachedRobots(b"User-agent: *\nDisallow: /%d\nSitemap: https://a.example/" % number, 0.0, 0.0)
+        copies.put(f"https://h{number}.example", copy)
+        for agent in ("one", "other"):
+            copies.compiled(f"https://h{number}.example", agent, cache.RobotsRules.read(copy.body, agent))
+    assert looked_at() - before < files // 10
 
 
 def test_what_was_compiled_of_the_same_text_stays() -> None:

@@ -14,6 +14,7 @@ from crawlguide.gateway import backup
 from crawlguide.guide.local import LocalGuide
 from crawlguide.store.embedded import EmbeddedStore, writer
 from crawlguide.store.embedded import format as formats
+from crawlguide.store.embedded.state_hash import PackedRows, Room, facts, needed, state_hash
 from crawlguide.store.embedded.store import FORMAT
 from crawlguide.store.moves.rank import Quota
 
@@ -213,6 +214,20 @@ async def test_a_backup_holds_notebooks_and_its_hash_speaks_of_them(tmp_path: Pa
     found = EmbeddedStore(tmp_path / "copy", QUOTA)
     assert (await says(found), found.state_hash()) == (said, before)
     await found.close()
+    await store.close()
+
+
+async def test_of_crawls_that_nobody_uses_nothing_is_unpacked_at_the_moment_of_a_backup(tmp_path: Path) -> None:
+    store = await begun(tmp_path / "data")
+    written(await arms(store), list(range(5_000)), 7)
+    await store.commit()
+    before, notebook = store.state_hash(), await store.notebook(CRAWL)
+    notebook.pack()
+    copied = facts(store, store._owners, Room())
+    assert state_hash(copied) == before
+    (packed,) = [fact for crawl in copied.crawls for fact in crawl.learned if isinstance(fact, PackedRows)]
+    assert packed.packed is notebook.in_use()["arms"].packed
+    assert needed(store.crawls.values()) < 5_000 * ARM.itemsize
     await store.close()
 
 

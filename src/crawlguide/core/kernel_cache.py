@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pickle
 from contextlib import contextmanager, suppress
 from functools import wraps
 from hashlib import blake2b
+from pathlib import Path
 from pickle import UnpicklingError
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -40,8 +42,10 @@ def fingerprint(function: Any, options: Mapping[str, Any]) -> str:
 def share_between_processes(cache_file: Any) -> None:
     """Let many processes read from and write to one of numba's cache files."""
     cache_file._load_index = _or_nothing(cache_file._load_index, dict)
-    cache_file._load_data = _or_nothing(cache_file._load_data, lambda: None)
-    cache_file.load = _locked(cache_file.load, cache_file._cache_path, fcntl.LOCK_SH)
+    cache_file._load_data = lambda name: Path(cache_file._data_path(name)).read_bytes()
+    cache_file.load = _or_nothing(
+        _unpickled(_locked(cache_file.load, cache_file._cache_path, fcntl.LOCK_SH)), lambda: None
+    )
     cache_file.save = _locked(cache_file.save, cache_file._cache_path, fcntl.LOCK_EX)
 
 
@@ -92,6 +96,18 @@ def _or_nothing(action: Callable[..., Any], nothing: Callable[[], Any]) -> Calla
             return nothing()
 
     return loaded
+
+
+def _unpickled(read: Callable[[Any], bytes | None]) -> Callable[[Any], Any]:
+    """What was read, made once the lock has ended: the code may name a module that is imported only now, and whose own
+    kernels are compiled and written into the same folder. That would wait for this lock for ever.
+    """
+
+    def load(key: Any) -> Any:
+        data = read(key)
+        return None if data is None else pickle.loads(data)  # noqa: S301 - numba itself does so, from the same folder
+
+    return load
 
 
 def _locked(action: Callable[..., Any], folder: str, mode: int) -> Callable[..., Any]:

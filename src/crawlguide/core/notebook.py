@@ -49,9 +49,12 @@ class Sheet:
 
     def look(self) -> Records:
         """The records for somebody who changes nothing: what is packed stays so."""
-        if self._packed is None:
-            return self._rows
-        return np.frombuffer(zlib.decompress(self._packed), self.kind).copy()
+        return self._rows if self._packed is None else unpacked(self._packed, self.kind).copy()
+
+    @property
+    def packed(self) -> bytes | None:
+        """All records in use as they are packed, which never change; None: they are not packed."""
+        return self._packed
 
     def pack(self) -> None:
         """Nobody uses it for now. Most sheets are of records that are mostly alike."""
@@ -90,6 +93,11 @@ class Sheet:
         """Mark records as dirty, before the next commit; in any order, some perhaps twice."""
         if not within(rows, self.used):
             raise IndexError(f"records 0 to {self.used - 1} are in use, told that {rows.min()} to {rows.max()} changed")
+
+
+def unpacked(packed: bytes, kind: np.dtype[Any]) -> Records:
+    """The records of a packed sheet. It takes long where there are many of them: better in a thread."""
+    return np.frombuffer(zlib.decompress(packed), kind)
 
 
 class Notebook:

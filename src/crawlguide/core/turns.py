@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -14,10 +16,49 @@ LONG_ROWS = 1_000  # of a batch
 TURNS = 3  # of the loop that a short request takes: it is read, begun, answered
 
 
+class Line:
+    """Whoever works long stands in it before the next portion: one goes on in each turn of the loop.
+
+    However many work long at once, a short request waits for few of their portions.
+    """
+
+    def __init__(self) -> None:
+        self._waiting = deque[asyncio.Future[None]]()
+        self._taken = False  # this turn of the loop
+
+    async def stand(self) -> None:
+        if self._taken:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        else:
+            self._take()
+
+    def _take(self) -> None:
+        self._taken = True
+        asyncio.get_running_loop().call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        self._taken = False
+        while self._waiting and not self._taken:
+            turn = self._waiting.popleft()
+            if not turn.done():  # else whoever stood there has left
+                turn.set_result(None)
+                self._take()
+
+
+_lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()  # a loop has one
+
+
 async def let_others() -> None:
     """Others are served now. A short request that comes meanwhile is answered before this returns."""
     for _ in range(TURNS):
         await asyncio.sleep(0)
+    loop = asyncio.get_running_loop()
+    line = _lines.get(loop)
+    if line is None:
+        line = _lines[loop] = Line()
+    await line.stand()
 
 
 async def make_way(size: int) -> None:

@@ -261,8 +261,9 @@ async def back_up(call: RouteCall) -> BackupMessage:
     folder = call.guide.store.folder
     if folder is None:
         raise MalformedRequest("data: this guide keeps nothing on disk, so there is nothing to copy")
-    target = (folder / "backups" / iso(call.guide.clock.now()).replace(":", "")).resolve()
-    slip = await backup.backup(call.guide, target)
+    async with call.guide.copying:
+        target = (folder / "backups" / iso(call.guide.clock.now()).replace(":", "")).resolve()
+        slip = await backup.backup(call.guide, target)
     return BackupMessage(str(target), slip.made, slip.state_hash)
 
 

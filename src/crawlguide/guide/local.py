@@ -105,6 +105,7 @@ class LocalGuide:
         self.recent = Bounded[Crawl, Recent](RECENT_CRAWLS)
         self.on_deleted: list[Callable[[Crawl], None]] = [self.robots.forget]  # are told of every crawl that is deleted
         self._queries = Bounded[str, int](TENANTS_COUNTED)  # by tenant
+        self.copying = asyncio.Lock()  # the folder is copied once at a time: each copy takes memory and a moment
         self._under_way = UnderWay()
         self._leaving: set[asyncio.Future[None]] = set()  # answers that nobody waits for are given back
         self._given_again = Bounded[tuple[Crawl, str | None], None](ANSWERS_GIVEN_AGAIN)  # by request ids

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from tests.gateway.access.tokens import FORGED, GOOD, ISSUER, jwks
 from tests.gateway.bus.common import until
 from tests.gateway.every_door import CRAWL, GUARDED, KEPT, Kept, Library, Said
 
@@ -111,6 +112,17 @@ async def test_nobody_comes_in_without_a_credential_or_with_an_unknown_one(kind:
             door = await house.visitor(shown)
             assert code(await door.ask(SEEDED)) == "unauthenticated", shown
         assert await known_crawls(house) == []
+
+
+@every_door
+async def test_no_forged_token_comes_in(kind: type[Library], tmp_path: Path) -> None:
+    (tmp_path / "jwks.json").write_text(json.dumps(jwks()))
+    async with opened(kind, tmp_path, jwt_keys=str(tmp_path / "jwks.json"), jwt_issuer=ISSUER) as house:
+        for name, forged in FORGED.items():
+            heard = code(await (await house.visitor(forged)).ask(SEEDED))
+            assert heard == "unauthenticated" or (name, heard) == ("very long", "too_large"), name
+        assert await known_crawls(house) == []
+        assert len(urls(await (await house.visitor(GOOD["RS256"])).ask(SEEDED))) == 2
 
 
 @every_door

@@ -1,20 +1,29 @@
-"""JSON Web Tokens: every way in which one is forged, stale or meant for somebody else, through both doors."""
+"""JSON Web Tokens: every way in which one is forged, stale or meant for somebody else."""
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from tests.gateway.access.common import NO_LIMITS, Guarded, guarding
+from tests.gateway.access.tokens import (
+    CURVE,
+    EDWARDS,
+    FORGED,
+    GOOD,
+    ISSUER,
+    RSA,
+    SECRET,
+    STRANGER,
+    jwk,
+    jwks,
+    pem,
+    token,
+)
 from tests.gateway.http_door.common import ask, done, refused
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
@@ -27,133 +36,6 @@ from crawlguide.gateway.access.tokens import Tokens, keys_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-ISSUER, AUDIENCE = "https://issuer.example", "crawlguide"
-RSA = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
-CURVE = ec.generate_private_key(ec.SECP256R1())
-EDWARDS = ed25519.Ed25519PrivateKey.generate()
-SECRET = b"s" * 40
-STRANGER = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
-
-
-def pem(key: Any) -> bytes:
-    return bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
-
-
-def jwk(algorithm: str, key: Any, kid: str, **more: str) -> dict[str, Any]:
-    made = jwt.get_algorithm_by_name(algorithm)
-    return {**json.loads(made.to_jwk(key)), "kid": kid, **more}
-
-
-def jwks() -> dict[str, Any]:
-    return {
-        "keys": [
-            jwk("RS256", RSA.public_key(), "rsa"),
-            jwk("ES256", CURVE.public_key(), "curve"),
-            jwk("EdDSA", EDWARDS.public_key(), "edwards"),
-            {"kty": "oct", "k": base64.urlsafe_b64encode(SECRET).rstrip(b"=").decode(), "kid": "secret"},
-        ]
-    }
-
-
-def claims(**more: Any) -> dict[str, Any]:
-    now = int(time.time())
-    usual = {"iss": ISSUER, "aud": AUDIENCE, "exp": now + 86_400, "iat": now, "sub": "fleet", "scope": "ask tell read"}
-    usual["tenant"] = "default"
-    return {name: value for name, value in (usual | more).items() if value is not None}
-
-
-def token(key: Any = RSA, algorithm: str = "RS256", kid: str | None = "rsa", header: Any = None, **more: Any) -> str:
-    headers = ({} if kid is None else {"kid": kid}) | (header or {})
-    return jwt.encode(claims(**more), key, algorithm, headers)
-
-
-def unsigned(header: dict[str, Any]) -> str:
-    def part(content: dict[str, Any]) -> str:
-        return base64.urlsafe_b64encode(json.dumps(content).encode()).rstrip(b"=").decode()
-
-    return f"{part(header)}.{part(claims())}."
-
-
-def signed_with_public_key() -> str:
-    """HS256 over the public key that everybody knows, which a server mistakes for a secret if the token decides."""
-    import hashlib
-    import hmac
-
-    head = base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "kid": "rsa"}).encode()).rstrip(b"=")
-    body = base64.urlsafe_b64encode(json.dumps(claims()).encode()).rstrip(b"=")
-    sign = hmac.new(pem(RSA), head + b"." + body, hashlib.sha256).digest()
-    return b".".join((head, body, base64.urlsafe_b64encode(sign).rstrip(b"="))).decode()
-
-
-def of_text(payload: str, header: str = '"alg":"RS256","kid":"rsa"') -> str:
-    """Well signed, whatever it says."""
-
-    def part(content: bytes) -> bytes:
-        return base64.urlsafe_b64encode(content).rstrip(b"=")
-
-    said = part(f"{{{header}}}".encode()) + b"." + part(payload.encode())
-    return (said + b"." + part(RSA.sign(said, PKCS1v15(), SHA256()))).decode()
-
-
-def repeating(**more: Any) -> str:
-    return f"{json.dumps(claims())[:-1]}, {json.dumps(more)[1:]}"
-
-
-GOOD = {
-    "as text": of_text(json.dumps(claims())),
-    "RS256": token(),
-    "PS256": token(algorithm="PS256"),
-    "ES256": token(CURVE, "ES256", "curve"),
-    "EdDSA": token(EDWARDS, "EdDSA", "edwards"),
-    "HS256": token(SECRET, "HS256", "secret"),
-    "several audiences": token(aud=["other", AUDIENCE]),
-    "a clock ten seconds ahead": token(iat=int(time.time()) + 10),
-}
-FORGED = {
-    "no algorithm": unsigned({"alg": "none", "kid": "rsa"}),
-    "None in other letters": unsigned({"alg": "nOnE", "kid": "rsa"}),
-    "a public key taken for a secret": signed_with_public_key(),
-    "a secret with another key's name": token(SECRET, "HS256", "rsa"),
-    "a stranger's key": token(STRANGER),
-    "another key's name": token(CURVE, "ES256", "rsa"),
-    "an algorithm that is too weak or too rare": token(algorithm="RS512"),
-    "expired": token(exp=int(time.time()) - 60),
-    "never expires": token(exp=None),
-    "expires in words": token(exp="tomorrow"),
-    "expires at infinity": token(exp=float("inf")),
-    "not yet": token(nbf=int(time.time()) + 86_400),
-    "from the future": token(iat=int(time.time()) + 86_400),
-    "another audience": token(aud="other"),
-    "no audience": token(aud=None),
-    "another issuer": token(iss="https://evil.example"),
-    "no issuer": token(iss=None),
-    "a path as a key's name": token(kid="../../../../dev/null"),
-    "a query as a key's name": token(kid="rsa' UNION SELECT 'a"),
-    "no key's name": token(kid=None),
-    "a number as a key's name": unsigned({"alg": "RS256", "kid": 7}),
-    "a key of its own": token(STRANGER, kid="x", header={"jwk": jwk("RS256", STRANGER.public_key(), "x")}),
-    "a key from elsewhere": token(STRANGER, kid="x", header={"jku": "https://evil.example/keys"}),
-    "an extension that matters": token(header={"crit": ["exp"]}),
-    "a tenant with a slash": token(tenant="a/b"),
-    "an empty tenant": token(tenant=""),
-    "no tenant": token(tenant=None),
-    "scopes as a number": token(scope=7),
-    "scopes that are numbers": token(scope=[1]),
-    "scopes that are names of fields": token(scope={"admin": 1}),
-    "half a letter in its crawls": token(crawl="\ud800"),
-    "half a letter in its subject": token(sub="\ud800"),
-    "half a letter in its crawler": token(crawler_id="c\udfff"),
-    "crawls as an object": token(crawl={"a": 1}),
-    "crawls as a list": token(crawl=["a"]),
-    "two ends": of_text(repeating(exp=int(time.time()) + 60)),
-    "two tenants": of_text(repeating(tenant="acme")),
-    "two names of a key": of_text(json.dumps(claims()), '"alg":"RS256","kid":"x","kid":"rsa"'),
-    "two parts": ".".join(token().split(".")[:2]),
-    "a changed claim": "{0}.{2}.{1}".format(*token().split(".")),
-    "text": "not.a.token",
-    "very long": token(sub="x" * 9_000),
-}
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +55,7 @@ def test_a_good_token_comes_in(trusting: Guarded, name: str, crawl: str) -> None
         done(door.post("/v1/next", json=ask(crawl)))
 
 
-def test_no_forged_token_comes_in_through_any_door(trusting: Guarded) -> None:
+def test_no_forged_token_comes_in(trusting: Guarded) -> None:
     for name, forged in FORGED.items():
         with trusting.client(forged) as door:
             answer = door.get("/v1/stats")

@@ -13,6 +13,7 @@ import grpc
 import httpx
 import pytest
 from tests.gateway.access.common import audited
+from tests.gateway.access.tokens import FORGED, GOOD, ISSUER, jwks
 from tests.gateway.test_tls import Authority, trusting
 from tests.gateway.urlfrontier.common import (
     FAIL,
@@ -87,6 +88,18 @@ def test_nobody_comes_in_without_a_credential(frontier: Frontier, token: str) ->
     for name in REQUESTS:
         with refused(grpc.StatusCode.UNAUTHENTICATED):
             called(raw, name)
+
+
+def test_no_forged_token_comes_in(tmp_path: Path) -> None:
+    (tmp_path / "jwks.json").write_text(json.dumps(jwks()))
+    trusted = {"CRAWLGUIDE_ACCESS_JWT_KEYS": str(tmp_path / "jwks.json"), "CRAWLGUIDE_ACCESS_JWT_ISSUER": ISSUER}
+    with guarded_frontier(tmp_path, **trusted) as frontier:
+        for name, forged in FORGED.items():
+            with pytest.raises(grpc.RpcError) as problem:
+                Raw(frontier.port, forged).put(found("https://a.example/"))
+            long = name == "very long" and problem.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert long or problem.value.code() is grpc.StatusCode.UNAUTHENTICATED, name
+        assert Raw(frontier.port, GOOD["RS256"]).get() == []
 
 
 @pytest.mark.parametrize("scope", ["ask", "tell", "read"])

@@ -92,8 +92,7 @@ def newer(one: CachedRobots, other: CachedRobots) -> CachedRobots:
     return msgspec.structs.replace(read, tried=tried.tried, failures=tried.failures)
 
 
-@dataclass(frozen=True)
-class RobotsRules:
+class RobotsRules(msgspec.Struct, frozen=True, gc=False, eq=False):
     """What one robots.txt says to one agent."""
 
     matcher: Matcher

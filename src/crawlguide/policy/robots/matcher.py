@@ -9,9 +9,10 @@ are searched by the method of Knuth, Morris and Pratt, so that no pattern and no
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numba
 import numpy as np
 
@@ -34,9 +35,11 @@ WORDS = 4  # of bits, for each rule
 BITS = numba.uint64[:, ::1]
 
 
-@dataclass(frozen=True)
-class Rules:
-    """Patterns, the one that decides first. `part` says where the texts of a rule stand among all texts."""
+class Rules(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """Patterns, the one that decides first. `part` says where the texts of a rule stand among all texts.
+
+    Of tens of thousands of files the garbage collector would look at every array, while everybody waits (`gc=False`).
+    """
 
     texts: tuple[str, ...]  # as they were written, for people
     allow: Mask
@@ -62,8 +65,7 @@ class Rules:
         return permitted
 
 
-@dataclass(frozen=True)
-class Matcher:
+class Matcher(msgspec.Struct, frozen=True, gc=False, eq=False):
     """The rules in both normal forms. What one of them forbids is forbidden: a doubt is no permission."""
 
     literal: Rules
@@ -98,9 +100,17 @@ class Matcher:
 
 def compiled(rules: Iterable[tuple[bool, str]]) -> Matcher:
     """Rules as they are written in a file, (allowed, pattern); each counts once."""
-    literal = list(
-        dict.fromkeys((allow, normal_form.literal_pattern(text), text) for allow, text in _with_folders(rules))
-    )
+    literal = dict.fromkeys((allow, normal_form.literal_pattern(text), text) for allow, text in _with_folders(rules))
+    return _matcher(list(literal)) if literal else of_no_rules()
+
+
+@cache
+def of_no_rules() -> Matcher:
+    """One for all files, of which most forbid nothing of some kind."""
+    return _matcher([])
+
+
+def _matcher(literal: list[Rule]) -> Matcher:
     decoded = [(allow, normal_form.decoded_pattern(form), text) for allow, form, text in literal]
     dollars = [(allow, form[:-1] + DOLLAR, text) for allow, form, text in decoded if form.endswith(b"$")]
     first, others = _columns(literal), decoded + dollars

@@ -50,6 +50,7 @@ class Disk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.torn = False  # reading failed: what is in memory may be half a change
+        self.reading = Reading(self)  # around whatever is read for a change
         self.changed: dict[DiskKeyspace, None] = {}  # those with something to write, in the order they changed
         self._busy = threading.Lock()  # held while the database is synced or opened anew
         self._flushing = threading.Lock()
@@ -209,6 +210,19 @@ class translated_errors:  # noqa: N801 - read as a phrase
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
         if isinstance(problem, Exception):
             raise translated(problem, self._folder) from None
+
+
+class Reading:
+    """A change that was under way when reading failed has left half of itself in memory."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
+        if isinstance(problem, CrawlGuideError):
+            self._disk.torn = True
 
 
 def translated(problem: Exception, folder: Path) -> CrawlGuideError:

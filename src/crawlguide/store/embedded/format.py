@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,6 +29,7 @@ def now() -> bytes:
     return msgspec.json.encode(Written(VERSION, {name: layout(kind) for name, kind in TABLE_KINDS.items()}))
 
 
+@lru_cache(maxsize=1_000)
 def layout(kind: np.dtype[Any]) -> str:
     """A record's fields, kinds and places as text."""
     if kind.names is None or kind.fields is None:

@@ -6,7 +6,6 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crawlguide.core.errors import CrawlGuideError
 from crawlguide.store.tables.keyspace import MOST_REPORTED, Keyspaces, key_of
 
 if TYPE_CHECKING:
@@ -62,20 +61,19 @@ class DiskKeyspace:
     def __init__(self, disk: Disk, family: str, prefix: bytes) -> None:
         self.family = family
         self._disk, self._prefix = disk, prefix
-        self._reading = _Reading(disk)
         self.pending: dict[bytes, bytes | None] = {}
 
     def get(self, key: bytes) -> bytes | None:
         full = self._prefix + key
         if full in self.pending:
             return self.pending[full]
-        with self._reading:
+        with self._disk.reading:
             return self._disk.get(self.family, full)
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         prefix, pending = self._prefix, self.pending
         full = [prefix + key for key in keys]
-        with self._reading:
+        with self._disk.reading:
             values = self._disk.get_many(self.family, full)
         return [pending.get(key, value) for key, value in zip(full, values, strict=True)] if pending else values
 
@@ -100,26 +98,13 @@ class DiskKeyspace:
         """Up to `most` of the first keys that are smaller than `end`, written or not."""
         cut = len(self._prefix)
         keys: list[bytes] = []
-        with self._reading:
+        with self._disk.reading:
             for key, _ in self._disk.items(self.family, self._prefix):
                 if key[cut:] >= end or len(keys) == most:
                     break
                 if self.pending.get(key, b"") is not None:
                     keys.append(key[cut:])
         return keys
-
-
-class _Reading:
-    """A change that was under way when reading failed has left half of itself in memory."""
-
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
-        if isinstance(problem, CrawlGuideError):
-            self._disk.torn = True
 
 
 class DiskExpiring:

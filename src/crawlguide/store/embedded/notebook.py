@@ -32,7 +32,7 @@ class DiskSheet(Sheet):
         super().__init__(kind)
         self.owner, self.table = owner, f"{MARK}{number}"
         self._dirty = dirty
-        self._changed: list[I64] = []
+        self._changed: list[I64] | None = None  # no list for each of a hundred thousand sheets that rest
         self._length = 0  # that was written
 
     def fit(self, count: int) -> None:
@@ -42,8 +42,12 @@ class DiskSheet(Sheet):
 
     def changed(self, rows: I64) -> None:
         super().changed(rows)
-        self._changed.append(rows.astype(np.int64))  # a copy: callers use their arrays again
+        self._note(rows.astype(np.int64))  # a copy: callers use their arrays again
         self._dirty[self] = None
+
+    def _note(self, rows: I64) -> None:
+        self._changed = [] if self._changed is None else self._changed
+        self._changed.append(rows)
 
     def take(self) -> I64:
         """The records that changed, each once; from here on nothing has.
@@ -51,9 +55,9 @@ class DiskSheet(Sheet):
         The last one in use is among them if it is new: so a sheet is as long as the highest record that was written.
         """
         if self.used > self._length:
-            self._changed.append(np.array([self.used - 1]))
+            self._note(np.array([self.used - 1]))
             self._length = self.used
-        rows, self._changed = journal.each_once(self._changed), []
+        rows, self._changed = journal.each_once(self._changed or []), None
         return rows
 
     def put(self, rows: I32 | I64, data: bytes) -> None:

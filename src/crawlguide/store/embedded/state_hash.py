@@ -6,11 +6,12 @@ The facts of a moment are copied at once, which takes a fraction of the time tha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xxhash
 
+from crawlguide.core.notebook import unpacked
 from crawlguide.store.embedded import format as formats
 from crawlguide.store.embedded import journal
 from crawlguide.store.tables.rows import FREE
@@ -18,11 +19,14 @@ from crawlguide.store.tables.rows import FREE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from crawlguide.core.notebook import Sheet
     from crawlguide.core.tables import I64
     from crawlguide.core.types import Crawl
     from crawlguide.store.crawls import CrawlData
     from crawlguide.store.frontier import Frontier
     from crawlguide.store.local import LocalStore
+
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Rows:
     """Some rows of a copied column."""
 
     column: journal.Column
-    numbers: I64 | list[int]
+    numbers: I64 | list[int] | slice
 
     def bytes(self) -> Iterator[bytes]:
         """Field by field: behind the last field of a record lies whatever memory held there."""
@@ -39,9 +43,23 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class PackedRows:
+    """The rows of a sheet that nobody uses: they are unpacked when they are hashed, one sheet at a time."""
+
+    packed: bytes
+    kind: np.dtype[Any]
+
+    def bytes(self) -> Iterator[bytes]:
+        yield from Rows(unpacked(self.packed, self.kind), ALL).bytes()
+
+
+Fact = bytes | Rows | PackedRows
+
+
+@dataclass(frozen=True)
 class CrawlFacts:
-    known: tuple[bytes | Rows, ...]
-    learned: tuple[bytes | Rows, ...]
+    known: tuple[Fact, ...]
+    learned: tuple[Fact, ...]
 
 
 @dataclass(frozen=True)
@@ -97,21 +115,27 @@ def state_hash(facts: Facts) -> str:
     return f"{digest.hexdigest()}-{learned.hexdigest()}"
 
 
-def _bytes(*facts: bytes | Rows) -> Iterator[bytes]:
+def _bytes(*facts: Fact) -> Iterator[bytes]:
     for fact in facts:
-        yield from fact.bytes() if isinstance(fact, Rows) else (fact,)
+        yield from (fact,) if isinstance(fact, bytes) else fact.bytes()
 
 
 def _crawl_facts(crawl: Crawl, owner: int, data: CrawlData, room: Room) -> CrawlFacts:
     known = (repr(crawl).encode() + data.definition, *_frontier_facts(owner, data.frontier, room))
-    learned: list[bytes | Rows] = []
+    learned: list[Fact] = []
     for name, sheet in data.notebook.in_use().items():
         learned.append(repr((crawl, name, sheet.used)).encode() + formats.layout(sheet.kind).encode())
-        learned.append(Rows(room.copied(sheet.look()[: sheet.used]), np.arange(sheet.used)))
+        learned.append(_sheet_facts(sheet, room))
     return CrawlFacts(known, tuple(learned))
 
 
-def _frontier_facts(owner: int, frontier: Frontier, room: Room) -> Iterator[bytes | Rows]:
+def _sheet_facts(sheet: Sheet, room: Room) -> Fact:
+    if sheet.packed is not None:
+        return PackedRows(sheet.packed, sheet.kind)
+    return Rows(room.copied(sheet.look()[: sheet.used]), ALL)
+
+
+def _frontier_facts(owner: int, frontier: Frontier, room: Room) -> Iterator[Fact]:
     counters = journal.counters(owner, frontier)
     counters.counts = dict(sorted((+frontier.counts).items()))  # a zero says nothing, stored or not
     yield journal.encode(counters)

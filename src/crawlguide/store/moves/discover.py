@@ -14,7 +14,7 @@ from crawlguide.store.tables.links import NO_LINKS, LinkRun
 from crawlguide.store.tables.rows import DROPPED, FREE, QUEUED, ROW
 
 if TYPE_CHECKING:
-    from crawlguide.core.tables import I32, I64, U8, U64, Mask
+    from crawlguide.core.tables import I32, I64, U8, U64, Mask, Text
     from crawlguide.core.types import Crawl, Fetches, Links
     from crawlguide.store.frontier import Frontier
 
@@ -184,14 +184,20 @@ def _settle(frontier: Frontier, rows: I64, links: Links, action: U8) -> None:
     queued = rows[action == QUEUE]
     if len(queued):
         frontier.start(queued)
-    for number in np.flatnonzero(action == DROP):
-        row = rows[number : number + 1]
-        if frontier.table["state"][row[0]] == FREE:
-            frontier.drop(row, links.reason[number] or OUT_OF_SCOPE)
+    _drop(frontier, rows[action == DROP], links.reason[action == DROP])
     revived = rows[action == REVIVE]
     if len(revived):
         revived = np.unique(revived)
         frontier.revive(revived[_may_return(frontier, revived, links.revivable)], links.deepest)
+
+
+def _drop(frontier: Frontier, rows: I64, reasons: Text) -> None:
+    """Each new row once, for the reason of the first link that leads to it."""
+    new = frontier.table["state"][rows] == FREE
+    rows, first = np.unique(rows[new], return_index=True)
+    reasons = reasons[new][first]
+    for reason in dict.fromkeys(reasons.tolist()):
+        frontier.drop(rows[reasons == reason], reason or OUT_OF_SCOPE)
 
 
 def _may_return(frontier: Frontier, rows: I64, revivable: frozenset[str]) -> Mask:
