@@ -131,21 +131,19 @@ def number_at(text, start, end, digits):  # type: ignore[no-untyped-def]
 
 @part
 def read_date(text, start, end, link):  # type: ignore[no-untyped-def]
-    """The first year in an address, and as words of the link its month and day, if they follow: what is of one day may
-    be of one story.
+    """The first year in an address; and its month and day, if they follow, as words: what is of one day may be of one
+    story, on whatever host.
     """
     link.chosen = 0
     for at in range(start + 1, end - 3):
-        year = number_at(text, at, end, 4)
+        year, after = number_at(text, at, end, 4), at + 4
         if not 1970 <= year < 2100 or is_digit(text[at - 1]):
             continue
-        apart = at + 4 < end and not is_digit(text[at + 4])
-        if at + 4 < end and not apart:  # 20260314
-            if number_at(text, at, end, 8) < 0 or (at + 8 < end and is_digit(text[at + 8])):
-                continue
-        link.chosen = year - 1900
-        add_date(text, at + 4 + apart, end, apart, year, link)
-        return
+        apart = after < end and not is_digit(text[after])  # 2026/03/14, 2026-03-14, or 20260314
+        if apart or after == end or number_at(text, at, end, 8) >= 0:
+            link.chosen = year - 1900
+            add_date(text, after + apart, end, apart, year, link)
+            return
 
 
 @part

@@ -14,7 +14,7 @@ from crawlguide.core.kernels import f32s, i64s, kernel, nothing, one_i64, part, 
 from crawlguide.strategies.layered.answers import learn_answers
 from crawlguide.strategies.layered.columns import describe, odds, rate
 from crawlguide.strategies.layered.evidence import reward_link
-from crawlguide.strategies.layered.records import COLUMNS, DONE, MEANING, TABLES
+from crawlguide.strategies.layered.records import COLUMNS, DONE, MEANING, SEED, TABLES
 from crawlguide.strategies.layered.steps import adagrad_step, sigmoid, word_scale
 from crawlguide.strategies.shared.draws import uniform
 
@@ -157,7 +157,8 @@ def learn(seed, rows, label, relevant, answered, title, page, tables, replayed):
         if link.state != DONE:
             describe(row, tables, columns)
             base = odds(rate(crawl))
-            learn_answers(link, answered[number], tables)
+            if link.finder != SEED:  # somebody knew that a seed answers: it says nothing of links that are found
+                learn_answers(link, answered[number], tables)
             if answered[number]:
                 calibrate(log_odds(link, columns, base, tables), relevant[number], crawl, tuning)
                 teach(link, columns, base, label[number], tables, gain)

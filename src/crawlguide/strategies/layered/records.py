@@ -61,7 +61,7 @@ LINK = np.dtype(
         (
             "chosen",
             np.uint8,
-        ),  # the year in its address, from 1900 on; it meant something else once, so 0 and 1 are none
+        ),  # the year in its address, from 1900 on; 0 and 1, as in older records: none
     ],
     align=True,
 )
