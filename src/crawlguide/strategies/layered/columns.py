@@ -50,7 +50,7 @@ TABLE = (  # weights are stored by their number here: never move a column, add n
            "its address has words of the goal", "its address has words of the goal, which misled"),
     Column("new host", -0.5, "1 if nothing was fetched from its host yet", (), "its host is new"),
     Column("answers", 1.0, "how likely it answers at all (logarithm); whatever the weight, it multiplies p", (),
-           "its host answers", "its host or place may not answer"),
+           "it answers", "it may not answer"),
     Column("new place", 0.0, "1 / (1 + pages fetched from its innermost place)"),
     Column("depth", -0.2, "links from a seed, at most 10, divided by 10"),
     Column("path", 0.0, "folders in its URL, at most 10, divided by 10"),

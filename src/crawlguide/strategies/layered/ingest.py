@@ -118,7 +118,7 @@ def read_words(text, start, end, kind, most, link, goal, goal_ends, met):  # typ
 
 @part
 def number_at(text, start, end, digits):  # type: ignore[no-untyped-def]
-    """The number in so many digits that begin here; -1: they are fewer, or more."""
+    """The number in so many digits that begin here; -1: they are fewer."""
     value = 0
     if start + digits > end:
         return -1
@@ -139,8 +139,9 @@ def read_date(text, start, end, link):  # type: ignore[no-untyped-def]
         year, after = number_at(text, at, end, 4), at + 4
         if not 1970 <= year < 2100 or is_digit(text[at - 1]):
             continue
-        apart = after < end and not is_digit(text[after])  # 2026/03/14, 2026-03-14, or 20260314
-        if apart or after == end or number_at(text, at, end, 8) >= 0:
+        apart = after < end and not is_digit(text[after])  # 2026/03/14, 2026-03-14
+        together = number_at(text, at, end, 8) >= 0 and (at + 8 >= end or not is_digit(text[at + 8]))  # 20260314
+        if apart or together or after == end:
             link.chosen = year - 1900
             add_date(text, after + apart, end, apart, year, link)
             return
