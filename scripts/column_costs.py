@@ -62,7 +62,7 @@ def loop(body: str) -> Callable[..., float]:
         f"        total += {body}\n"
         "    return total\n"
     )
-    names: dict[str, Any] = {**vars(columns), **vars(answers), "COLUMNS": COLUMNS, "log_odds": model.log_odds, "called": called}
+    names: dict[str, Any] = {**vars(columns), **vars(answers), **vars(model), "called": called}
     exec(code, names)  # noqa: S102 - words of ours
     compiled: Callable[..., float] = numba.njit(names["run"])
     return compiled
