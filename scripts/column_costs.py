@@ -17,7 +17,7 @@ import numpy as np
 from bench.strategies import filled
 
 from crawlguide.strategies.layered import answers, columns, model
-from crawlguide.strategies.layered.records import COLUMNS, Tables
+from crawlguide.strategies.layered.records import Tables
 from scripts.columns import COSTS, COSTS_PAGE, costs_page
 
 if TYPE_CHECKING:
