@@ -16,8 +16,8 @@ import numba
 import numpy as np
 from bench.strategies import filled
 
-from crawlguide.strategies.layered import columns, model
-from crawlguide.strategies.layered.records import COLUMNS, Tables
+from crawlguide.strategies.layered import answers, columns, model
+from crawlguide.strategies.layered.records import Tables
 from scripts.columns import COSTS, COSTS_PAGE, costs_page
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ BODIES = {  # functions of the columns, as they are called for a link
     "yields": "yields(link, pages, usual, tuning)[0]",
     "neighbours": "neighbours(row, links, tables.links_used, usual)",
     "place_rates": "place_rates(link, places, usual, tuning)[0]",
-    "answers": "answers(link, places, crawl)",
+    "answers": "answer_chance(link, tables)",
     "similarity": "similarity(link.anchor, 0, crawl)",
     "title_similarity": "title_similarity(link, pages, crawl)",
     "profile_similarity": "profile_similarity(link, tables.profile, crawl)",
@@ -62,7 +62,7 @@ def loop(body: str) -> Callable[..., float]:
         f"        total += {body}\n"
         "    return total\n"
     )
-    names: dict[str, Any] = {**vars(columns), "COLUMNS": COLUMNS, "log_odds": model.log_odds, "called": called}
+    names: dict[str, Any] = {**vars(columns), **vars(answers), **vars(model), "called": called}
     exec(code, names)  # noqa: S102 - words of ours
     compiled: Callable[..., float] = numba.njit(names["run"])
     return compiled

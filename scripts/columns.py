@@ -21,6 +21,7 @@ LINK, FINDER, HOST = "the link", "the page where it was found first", "its host"
 SOME_PARENTS, BESIDE = f"{PARENTS} pages that link here", "6 links beside it"
 TOLD = "up to 8 numbers sent by crawlers"
 ALL_PLACES, LAST_PLACE, MEANT = f"up to {LEVELS} places", "its host and its last place", f"{MEANING} numbers"
+WEIGHED = f"{LAST_PLACE}, and a weight for each of its words"
 LOOKS_AT = {  # the records that a column needs; all others only that of the link
     "always": "nothing",
     "mean yield": SOME_PARENTS,
@@ -34,7 +35,7 @@ LOOKS_AT = {  # the records that a column needs; all others only that of the lin
     "history": HOST,
     "refusals": HOST,
     "place": ALL_PLACES,
-    "answers": LAST_PLACE,
+    "answers": WEIGHED,
     "new place": LAST_PLACE,
     "finder": FINDER,
     "profile": MEANT,

@@ -146,3 +146,33 @@ def test_the_goals_words_are_met_in_anchors_and_addresses(anchor: str, share: fl
 def test_a_goal_beyond_ascii_is_met_too() -> None:
     found = read(("https://b.org/", "über Vögel"), topic="vögel")
     assert link(found, "https://b.org/")["said"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("path", "year"),
+    [
+        ("2026/03/14/harbour", 2026),
+        ("2026-03-14-harbour", 2026),
+        ("20260314/harbour", 2026),
+        ("sport/2012/harbour", 2012),
+        ("harbour-2012", 2012),
+        ("12026/harbour", 0),
+        ("202603145/harbour", 0),
+        ("1812/harbour", 0),
+        ("harbour", 0),
+    ],
+)
+def test_the_year_in_an_address_is_read(path: str, year: int) -> None:
+    url = f"https://b.org/{path}"
+    assert link(read((url, "")), url)["chosen"] == max(year - 1900, 0)
+
+
+def test_what_is_of_one_day_shares_words_on_whatever_host_it_is() -> None:
+    day, same, month, other = (
+        "https://b.org/2026/03/14/a1", "https://c.org/news-2026-03-14", "https://b.org/2026/03/20/a2",
+        "https://b.org/2026/04/14/a3",
+    )  # fmt: skip
+    found = read((day, ""), (same, ""), (month, ""), (other, ""))
+    shared = [len(set(words(found, day)) & set(words(found, url))) for url in (same, month, other)]
+    numbers = 1  # all numbers are one word, beside what they say as a date
+    assert [count - numbers for count in shared] == [2, 1, 0]

@@ -49,8 +49,8 @@ TABLE = (  # weights are stored by their number here: never move a column, add n
     Column("words in address", 1.0, "share of the goal's words that the URL has", ("words",),
            "its address has words of the goal", "its address has words of the goal, which misled"),
     Column("new host", -0.5, "1 if nothing was fetched from its host yet", (), "its host is new"),
-    Column("answers", 1.0, "how likely it answers at all, by host and place (logarithm)", (),
-           "its host answers", "its host or place may not answer"),
+    Column("answers", 1.0, "how likely it answers at all (logarithm); whatever the weight, it multiplies p", (),
+           "it answers", "it may not answer"),
     Column("new place", 0.0, "1 / (1 + pages fetched from its innermost place)"),
     Column("depth", -0.2, "links from a seed, at most 10, divided by 10"),
     Column("path", 0.0, "folders in its URL, at most 10, divided by 10"),
@@ -186,21 +186,6 @@ def place_rates(link, places, usual, tuning):  # type: ignore[no-untyped-def]
 
 
 @part
-def failure_rate(host, crawl):  # type: ignore[no-untyped-def]
-    """Of a host, drawn to that of hosts fetched for the first time."""
-    usual = (crawl.first_failed + 0.3) / (crawl.first_tried + 1.0)
-    return (host.failed + usual) / (host.tried + 1.0)
-
-
-@part
-def answers(link, places, crawl):  # type: ignore[no-untyped-def]
-    """How likely it answers at all, as a logarithm, by host and place."""
-    host, place = places[link.places[0]], places[link.places[link.levels - 1]]
-    lost = (place.failed + 2.0 * failure_rate(host, crawl)) / (place.tried + 2.0)
-    return np.log(max(1.0 - lost, 0.01))
-
-
-@part
 def refusals(host):  # type: ignore[no-untyped-def]
     return host.banned / (host.tried + 1.0)
 
@@ -278,7 +263,6 @@ def describe_url(link, tables, columns):  # type: ignore[no-untyped-def]
     columns[AT.new_host] = host.fetched == 0
     columns[AT.little_known_host] = 1.0 / np.sqrt(1.0 + host.fetched) if host.alive else 0.0
     columns[AT.new_place] = 1.0 / (1.0 + place.fetched)
-    columns[AT.answers] = answers(link, tables.places, tables.crawl[0])
     columns[AT.refusals] = refusals(host)
     columns[AT.depth] = min(link.depth, 10) / 10.0
     columns[AT.path] = min(link.path, 10) / 10.0
@@ -304,7 +288,7 @@ def describe_meaning(link, tables, columns):  # type: ignore[no-untyped-def]
 
 @part
 def describe(row, tables, columns):  # type: ignore[no-untyped-def]
-    """All columns of a link."""
+    """All columns of a link but `answers`, which is no evidence of what it is about (`answers.py`)."""
     link = tables.links[row]
     columns[AT.always] = 1.0
     describe_evidence(row, tables, columns)

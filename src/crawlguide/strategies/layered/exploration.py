@@ -9,8 +9,8 @@ import numpy as np
 from crawlguide.core.kernels import f64s, i64s, kernel, nothing, one_i64, part
 from crawlguide.strategies.layered.columns import AT
 from crawlguide.strategies.layered.evidence import recent_rate
-from crawlguide.strategies.layered.model import adagrad_step
 from crawlguide.strategies.layered.records import TABLES
+from crawlguide.strategies.layered.steps import adagrad_step
 
 # The host bonus, for links to hosts with few fetches. It is added to the probability, not to its log-odds: a few
 # failures count at once as bad parents, bad words and a bad place, and in log-odds nothing would bring a host back.
@@ -46,11 +46,11 @@ def novelty(link, places):  # type: ignore[no-untyped-def]
 
 @part
 def new_host_bonus(link, columns, tables):  # type: ignore[no-untyped-def]
-    """For a link to a host where nothing was fetched: more where its words are near to the goal."""
+    """For a link to a host where nothing was fetched, if it answers: more where its words are near to the goal."""
     crawl, tuning = tables.crawl[0], tables.tuning[0]
     paid = (crawl.hits + 0.5) / (crawl.fetched + 5.0) + tuning.decline_bonus * decline(crawl)
     words = tuning.host_bonus + tuning.near_host_bonus * max(columns[AT.best_meaning], 0.0) / CLOSEST
-    return min(paid * words, MOST_HOST_BONUS) * np.exp(columns[AT.answers]) * novelty(link, tables.places)
+    return min(paid * words, MOST_HOST_BONUS) * novelty(link, tables.places)
 
 
 @part

@@ -28,6 +28,7 @@ READ_OF_A_PAGE = 600  # characters of its text
 
 SLASH, QUESTION, COLON = 47, 63, 58
 IN_ANCHOR, IN_ADDRESS = np.uint64(0x5851F42D4C957F2D), np.uint64(0x14057B7EF767814F)
+IN_DATE = np.uint64(0x2545F4914F6CDD1D)
 FOLDERS = LEVELS - 2
 SIMILAR = 0.65  # share of the longer word that must be common at its beginning
 
@@ -116,6 +117,52 @@ def read_words(text, start, end, kind, most, link, goal, goal_ends, met):  # typ
 
 
 @part
+def number_at(text, start, end, digits):  # type: ignore[no-untyped-def]
+    """The number in so many digits that begin here; -1: they are fewer."""
+    value = 0
+    if start + digits > end:
+        return -1
+    for at in range(start, start + digits):
+        if not is_digit(text[at]):
+            return -1
+        value = 10 * value + text[at] - 48
+    return value
+
+
+@part
+def read_date(text, start, end, link):  # type: ignore[no-untyped-def]
+    """The first year in an address; and its month and day, if they follow, as words: what is of one day may be of one
+    story, on whatever host.
+    """
+    link.chosen = 0
+    for at in range(start + 1, end - 3):
+        year, after = number_at(text, at, end, 4), at + 4
+        if not 1970 <= year < 2100 or is_digit(text[at - 1]):
+            continue
+        apart = after < end and not is_digit(text[after])  # 2026/03/14, 2026-03-14
+        together = number_at(text, at, end, 8) >= 0 and (at + 8 >= end or not is_digit(text[at + 8]))  # 20260314
+        if apart or together or after == end:
+            link.chosen = year - 1900
+            add_date(text, after + apart, end, apart, year, link)
+            return
+
+
+@part
+def add_date(text, at, end, apart, year, link):  # type: ignore[no-untyped-def]
+    """The words of a month and of a day; the digits begin at `at`."""
+    month = number_at(text, at, end, 2)
+    if not 1 <= month <= 12 or link.spoken >= WORDS:
+        return
+    code = hash_pair(np.uint64(100 * year + month), IN_DATE)
+    link.words[link.spoken] = np.uint16(code >> np.uint64(48))
+    link.spoken += 1
+    day = number_at(text, at + 2 + apart, end, 2)
+    if 1 <= day <= 31 and link.spoken < WORDS:
+        link.words[link.spoken] = np.uint16(hash_pair(code, np.uint64(day)) >> np.uint64(48))
+        link.spoken += 1
+
+
+@part
 def take_share(met):  # type: ignore[no-untyped-def]
     """The share of the goal's words that were marked; the marks are taken away."""
     total = 0.0
@@ -175,6 +222,7 @@ def read(urls, url_ends, anchors, anchor_ends, goal, goal_ends, met, rows, links
         link.said = take_share(met)
         read_words(urls, path, end, IN_ADDRESS, WORDS, link, goal, goal_ends, met)
         link.named = take_share(met)
+        read_date(urls, path, end, link)
         url, anchor = end, anchor_ends[number]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from crawlguide.core.kernels import i64s, kernel, nothing, one_i64, part, records, u64s
 from crawlguide.core.lossy_table import LossyTable
 from crawlguide.store.tables.index import Index
+from crawlguide.strategies.layered.answers import ANSWER_TRAITS
 from crawlguide.strategies.layered.evidence import FAR
 from crawlguide.strategies.layered.exploration import NEWNESS, TRAITS
 from crawlguide.strategies.layered.meaning import profile_direction
@@ -165,6 +166,8 @@ class LayeredMemory:
             self._begin()
         if not self.covariance.used:
             fill(self.covariance, COLUMNS, of=tuning["doubt"][0] * np.eye(COLUMNS))
+        if not self.answer_weights.used:
+            fill(self.answer_weights, ANSWER_TRAITS + VOCABULARY, square=0.1)
         weights = self.weights.rows[:COLUMNS]
         new = np.flatnonzero((weights["square"] == 1.0) & (weights["weight"] == 0.0))  # columns that never counted yet
         weights["weight"][new] = prior[new]
@@ -178,6 +181,7 @@ class LayeredMemory:
         self.weights, self.word_weights = sheet("dense", WEIGHT), sheet("words", WEIGHT)
         self.covariance = sheet("doubts", COVARIANCE)
         self.hub_weights, self.hub_word_weights = sheet("hub", WEIGHT), sheet("hubwords", WEIGHT)
+        self.answer_weights = sheet("answers", WEIGHT)
         self.vectors = LossyTable(VECTOR, sheet("vectors", VECTOR), MOST_VECTORS)
         self.crawl = sheet("crawl", CRAWL)
 
@@ -214,7 +218,7 @@ class LayeredMemory:
         return Tables(
             self.links.rows, self.pages.rows, self.places.rows, self.crawl.rows, self.tuning,
             self.examples.rows, self.weights.rows, self.covariance.rows, self.word_weights.rows, self.hub_weights.rows,
-            self.hub_word_weights.rows, self.profile_direction, self.links.used,
+            self.hub_word_weights.rows, self.answer_weights.rows, self.profile_direction, self.links.used,
         )  # fmt: skip
 
     # records
@@ -281,6 +285,7 @@ class LayeredMemory:
         words = words[: words_of(taught, self.links.rows, words)]
         self.word_weights.changed(words)
         self.hub_word_weights.changed(words)
+        self.answer_weights.changed(np.concatenate([np.arange(ANSWER_TRAITS), ANSWER_TRAITS + words]))
         for sheet in (self.weights, self.covariance, self.hub_weights, self.profile):
             sheet.changed(np.arange(sheet.used))
         self.crawl.changed(FIRST)

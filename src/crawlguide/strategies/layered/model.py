@@ -4,37 +4,24 @@ Of the weights of columns, which are few and related, it is known how sure each 
 covariances, moved by each fetch); the many others, each of which few links have, take AdaGrad steps.
 
 log-odds = log-odds of the crawl's rate + weights · columns + weights of words, places and meaning
-p        = sigmoid(steepness · log-odds + offset), where steepness and offset are learned too (calibration)
+chance   = sigmoid(steepness · log-odds + offset), where steepness and offset are learned too (calibration)
+p        = chance that it answers · chance, since what answers alone teaches these weights (`answers.py`)
 """
 
 import numpy as np
 
 from crawlguide.core.kernels import f32s, i64s, kernel, nothing, one_i64, part, summing_part
+from crawlguide.strategies.layered.answers import learn_answers
 from crawlguide.strategies.layered.columns import describe, odds, rate
 from crawlguide.strategies.layered.evidence import reward_link
-from crawlguide.strategies.layered.records import COLUMNS, DONE, MEANING, TABLES
+from crawlguide.strategies.layered.records import COLUMNS, DONE, MEANING, SEED, TABLES
+from crawlguide.strategies.layered.steps import adagrad_step, sigmoid, word_scale
 from crawlguide.strategies.shared.draws import uniform
 
 ERRORS_KEPT, FIRST_SQUARE = 0.99, 1.0  # decay of the sum of squared errors with each fetch; and the least it can be
 MEANING_WEIGHTS = COLUMNS  # weights of the meaning lie behind those of the columns
 LEAST_CURVE = 0.02  # a fetch that was thought certain teaches a little, too
 HIT_TRIES = 16  # random examples looked at to find a hit among them
-
-
-@part
-def sigmoid(x):  # type: ignore[no-untyped-def]
-    return 1.0 / (1.0 + np.exp(-min(max(x, -30.0), 30.0)))
-
-
-@part
-def adagrad_step(weight, slope, step):  # type: ignore[no-untyped-def]
-    weight.square += slope * slope
-    weight.weight -= step * slope / np.sqrt(weight.square)
-
-
-@part
-def word_scale(link):  # type: ignore[no-untyped-def]
-    return 1.0 / np.sqrt(max(link.spoken, 1.0))
 
 
 @summing_part
@@ -160,7 +147,7 @@ def learn(seed, rows, label, relevant, answered, title, page, tables, replayed):
 
     `label` is the reward that the weights learn; `relevant` is what the probability is calibrated to, since `p` is a
     chance to be relevant, whatever else a page is rewarded for. A page that is fetched again teaches nothing; one that
-    failed does, when it answers at last.
+    failed does, when it answers at last; until then it teaches which links answer.
     """
     crawl, tuning = tables.crawl[0], tables.tuning[0]
     columns, gain = np.zeros(COLUMNS, np.float32), np.zeros(COLUMNS)
@@ -170,9 +157,13 @@ def learn(seed, rows, label, relevant, answered, title, page, tables, replayed):
         if link.state != DONE:
             describe(row, tables, columns)
             base = odds(rate(crawl))
-            calibrate(log_odds(link, columns, base, tables), relevant[number], crawl, tuning)
-            teach(link, columns, base, label[number], tables, gain)
+            if link.finder != SEED:  # somebody knew that a seed answers: it says nothing of links that are found
+                learn_answers(link, answered[number], tables)
+            if answered[number]:
+                calibrate(log_odds(link, columns, base, tables), relevant[number], crawl, tuning)
+                teach(link, columns, base, label[number], tables, gain)
             for turn in range(tuning.replays):
                 replayed[number * tuning.replays + turn] = replay(seed, turn % 2 == 0, base, tables)
-            add_example(row, columns, label[number], tables)
+            if answered[number]:
+                add_example(row, columns, label[number], tables)
         reward_link(row, page[number], label[number], answered[number], title[number], tables)

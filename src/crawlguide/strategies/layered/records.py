@@ -58,7 +58,10 @@ LINK = np.dtype(
         ("distance", np.uint8),  # links from the nearest hit on the way here
         ("state", np.uint8),
         ("abroad", np.uint8),  # on another host than the page it was found on
-        ("chosen", np.uint8),  # no longer used, like `named` of a place: with other fields stored records would be lost
+        (
+            "chosen",
+            np.uint8,
+        ),  # the year in its address, from 1900 on; 0 and 1, as in older records: none
     ],
     align=True,
 )
@@ -190,11 +193,12 @@ class Tables(NamedTuple):
     word_weights: Records
     hub_weights: Records
     hub_word_weights: Records
+    answer_weights: Records  # of the traits of a link, and behind them of its words
     profile: F32
     links_used: int
 
 
 TABLES = named_tuple(
     Tables, LINKS, PAGES, PLACES, CRAWLS, TUNINGS, EXAMPLES, WEIGHTS, records(COVARIANCE), WEIGHTS,
-    WEIGHTS, WEIGHTS, f32s, one_i64,
+    WEIGHTS, WEIGHTS, WEIGHTS, f32s, one_i64,
 )  # fmt: skip

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawlguide.core.kernels import f32s, f64s, i64s, kernel, named_tuple, nothing, one_i64, part, records
+from crawlguide.strategies.layered.answers import answer_chance
 from crawlguide.strategies.layered.columns import AT, REACH, describe, odds, rate
 from crawlguide.strategies.layered.exploration import bonus_left, hub_bonus, hub_score, new_host_bonus
 from crawlguide.strategies.layered.model import calibrated, log_odds
@@ -82,17 +83,17 @@ def prefetch(rows, tables, generation, cache):  # type: ignore[no-untyped-def]
 def score_link(row, base, tables, columns, score):  # type: ignore[no-untyped-def]
     link, crawl, tuning = tables.links[row], tables.crawl[0], tables.tuning[0]
     describe(row, tables, columns)
-    logit = log_odds(link, columns, base, tables)
-    score.value = calibrated(logit, crawl)
+    answers, logit = answer_chance(link, tables), log_odds(link, columns, base, tables)
+    score.value = answers * calibrated(logit, crawl)
     if link.finder == SEED and link.parents[0] < 0:  # somebody vouches for it, and its links make a host known
         score.explore_value, score.host_bonus = tuning.seed_value + (1.0 - tuning.seed_value) * score.value, 0.0
         return
     hub = hub_score(link, tables)
     little_known = tuning.little_known * columns[AT.little_known_host] * hub
-    score.host_bonus = new_host_bonus(link, columns, tables)
-    score.explore_value = calibrated(logit + tuning.new_place * columns[AT.new_place] + little_known, crawl)
+    score.host_bonus = answers * new_host_bonus(link, columns, tables)
+    score.explore_value = answers * calibrated(logit + tuning.new_place * columns[AT.new_place] + little_known, crawl)
     score.explore_value += bonus_left(score.host_bonus, tables.places[link.places[0]], 0.0)
-    score.explore_value += hub_bonus(hub, crawl, tuning) * np.exp(columns[AT.answers])
+    score.explore_value += answers * hub_bonus(hub, crawl, tuning)
 
 
 @kernel(nothing(i64s, TABLES, one_i64, records(SCORE), named_tuple(LinkScores, f64s, f64s, f64s)))
@@ -120,3 +121,4 @@ def score_links(rows, tables, generation, cache, scores):  # type: ignore[no-unt
 @kernel(nothing(one_i64, TABLES, f32s))
 def describe_link(row, tables, columns):  # type: ignore[no-untyped-def]
     describe(row, tables, columns)
+    columns[AT.answers] = np.log(answer_chance(tables.links[row], tables))
