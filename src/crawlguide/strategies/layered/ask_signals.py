@@ -15,8 +15,8 @@ from crawlguide.core import urls
 from crawlguide.core.kernels import f32s, i64s, kernel, nothing, one_i64, part, records
 from crawlguide.core.lossy_table import LossyTable
 from crawlguide.strategies.layered.columns import odds, rate
-from crawlguide.strategies.layered.model import adagrad_step
 from crawlguide.strategies.layered.records import CRAWLS, LINKS
+from crawlguide.strategies.layered.steps import adagrad_step
 from crawlguide.strategies.shared.learning import RecordTable
 
 if TYPE_CHECKING:
