@@ -101,7 +101,7 @@ class LocalGuide:
         self.crawls = ActiveCrawls(store, config, defaults, Services(self.robots, self._rego), active)
         self.pipeline = Pipeline(store, options, clock)
         self._telling = Telling(store, self.robots)
-        self.tells = TellGroups(self._take)
+        self.tells = TellGroups(self._take_group)
         self._telemetry = telemetry
         self._watcher: Watcher = NOBODY
         self.recent = Bounded[Crawl, Recent](RECENT_CRAWLS)
@@ -327,13 +327,12 @@ class LocalGuide:
     async def _ack(self, message: ReportMessage, crawl: Crawl, at: float, trains: bool) -> Ack:
         body = digest(message) if message.report_id is not None else b""
         ack = await self._replayed(crawl, "tell", message.report_id, body, Ack)
-        is_new = ack is None
         if ack is None:
             ack = await self._take_report(message, crawl, body, trains)
             self._telemetry.count("tells", tenant=crawl.tenant)
-        await self.store.commit()  # also for a report that came before: its first answer may not have got that far
-        if is_new:
             self._watcher.fetched(crawl, message.crawler_id, message.fetches, ack, at)
+        else:
+            await self.store.commit()  # its first answer may not have got that far
         return ack
 
     async def _take_report(self, message: ReportMessage, crawl: Crawl, body: bytes, trains: bool) -> Ack:
@@ -349,8 +348,6 @@ class LocalGuide:
 
         left = len(message.fetches)
         for fetches in portions(message.fetches, message.report_id):
-            if acks:
-                await self._commit_portion()
             left -= len(fetches)
             told = Told(message.crawler_id, fetches, nothing_more if left else known)
             acks.append(await self.tells.taken(crawl, told, trains))
@@ -365,13 +362,19 @@ class LocalGuide:
             acks += await self._take(ask.crawl, [Told(ask.crawler_id, fetches)], trains)
         return joined(acks)
 
+    async def _take_group(self, crawl: Crawl, group: Sequence[Told], trains: bool) -> Sequence[Ack]:
+        """Written at once, before anybody else is served; and on the disk where a report is complete."""
+        acks = await self._take(crawl, group, trains)
+        await self.store.commit(durable=any(told.then is not nothing_more for told in group))
+        return acks
+
     async def _take(self, crawl: Crawl, group: Sequence[Told], trains: bool) -> Sequence[Ack]:
         """Tells of one crawl in one pass, each with its own acknowledgement; now and then a point of the harvest."""
         at, fetches = self.clock.now(), [fetch for told in group for fetch in told.fetches]
-        active = await self.crawls.get(crawl, at, create=False)
-        report = await read_together(group, fetches, crawl, at, active.intake)
-        terms = TellTerms(trains, grows=await self.crawls.quotas.has_room(crawl.tenant))
-        acks = await self._telling.tell(active, report, fetches, [len(told.fetches) for told in group], terms)
+        async with self.crawls.held(crawl, at, create=False) as active:  # whoever tells may be gone meanwhile
+            report = await read_together(group, fetches, crawl, at, active.intake)
+            terms = TellTerms(trains, grows=await self.crawls.quotas.has_room(crawl.tenant))
+            acks = await self._telling.tell(active, report, fetches, [len(told.fetches) for told in group], terms)
         for told, ack in zip(group, acks, strict=True):
             self.crawls.quotas.grew(crawl.tenant, ack.discovered)
             monitoring.count_tell(self._telemetry, crawl.tenant, told.fetches, ack)

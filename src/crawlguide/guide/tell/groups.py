@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlguide.core.errors import UnavailableError
 from crawlguide.core.turns import let_others
 from crawlguide.guide.tell.intake import reported
 from crawlguide.guide.tell.portions import MOST_COST, cost
+from crawlguide.guide.under_way import ENDS_WITHIN_S
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
     from crawlguide.core.messages import Ack, Fetch
     from crawlguide.core.types import Crawl, Report
@@ -51,20 +52,19 @@ class Waiting(NamedTuple):
 
 
 Line = tuple["Crawl", bool]  # whether it trains
-Take = "Callable[[Crawl, Sequence[Told], bool], Awaitable[Sequence[Ack]]]"
 
 
 class TellGroups:
     """What waits to be taken, by tenant and crawl; those that were not served for longest come first."""
 
-    def __init__(self, take: Take) -> None:
+    def __init__(self, take: Callable[[Crawl, Sequence[Told], bool], Coroutine[Any, Any, Sequence[Ack]]]) -> None:
         """`take` is given a crawl, some tells and whether they train, and gives an acknowledgement for each."""
         self._take = take
         self._tenants: OrderedDict[str, OrderedDict[Line, deque[Waiting]]] = OrderedDict()
         self._waiting = 0
         self._each_s = 0.0  # what one takes, with all that is done in between, as a moving average
         self._serving: asyncio.Task[None] | None = None
-        self._passes: set[asyncio.Task[None]] = set()
+        self._passes: set[asyncio.Future[Sequence[Ack]]] = set()
 
     def check_room(self) -> None:
         """Raise `UnavailableError` where one more would wait too long: it comes back later, or tells elsewhere."""
@@ -83,17 +83,18 @@ class TellGroups:
 
     async def end(self) -> None:
         """Let all that was told come to its end."""
-        while tasks := self._passes | ({self._serving} if self._serving and not self._serving.done() else set()):
-            await asyncio.wait(tasks)
+        if self._serving is not None:
+            await asyncio.wait([self._serving], timeout=ENDS_WITHIN_S)
+        if self._passes:
+            await asyncio.wait(self._passes, timeout=ENDS_WITHIN_S)
 
     async def _serve(self) -> None:
         """A group, then others: whoever asks meanwhile is answered before the next one."""
         await let_others()
         while self._tenants:
             began, (line, group) = time.perf_counter(), self._next()
-            task = asyncio.ensure_future(self._pass(line, group))
-            self._passes.add(task)
-            task.add_done_callback(self._passes.discard)
+            if group:
+                self._begin(line, group)
             await let_others()
             self._each_s += 0.1 * ((time.perf_counter() - began) / max(len(group), 1) - self._each_s)
 
@@ -113,25 +114,27 @@ class TellGroups:
             self._tenants[tenant] = lines
         return line, [one for one in group if not one.ack.done()]  # of the others nobody waits for an answer
 
-    async def _pass(self, line: Line, group: Sequence[Waiting]) -> None:
+    def _begin(self, line: Line, group: Sequence[Waiting]) -> None:
         crawl, trains = line
-        try:
-            acks = await self._take(crawl, [one.told for one in group], trains) if group else ()
-        except Unread:  # one of them cannot be; the others are none the worse for it
+        task = asyncio.ensure_future(self._take(crawl, [one.told for one in group], trains))
+        self._passes.add(task)
+        task.add_done_callback(lambda done: self._ended(line, group, done))
+
+    def _ended(self, line: Line, group: Sequence[Waiting], done: asyncio.Future[Sequence[Ack]]) -> None:
+        """Each is told what came of it. Where one of them cannot be read, the others are none the worse for it."""
+        self._passes.discard(done)
+        problem = asyncio.CancelledError() if done.cancelled() else done.exception()
+        if isinstance(problem, Unread):
             for one in group:
-                await self._pass(line, [one])
-        except Exception as problem:  # noqa: BLE001 - whoever waits is told, whatever it is
-            for one in group:
-                if not one.ack.done():
-                    one.ack.set_exception(problem)
-        except BaseException:
-            for one in group:
-                one.ack.cancel()
-            raise
-        else:
-            for one, ack in zip(group, acks, strict=True):
-                if not one.ack.done():
-                    one.ack.set_result(ack)
+                self._begin(line, [one])
+            return
+        for number, one in enumerate(group):
+            if one.ack.done():  # nobody waits for it any more
+                continue
+            if problem is None:
+                one.ack.set_result(done.result()[number])
+            else:
+                one.ack.set_exception(problem)
 
 
 def cost_in_group(fetches: Sequence[Fetch]) -> int:

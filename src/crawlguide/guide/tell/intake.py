@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 LINKS_AT_ONCE, JUDGED_AT_ONCE = 500, 5
 NAN = float("nan")
-Teller = "str | Sequence[str]"  # of all fetches, or of each
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,12 @@ class Placed(NamedTuple):
 # a tell
 
 
-async def reported(messages: Sequence[Fetch], crawl: Crawl, teller: Teller, at: float, intake: IntakeRules) -> Report:
+async def reported(
+    messages: Sequence[Fetch], crawl: Crawl, teller: str | Sequence[str], at: float, intake: IntakeRules
+) -> Report:
     """The fetches and links of tells as columns; what cannot be used is skipped with its reason.
+
+    `teller` is who tells all of it, or each of the fetches.
 
     Others are served between very many links.
     """
@@ -135,7 +138,7 @@ def fetch_columns(
     pages: Sequence[str],
     targets: Sequence[str],
     relevance: F64,
-    teller: Teller,
+    teller: str | Sequence[str],
 ) -> Fetches:
     """Messages as columns; `pages` and `targets` are their canonical URLs, before and after redirects."""
     return columns_of(messages, _placed(pages), _placed(targets), relevance, teller).attach(
@@ -143,7 +146,9 @@ def fetch_columns(
     )
 
 
-def columns_of(messages: Sequence[Fetch], page: Placed, target: Placed, relevance: F64, teller: Teller) -> Fetches:
+def columns_of(
+    messages: Sequence[Fetch], page: Placed, target: Placed, relevance: F64, teller: str | Sequence[str]
+) -> Fetches:
     """The same for whoever knows where the URLs belong."""
     return Fetches(
         item=np.arange(len(messages)),

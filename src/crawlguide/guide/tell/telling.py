@@ -56,7 +56,7 @@ class Telling:
         sizes: Sequence[int],
         terms: TellTerms = USUAL,
     ) -> list[Ack]:
-        """Take what was told, maybe by several, of which each told so many of the fetches: an acknowledgement for each."""
+        """What several tell, each so many of the fetches in their order; returns an acknowledgement for each."""
         crawl, at, policy = report.crawl, report.at, active.definition.policy
         if not terms.grows:
             report = await self._without_new_links(report)
