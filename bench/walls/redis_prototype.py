@@ -132,7 +132,7 @@ class RedisPrototype:
         """Fetched pages, then targets of redirects elsewhere, then evidence for children elsewhere: three rounds."""
         skipped: list[str | None] = [None] * len(fetches)
         told, elsewhere = [], []
-        query = {"at": at, "max_retries": max_retries, "crawler": fetches.crawler_id}
+        query = {"at": at, "max_retries": max_retries, "crawler": next(iter(fetches.crawler_id), "")}
         for rows, reply in await self._send(crawl, "record", fetches.id, await self._fetched(crawl, fetches), **query):
             told += reply[1]
             elsewhere += [msgspec.msgpack.decode(item) for item in reply[3]]

@@ -74,7 +74,7 @@ def fetches(*found: str, target: str | None = None, crawler_id: str = "c-1", **c
         retry_after_s=np.array(column["retry_after_s"], np.float64),
         fetch_time=texts(column["fetch_time"]),
         content_hash=texts(column["content_hash"]),
-        crawler_id=crawler_id,
+        crawler_id=texts([crawler_id] * count),
     )
 
 

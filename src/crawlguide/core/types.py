@@ -238,7 +238,7 @@ class Fetches(Table):
     retry_after_s: F64
     fetch_time: Text
     content_hash: Text
-    crawler_id: str = field(default="", metadata=BESIDE)  # who tells
+    crawler_id: Text  # who tells
 
     def __len__(self) -> int:
         return len(self.id)
@@ -260,9 +260,10 @@ class Revisits(Table):
 
 @dataclass(frozen=True)
 class Report:
-    """One crawler's story: the fetches it made and the links it found.
+    """What crawlers tell together: the fetches they made and the links they found.
 
-    `urls` names every item as it came, `skips` says why some of them could not be used.
+    `urls` names every item as it came, `skips` says why some of them could not be used, `truncated` how many links of
+    an item were left out.
     """
 
     crawl: Crawl
@@ -271,7 +272,7 @@ class Report:
     links: Links
     urls: Sequence[str]
     skips: Mapping[int, str]
-    truncated: int = 0
+    truncated: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

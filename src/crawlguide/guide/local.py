@@ -45,6 +45,7 @@ from crawlguide.guide.crawl.hand_rules import edited, has_patterns
 from crawlguide.guide.crawl.transfer import deletions
 from crawlguide.guide.monitoring import BEST_SHOWN, Answered, Recent
 from crawlguide.guide.robots.keeper import Keeper
+from crawlguide.guide.tell.groups import TellGroups, Told, nothing_more, read_together
 from crawlguide.guide.tell.intake import seed_of
 from crawlguide.guide.tell.portions import joined, portions
 from crawlguide.guide.tell.telling import Telling, TellTerms
@@ -100,6 +101,7 @@ class LocalGuide:
         self.crawls = ActiveCrawls(store, config, defaults, Services(self.robots, self._rego), active)
         self.pipeline = Pipeline(store, options, clock)
         self._telling = Telling(store, self.robots)
+        self.tells = TellGroups(self._take_group)
         self._telemetry = telemetry
         self._watcher: Watcher = NOBODY
         self.recent = Bounded[Crawl, Recent](RECENT_CRAWLS)
@@ -194,8 +196,7 @@ class LocalGuide:
         is_new, ack = advice is None, None
         if advice is None:
             if history:
-                told = portions(history, ask.request_id)
-                ack = await self._take_fetches(ask.crawl, ask.crawler_id, told, ask.at, trains)
+                ack = await self._take_history(ask, history, trains)
             if ask.seeds:
                 with suppress(TooLarge):  # the crawler gets what there is
                     await self._take_seeds(ask.crawl, ask.seeds, ask.at)
@@ -327,39 +328,63 @@ class LocalGuide:
     async def _ack(self, message: ReportMessage, crawl: Crawl, at: float, trains: bool) -> Ack:
         body = digest(message) if message.report_id is not None else b""
         ack = await self._replayed(crawl, "tell", message.report_id, body, Ack)
-        is_new = ack is None
         if ack is None:
-            told = portions(message.fetches, message.report_id)
-            ack = await self._take_fetches(crawl, message.crawler_id, told, at, trains)
-            await self._remember(crawl, "tell", message.report_id, body, ack, at + REPORT_KEPT_S)
+            ack = await self._take_report(message, crawl, body, trains)
             self._telemetry.count("tells", tenant=crawl.tenant)
-        await self.store.commit()  # also for a report that came before: its first answer may not have got that far
-        if is_new:
             self._watcher.fetched(crawl, message.crawler_id, message.fetches, ack, at)
+        else:
+            await self.store.commit()  # its first answer may not have got that far
         return ack
 
-    async def _take_fetches(
-        self, crawl: Crawl, crawler_id: str, told: Iterable[Sequence[Fetch]], at: float, trains: bool
-    ) -> Ack:
-        """What was fetched, however it came here; now and then it is a point of the harvest.
+    async def _take_report(self, message: ReportMessage, crawl: Crawl, body: bytes, trains: bool) -> Ack:
+        """Portion by portion, each with those of others that wait; with its last one the report is known by its id.
 
         Others are served between the portions, so a crawl may have another definition with each of them.
         """
         acks: list[Ack] = []
-        for fetches in told:
+
+        async def known(ack: Ack) -> None:
+            whole, expires = joined([*acks, ack]), self.clock.now() + REPORT_KEPT_S
+            await self._remember(crawl, "tell", message.report_id, body, whole, expires)
+
+        left = len(message.fetches)
+        for fetches in portions(message.fetches, message.report_id):
+            left -= len(fetches)
+            told = Told(message.crawler_id, fetches, nothing_more if left else known)
+            acks.append(await self.tells.taken(crawl, told, trains))
+        return joined(acks)
+
+    async def _take_history(self, ask: Ask, history: Sequence[Fetch], trains: bool) -> Ack:
+        """The same of what an ask tells, which waits for nobody."""
+        acks: list[Ack] = []
+        for fetches in portions(history, ask.request_id):
             if acks:
                 await self._commit_portion()
-            active = await self.crawls.get(crawl, at, create=False)
+            acks += await self._take(ask.crawl, [Told(ask.crawler_id, fetches)], trains)
+        return joined(acks)
+
+    async def _take_group(self, crawl: Crawl, group: Sequence[Told], trains: bool) -> Sequence[Ack]:
+        """Written at once, before anybody else is served; and on the disk where a report is complete."""
+        acks = await self._take(crawl, group, trains)
+        await self.store.commit(durable=any(told.then is not nothing_more for told in group))
+        return acks
+
+    async def _take(self, crawl: Crawl, group: Sequence[Told], trains: bool) -> Sequence[Ack]:
+        """Tells of one crawl in one pass, each with its own acknowledgement; now and then a point of the harvest."""
+        at, fetches = self.clock.now(), [fetch for told in group for fetch in told.fetches]
+        async with self.crawls.held(crawl, at, create=False) as active:  # whoever tells may be gone meanwhile
+            report = await read_together(group, fetches, crawl, at, active.intake)
             terms = TellTerms(trains, grows=await self.crawls.quotas.has_room(crawl.tenant))
-            acks.append(await self._telling.tell(active, crawl, crawler_id, fetches, at, terms))
-            self.crawls.quotas.grew(crawl.tenant, acks[-1].discovered)
-            monitoring.count_tell(self._telemetry, crawl.tenant, fetches, acks[-1])
-        ack = joined(acks)
+            acks = await self._telling.tell(active, report, fetches, [len(told.fetches) for told in group], terms)
+        for told, ack in zip(group, acks, strict=True):
+            self.crawls.quotas.grew(crawl.tenant, ack.discovered)
+            monitoring.count_tell(self._telemetry, crawl.tenant, told.fetches, ack)
+            await told.then(ack)
         recent = self._recent_of(crawl)
-        if recent.due(ack.accepted):
+        if recent.due(sum(ack.accepted for ack in acks)):
             numbers = await self.store.stats(crawl)
             recent.sample(numbers["fetches"], numbers["relevant"])
-        return ack
+        return acks
 
     def _recent_of(self, crawl: Crawl) -> Recent:
         recent = self.recent[crawl] = self.recent.get(crawl) or Recent()
@@ -540,6 +565,7 @@ class LocalGuide:
 
     async def close(self) -> None:
         await self._under_way.end()
+        await self.tells.end()
         if self._leaving:
             await asyncio.wait(self._leaving, timeout=ENDS_WITHIN_S)
         if self._rego is not None:

@@ -86,15 +86,19 @@ class Placed(NamedTuple):
 # a tell
 
 
-async def reported(messages: Sequence[Fetch], crawl: Crawl, crawler_id: str, at: float, intake: IntakeRules) -> Report:
-    """The fetches and links of a tell as columns; what cannot be used is skipped with its reason.
+async def reported(
+    messages: Sequence[Fetch], crawl: Crawl, teller: str | Sequence[str], at: float, intake: IntakeRules
+) -> Report:
+    """The fetches and links of tells as columns; what cannot be used is skipped with its reason.
+
+    `teller` is who tells all of it, or each of the fetches.
 
     Others are served between very many links.
     """
     items: list[int] = []
     pages: list[str] = []
     targets: list[str] = []
-    links, skips, truncated = LinksInTurns(intake), {}, 0
+    links, skips, truncated = LinksInTurns(intake), dict[int, str](), dict[int, int]()
     for item, fetch in enumerate(messages):
         try:
             _check(fetch)
@@ -104,14 +108,16 @@ async def reported(messages: Sequence[Fetch], crawl: Crawl, crawler_id: str, at:
             skips[item] = wrong.message
             continue
         outlinks = intake.outlinks(fetch, target)
-        truncated += max(0, len(outlinks) - MAX_OUTLINKS)
+        if len(outlinks) > MAX_OUTLINKS:
+            truncated[item] = len(outlinks) - MAX_OUTLINKS
         await links.add(outlinks[:MAX_OUTLINKS], len(items), target)
         items.append(item)
         pages.append(url)
         targets.append(target)
     used = [messages[item] for item in items]
     relevance = await _judged(intake, list(zip(used, pages, targets, strict=True)))
-    fetches = fetch_columns(items, used, pages, targets, relevance, crawler_id)
+    tellers = teller if isinstance(teller, str) else [teller[item] for item in items]
+    fetches = fetch_columns(items, used, pages, targets, relevance, tellers)
     return Report(crawl, at, fetches, await links.columns(), [fetch.url for fetch in messages], skips, truncated)
 
 
@@ -132,15 +138,17 @@ def fetch_columns(
     pages: Sequence[str],
     targets: Sequence[str],
     relevance: F64,
-    crawler_id: str,
+    teller: str | Sequence[str],
 ) -> Fetches:
     """Messages as columns; `pages` and `targets` are their canonical URLs, before and after redirects."""
-    return columns_of(messages, _placed(pages), _placed(targets), relevance, crawler_id).attach(
+    return columns_of(messages, _placed(pages), _placed(targets), relevance, teller).attach(
         item=np.array(items, np.int64)
     )
 
 
-def columns_of(messages: Sequence[Fetch], page: Placed, target: Placed, relevance: F64, crawler_id: str) -> Fetches:
+def columns_of(
+    messages: Sequence[Fetch], page: Placed, target: Placed, relevance: F64, teller: str | Sequence[str]
+) -> Fetches:
     """The same for whoever knows where the URLs belong."""
     return Fetches(
         item=np.arange(len(messages)),
@@ -159,7 +167,7 @@ def columns_of(messages: Sequence[Fetch], page: Placed, target: Placed, relevanc
         retry_after_s=_numbers(fetch.retry_after_s for fetch in messages),
         fetch_time=texts(fetch.fetch_time or "" for fetch in messages),
         content_hash=texts(fetch.content_hash or "" for fetch in messages),
-        crawler_id=crawler_id,
+        crawler_id=texts([teller] * len(messages) if isinstance(teller, str) else teller),
     )
 
 

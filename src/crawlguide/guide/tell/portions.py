@@ -22,17 +22,18 @@ FETCH_COST, JUDGED_COST = 2, 6  # the second where the guide has to judge a page
 
 def portions(fetches: Sequence[Fetch], report_id: str | None) -> Iterator[Sequence[Fetch]]:
     """All fetches in their order. An ordinary report is one portion, and so is a page with however many links."""
-    first, cost = 0, 0
+    first, spent = 0, 0
     for number, fetch in enumerate(fetches):
-        added = _cost(fetch)
-        if cost + added > MOST_COST and number > first:
+        added = cost(fetch)
+        if spent + added > MOST_COST and number > first:
             yield _told_once(fetches[first:number], first, report_id)
-            first, cost = number, 0
-        cost += added
+            first, spent = number, 0
+        spent += added
     yield fetches if first == 0 else _told_once(fetches[first:], first, report_id)
 
 
-def _cost(fetch: Fetch) -> int:
+def cost(fetch: Fetch) -> int:
+    """In links."""
     judged = fetch.relevance is None and (fetch.title or fetch.text)
     return min(len(fetch.outlinks or ()), MAX_OUTLINKS) + (JUDGED_COST if judged else FETCH_COST)
 

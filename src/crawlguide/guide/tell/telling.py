@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from crawlguide.core.messages import Ack, ItemResult
 from crawlguide.core.turns import between_steps
 from crawlguide.core.types import READ_TEXT, READ_TITLE, Lesson
 from crawlguide.guide.ask.valuation import priority_at_rest
-from crawlguide.guide.tell.intake import no_fetches, reported, seeded
+from crawlguide.guide.tell.intake import no_fetches, seeded
 from crawlguide.guide.tell.pages import is_readable, page_of, told_relevance
 from crawlguide.policy.robots.cache import is_file
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.messages import Fetch
     from crawlguide.core.protocols import Store
-    from crawlguide.core.tables import U64, Mask
+    from crawlguide.core.tables import I64, U64, Mask
     from crawlguide.core.types import Crawl, Discovery, Links, Recorded, Report, Seed
     from crawlguide.features.rewards import Rewards
     from crawlguide.guide.crawl.active_crawl import ActiveCrawl
@@ -50,14 +51,13 @@ class Telling:
     async def tell(
         self,
         active: ActiveCrawl,
-        crawl: Crawl,
-        crawler_id: str,
+        report: Report,
         fetches: Sequence[Fetch],
-        at: float,
+        sizes: Sequence[int],
         terms: TellTerms = USUAL,
-    ) -> Ack:
-        report = await reported(fetches, crawl, crawler_id, at, active.intake)
-        policy = active.definition.policy
+    ) -> list[Ack]:
+        """What several tell, each so many of the fetches in their order; returns an acknowledgement for each."""
+        crawl, at, policy = report.crawl, report.at, active.definition.policy
         if not terms.grows:
             report = await self._without_new_links(report)
         await between_steps(len(report.links))
@@ -70,9 +70,7 @@ class Telling:
             await self.store.schedule(crawl, targets, np.full(len(targets), at + policy.recrawl_after_s))
         counts = recorded.taught & np.array([reason is None for reason in recorded.skipped], np.bool_)
         await self.robots.take_reported(report, fetches, counts)
-        results = _results(report, recorded)
-        accepted = sum(result.status == "ok" for result in results)
-        return Ack(accepted, discovered, report.truncated, results)
+        return _acks(report, recorded, discovered, sizes)
 
     async def seed(self, active: ActiveCrawl, crawl: Crawl, seeds: Sequence[Seed], at: float) -> int:
         """Add seeds; returns how many were new. To learners they are links that stand on no page."""
@@ -102,13 +100,17 @@ class Telling:
 
     async def discovered(
         self, active: ActiveCrawl, report: Report, recorded: Recorded, messages: Sequence[Fetch]
-    ) -> int:
-        """Links of accepted fetches join the frontier; everything they touch, or teach, is ranked anew."""
+    ) -> I64:
+        """Links of accepted fetches join the frontier; everything they touch, or teach, is ranked anew.
+
+        Returns the item of each new URL.
+        """
         fetches, links = report.fetches, report.links
         used = np.array([reason is None for reason in recorded.skipped], np.bool_)
         if not used.all():
             links = links.take(used[links.parent])
         discovery = await self.store.discover(report.crawl, links, fetches, report.at)
+        found = fetches.item[links.parent[fresh_links(links, discovery)]]
         await between_steps(len(links))
         learned = NOTHING
         used &= recorded.taught
@@ -124,7 +126,7 @@ class Telling:
         await between_steps(len(links))
         await self.rank(active, report.crawl, np.concatenate([discovery.touched, recorded.changed, learned]))
         await between_steps(len(links))
-        return discovery.new
+        return found
 
     async def _without_new_links(self, report: Report) -> Report:
         """The report of a tenant that may not know more URLs: links to those that it knows count as always."""
@@ -132,7 +134,8 @@ class Telling:
             [found is not None for found in await self.store.find(report.crawl, report.links.id)], np.bool_
         )
         left = report.links.take(known) if len(known) else report.links
-        return replace(report, links=left, truncated=report.truncated + int((~known).sum()))
+        lost = Counter(report.fetches.item[report.links.parent[~known]].tolist())
+        return replace(report, links=left, truncated=lost + Counter(report.truncated))
 
     async def rank(self, active: ActiveCrawl, crawl: Crawl, ids: U64) -> None:
         """Write the priority at rest of the URLs whose evidence changed."""
@@ -179,6 +182,18 @@ def lesson_of(
 def fresh_links(links: Links, discovery: Discovery) -> Mask:
     """Of several links to a new URL the first is the one that found it."""
     return among(links.id, discovery.fresh) & first_of_each(links.id)
+
+
+def _acks(report: Report, recorded: Recorded, found: I64, sizes: Sequence[int]) -> list[Ack]:
+    """To each what it told."""
+    results, acks, start = _results(report, recorded), list[Ack](), 0
+    discovered = np.bincount(found, minlength=len(results)).tolist()
+    for size in sizes:
+        mine = slice(start, start := start + size)
+        accepted = sum(result.status == "ok" for result in results[mine])
+        truncated = sum(report.truncated.get(item, 0) for item in range(mine.start, mine.stop))
+        acks.append(Ack(accepted, sum(discovered[mine]), truncated, results[mine]))
+    return acks
 
 
 def _results(report: Report, recorded: Recorded) -> list[ItemResult]:

@@ -109,7 +109,7 @@ class _Record:
         if fetches.status[number] < 0 and not error:
             return self._late_reward(number, row)
         if error == RELEASED:
-            return self._released(row)
+            return self._released(number, row)
         if self._is_repeated(number):
             return "duplicate"
         self._fetched(number, row if row >= 0 else self._claim(number, fetches.id, fetches.url, fetches.host))
@@ -125,10 +125,10 @@ class _Record:
         self._set_relevance(row, min(max(float(self.fetches.reward[number]), 0.0), 1.0))
         return None
 
-    def _released(self, row: int) -> str | None:
+    def _released(self, number: int, row: int) -> str | None:
         """A crawler gives one lease back without having fetched."""
         lease = self.frontier.leases.by_row.get(row)
-        if lease is None or lease.crawler_id != self.fetches.crawler_id:
+        if lease is None or lease.crawler_id != self.fetches.crawler_id[number]:
             return "not_leased"
         self.frontier.requeue(self.frontier.leases.end([row]))
         return None
@@ -155,13 +155,13 @@ class _Record:
     def _fetched(self, number: int, row: int) -> None:
         frontier, failed = self.frontier, bool(self.columns.failed[number])
         lease = frontier.leases.by_row.get(row)
-        self.taught[number] = self.trains or (lease is not None and lease.crawler_id == self.fetches.crawler_id)
+        self.taught[number] = self.trains or (lease is not None and lease.crawler_id == self.fetches.crawler_id[number])
         frontier.dirty.row(row)
         strict, taught = bool(lease and lease.strict), bool(self.taught[number])
         count_fetch(number, row, strict, taught, self.at, self.columns, frontier.tables)
         frontier.counts["fetches"] += 1
         frontier.counts["failed"] += failed
-        if self.retryable[number] and self._retries(row):
+        if self.retryable[number] and self._retries(number, row):
             return
         frontier.finish(row)
         frontier.table["tries"][row] = 0
@@ -169,14 +169,14 @@ class _Record:
         if self.taught[number]:
             self._set_relevance(page, 0.0 if failed else float(self.fetches.relevance[number]))
 
-    def _retries(self, row: int) -> bool:
+    def _retries(self, number: int, row: int) -> bool:
         """After a passing failure a row is queued again, later each time, until it has been tried often enough.
 
         A late failure changes nothing for a row that was dropped, is done, or is leased to another crawler by now.
         """
-        frontier, table = self.frontier, self.frontier.table
+        frontier, table, who = self.frontier, self.frontier.table, self.fetches.crawler_id[number]
         lease = frontier.leases.by_row.get(row)
-        if table["state"][row] in (DROPPED, DONE) or (lease and lease.crawler_id != self.fetches.crawler_id):
+        if table["state"][row] in (DROPPED, DONE) or (lease and lease.crawler_id != who):
             return True
         if table["tries"][row] >= self.max_retries:
             return False

@@ -1,0 +1,155 @@
+"""Asks first, tells in groups: what is told while others are served is taken in one pass, and is written together.
+
+A group is of one crawl and costs no more than one portion of a report, so whoever asks waits for one at the most.
+Tenants take turns, and so do the crawls of a tenant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from crawlguide.core.errors import UnavailableError
+from crawlguide.core.turns import let_others
+from crawlguide.guide.tell.intake import reported
+from crawlguide.guide.tell.portions import MOST_COST, cost
+from crawlguide.guide.under_way import ENDS_WITHIN_S
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+
+    from crawlguide.core.messages import Ack, Fetch
+    from crawlguide.core.types import Crawl, Report
+    from crawlguide.guide.tell.intake import IntakeRules
+
+LONGEST_WAIT_S, FEW_WAITING = 0.5, 64
+RETRY_AFTER_S = 1.0
+FILE = "/robots.txt"
+
+
+async def nothing_more(_ack: Ack) -> None:
+    pass
+
+
+class Told(NamedTuple):
+    """One portion of what a crawler tells. `then` is written with it, all or nothing."""
+
+    crawler_id: str
+    fetches: Sequence[Fetch]
+    then: Callable[[Ack], Awaitable[None]] = nothing_more
+
+
+class Unread(Exception):
+    """Several tells could not be read together, so nothing of them was taken."""
+
+
+class Waiting(NamedTuple):
+    told: Told
+    cost: int
+    ack: asyncio.Future[Ack]
+
+
+Line = tuple["Crawl", bool]  # whether it trains
+
+
+class TellGroups:
+    """What waits to be taken, by tenant and crawl; those that were not served for longest come first."""
+
+    def __init__(self, take: Callable[[Crawl, Sequence[Told], bool], Coroutine[Any, Any, Sequence[Ack]]]) -> None:
+        """`take` is given a crawl, some tells and whether they train, and gives an acknowledgement for each."""
+        self._take = take
+        self._tenants: OrderedDict[str, OrderedDict[Line, deque[Waiting]]] = OrderedDict()
+        self._waiting = 0
+        self._each_s = 0.0  # what one takes, with all that is done in between, as a moving average
+        self._serving: asyncio.Task[None] | None = None
+        self._passes: set[asyncio.Future[Sequence[Ack]]] = set()
+
+    def check_room(self) -> None:
+        """Raise `UnavailableError` where one more would wait too long: it comes back later, or tells elsewhere."""
+        if self._waiting > max(FEW_WAITING, LONGEST_WAIT_S / max(self._each_s, 1e-6)):
+            raise UnavailableError("more reports than can be taken within a second", retry_after_s=RETRY_AFTER_S)
+
+    async def taken(self, crawl: Crawl, told: Told, trains: bool) -> Ack:
+        """The acknowledgement of this one, which was taken with others or alone."""
+        waiting = Waiting(told, cost_in_group(told.fetches), asyncio.get_running_loop().create_future())
+        lines = self._tenants.setdefault(crawl.tenant, OrderedDict())
+        lines.setdefault((crawl, trains), deque()).append(waiting)
+        self._waiting += 1
+        if self._serving is None or self._serving.done():
+            self._serving = asyncio.ensure_future(self._serve())
+        return await waiting.ack
+
+    async def end(self) -> None:
+        """Let all that was told come to its end."""
+        if self._serving is not None:
+            await asyncio.wait([self._serving], timeout=ENDS_WITHIN_S)
+        if self._passes:
+            await asyncio.wait(self._passes, timeout=ENDS_WITHIN_S)
+
+    async def _serve(self) -> None:
+        """A group, then others: whoever asks meanwhile is answered before the next one."""
+        await let_others()
+        while self._tenants:
+            began, (line, group) = time.perf_counter(), self._next()
+            if group:
+                self._begin(line, group)
+            await let_others()
+            self._each_s += 0.1 * ((time.perf_counter() - began) / max(len(group), 1) - self._each_s)
+
+    def _next(self) -> tuple[Line, list[Waiting]]:
+        """The first of the crawl whose turn it is, as many as are one portion; tenant and crawl go to the end."""
+        tenant, lines = self._tenants.popitem(last=False)
+        line, waiting = lines.popitem(last=False)
+        group, left = [waiting.popleft()], MOST_COST
+        left -= group[0].cost
+        while waiting and waiting[0].cost <= left:
+            group.append(waiting.popleft())
+            left -= group[-1].cost
+        self._waiting -= len(group)
+        if waiting:
+            lines[line] = waiting
+        if lines:
+            self._tenants[tenant] = lines
+        return line, [one for one in group if not one.ack.done()]  # of the others nobody waits for an answer
+
+    def _begin(self, line: Line, group: Sequence[Waiting]) -> None:
+        crawl, trains = line
+        task = asyncio.ensure_future(self._take(crawl, [one.told for one in group], trains))
+        self._passes.add(task)
+        task.add_done_callback(lambda done: self._ended(line, group, done))
+
+    def _ended(self, line: Line, group: Sequence[Waiting], done: asyncio.Future[Sequence[Ack]]) -> None:
+        """Each is told what came of it. Where one of them cannot be read, the others are none the worse for it."""
+        self._passes.discard(done)
+        problem = asyncio.CancelledError() if done.cancelled() else done.exception()
+        if isinstance(problem, Unread):
+            for one in group:
+                self._begin(line, [one])
+            return
+        for number, one in enumerate(group):
+            if one.ack.done():  # nobody waits for it any more
+                continue
+            if problem is None:
+                one.ack.set_result(done.result()[number])
+            else:
+                one.ack.set_exception(problem)
+
+
+def cost_in_group(fetches: Sequence[Fetch]) -> int:
+    """Between robots.txt files others are served, so half of what is told with them might be written: they go alone."""
+    return MOST_COST if any(FILE in fetch.url for fetch in fetches) else sum(map(cost, fetches))
+
+
+async def read_together(
+    group: Sequence[Told], fetches: Sequence[Fetch], crawl: Crawl, at: float, intake: IntakeRules
+) -> Report:
+    """All their fetches as one report, each with its teller. Raises `Unread` where one spoils it for the others."""
+    tellers = [told.crawler_id for told in group for _ in told.fetches]
+    try:
+        return await reported(fetches, crawl, tellers, at, intake)
+    except Exception:
+        if len(group) > 1:
+            raise Unread from None
+        raise
