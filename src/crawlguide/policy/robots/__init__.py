@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import not_
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -50,15 +52,15 @@ class RobotsFiles(Protocol):
         """Whether files matter at all: some are known, or somebody goes for them."""
         ...
 
-    async def load_or_request(self, rule: Robots, ask: Ask, batch: Batch, urls: Sequence[str]) -> bool:
-        """Bring the files of these URLs into memory; missing ones are fetched, or crawlers are sent for them.
+    async def load_or_request(self, rule: Robots, ask: Ask, batch: Batch, origins: Sequence[str]) -> bool:
+        """Bring the files of these origins into memory; missing ones are fetched, or crawlers are sent for them.
 
         True: something came into the queues that goes before this batch.
         """
         ...
 
-    async def cache_for_looking(self, rule: Robots, ask: Ask, urls: Sequence[str]) -> RobotsCache:
-        """What is known of the files of these URLs, apart from what asks use."""
+    async def cache_for_looking(self, rule: Robots, ask: Ask, origins: Sequence[str]) -> RobotsCache:
+        """What is known of the files of these origins, apart from what asks use."""
         ...
 
 
@@ -68,6 +70,7 @@ class Unsettled(NamedTuple):
     batch: Batch
     rows: Rows
     urls: list[str]
+    origins: dict[str, list[int]]  # of those whose robots.txt counts, the places in `urls`
 
 
 @dataclass(frozen=True)
@@ -103,10 +106,11 @@ class Robots:
         if self.files is None or not await self.files.matter(self):
             return self
         if ask.looking:
-            seen = await self.files.cache_for_looking(self, ask, _shaped(batch.url.tolist()))
+            origins = list(self._by_origin(_shaped(batch.url.tolist())))
+            seen = await self.files.cache_for_looking(self, ask, origins)
             return replace(self, cache=seen, passed=ValueCache())
         found = self._unsettled(batch, ask)
-        if await self.files.load_or_request(self, ask, batch, found.urls):
+        if await self.files.load_or_request(self, ask, batch, list(found.origins)):
             return None
         return replace(self, unsettled=found)
 
@@ -130,7 +134,8 @@ class Robots:
         if self.unsettled is not None and self.unsettled.batch is batch:
             return self.unsettled
         rows = np.flatnonzero(~self.settled(batch, ask))
-        return Unsettled(batch, rows, _shaped(batch.url[rows].tolist()) if len(rows) else [])
+        urls = _shaped(batch.url[rows].tolist()) if len(rows) else []
+        return Unsettled(batch, rows, urls, self._by_origin(urls))
 
     def settled(self, batch: Batch, ask: Ask) -> Mask:
         """What was permitted before, by files that have not changed since and are not due. Reads no text."""
@@ -147,26 +152,26 @@ class Robots:
         """0 for what may be fetched, NaN for what never may, else how long to wait until more is known."""
         found, waits = self._unsettled(batch, ask), np.zeros(len(batch))
         if len(found.rows):
-            waits[found.rows] = self._judged(found.urls, batch.id[found.rows], ask.at)
+            waits[found.rows] = self._judged(found.urls, found.origins, batch.id[found.rows], ask.at)
         return waits
 
-    def _judged(self, found: Sequence[str], ids: U64, at: float) -> list[float]:
-        waits, free, queues = [0.0] * len(found), list[int](), list[str]()
-        for origin, rows in self._by_origin(found).items():
+    def _judged(self, urls: list[str], origins: dict[str, list[int]], ids: U64, at: float) -> list[float]:
+        waits, free, alike = [0.0] * len(urls), list[int](), defaultdict[matcher.Matcher, list[int]](list)
+        for origin, rows in origins.items():
             copy, file = self.cache.get(origin), self.cache.file(origin, self.agent)
             if copy is not None and file is not None and copy.stands(at):
-                permitted = file.matcher.permits([forms.path_of_canonical(found[row]) for row in rows])
-                for row, may in zip(rows, permitted, strict=True):
-                    waits[row] = 0.0 if may or is_file(found[row]) else np.nan
-                may_go = [row for row, may in zip(rows, permitted, strict=True) if may]
-                free += may_go
-                queues += [addresses.queue(address(origin))] * len(may_go)
+                alike[file.matcher] += rows
             elif self.waits:
                 later = copy.due() - at if copy is not None and copy.failures else 0.0
                 for row in rows:
-                    waits[row] = 0.0 if is_file(found[row]) else max(later, SOON_S)
+                    waits[row] = 0.0 if is_file(urls[row]) else max(later, SOON_S)
+        for rules, rows in alike.items():
+            permitted = rules.permits([forms.path_of_canonical(urls[row]) for row in rows])
+            free += compress(rows, permitted)
+            for row in compress(rows, map(not_, permitted)):
+                waits[row] = 0.0 if is_file(urls[row]) else np.nan
         if free:
-            self._remember(ids[free], queues)
+            self._remember(ids[free], [addresses.queue(urls[row]) for row in free])
         return waits
 
     def _remember(self, permitted: U64, queues: Sequence[str]) -> None:

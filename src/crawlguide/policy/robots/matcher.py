@@ -62,9 +62,12 @@ class Rules:
         return permitted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Matcher:
-    """The rules in both normal forms. What one of them forbids is forbidden: a doubt is no permission."""
+    """The rules in both normal forms. What one of them forbids is forbidden: a doubt is no permission.
+
+    Files with the same bytes have the same one, so that their paths can be matched together.
+    """
 
     literal: Rules
     decoded: Rules
