@@ -59,6 +59,8 @@ def test_hosts_with_the_same_and_with_other_files_are_judged_together_as_each_al
     alone = [allowed(files[int(url[9])], "bot", url) for url in found.url.tolist()]
     assert rule.keep(found, question()).tolist() == alone
     assert rule.settled(found, question()).tolist() == alone
+    links = rule.judge_links([url[8:14] for url in found.url.tolist()], found.url.tolist(), [], found.id)
+    assert [why is None for why in links] == alone
     assert not all(alone)
 
 

@@ -15,10 +15,11 @@ from crawlguide.core.value_cache import ValueCache
 from crawlguide.policy.robots import matcher, parser
 from crawlguide.policy.robots import normal_form as forms
 from crawlguide.policy.robots.cache import RobotsCache, RobotsRules, address, is_file, origin_of
+from crawlguide.policy.robots.matcher import Matcher
 from crawlguide.policy.scope import Scope, named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from crawlguide.core.definition import Definition
     from crawlguide.core.messages import Fetch
@@ -156,7 +157,7 @@ class Robots:
         return waits
 
     def _judged(self, urls: list[str], origins: dict[str, list[int]], ids: U64, at: float) -> list[float]:
-        waits, free, alike = [0.0] * len(urls), list[int](), defaultdict[matcher.Matcher, list[int]](list)
+        waits, alike = [0.0] * len(urls), defaultdict[Matcher, list[int]](list)
         for origin, rows in origins.items():
             copy, file = self.cache.get(origin), self.cache.file(origin, self.agent)
             if copy is not None and file is not None and copy.stands(at):
@@ -165,11 +166,9 @@ class Robots:
                 later = copy.due() - at if copy is not None and copy.failures else 0.0
                 for row in rows:
                     waits[row] = 0.0 if is_file(urls[row]) else max(later, SOON_S)
-        for rules, rows in alike.items():
-            permitted = rules.permits([forms.path_of_canonical(urls[row]) for row in rows])
-            free += compress(rows, permitted)
-            for row in compress(rows, map(not_, permitted)):
-                waits[row] = 0.0 if is_file(urls[row]) else np.nan
+        free, refused = _divided(alike, urls)
+        for row in refused:
+            waits[row] = 0.0 if is_file(urls[row]) else np.nan
         if free:
             self._remember(ids[free], [addresses.queue(urls[row]) for row in free])
         return waits
@@ -184,18 +183,16 @@ class Robots:
     ) -> list[str | None]:
         """Why each URL is dropped when it is found, by the files that are known at that moment; None: it is not."""
         why: list[str | None] = [None] * len(urls)
-        passed: list[int] = []
+        alike = defaultdict[Matcher, list[int]](list)
         for origin, rows in self._by_origin(urls).items():
             file = self.cache.file(origin, self.agent)
             if file is not None:
-                plain = not file.matcher.literal.texts  # it forbids nothing
-                permitted = plain or file.matcher.permits([forms.path_of_canonical(urls[row]) for row in rows])
-                free = rows if permitted is True else [row for row, may in zip(rows, permitted, strict=True) if may]
-                passed += free
-                for row in set(rows).difference(free):
-                    why[row] = None if is_file(urls[row]) else "its robots.txt forbids it"
-        if passed:
-            self._remember(ids[passed], [queues[row] for row in passed])
+                alike[file.matcher] += rows
+        free, refused = _divided(alike, urls)
+        for row in refused:
+            why[row] = None if is_file(urls[row]) else "its robots.txt forbids it"
+        if free:
+            self._remember(ids[free], [queues[row] for row in free])
         return why
 
     def follows(self, fetch: Fetch, url: str) -> bool:
@@ -247,6 +244,16 @@ def build(definition: Definition) -> Robots:
     exceptions = named(policy.robots_exceptions, "policy.robots_exceptions")
     found = Scope(exceptions) if exceptions else None
     return Robots(policy.robots, policy.user_agent, exceptions=found, hold_back_s=policy.horizon_s)
+
+
+def _divided(alike: Mapping[Matcher, list[int]], urls: Sequence[str]) -> tuple[list[int], list[int]]:
+    """The rows that their rules permit, and those that they forbid; hosts with the same rules are judged together."""
+    free, refused = list[int](), list[int]()
+    for rules, rows in alike.items():
+        permitted = rules.permits([forms.path_of_canonical(urls[row]) for row in rows])
+        free += compress(rows, permitted)
+        refused += compress(rows, map(not_, permitted))
+    return free, refused
 
 
 def _shaped(urls: Sequence[str]) -> list[str]:
