@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from crawlguide.core.columns import texts
+from crawlguide.store.embedded.journal import each_once
 from crawlguide.store.queues.heaps import Heaps
 from crawlguide.store.queues.waiting import Queues
 from crawlguide.store.tables import keyspace as keyspaces
@@ -292,3 +293,9 @@ def test_texts_are_what_a_dictionary_holds_however_few_are_kept_in_memory(
         wanted = rng.integers(-1, 20, 12)
         assert urls.take(wanted).tolist() == [known.get(row, "") for row in wanted.tolist()]
         assert urls.in_memory <= 4
+
+
+@pytest.mark.parametrize("columns", [[[3]], [[2, 1, 2]], [[5], [5]], [[4, 0], [], [4, 9]]])
+def test_changed_rows_come_in_order_each_once(columns: list[list[int]]) -> None:
+    found = each_once([np.array(column, np.int64) for column in columns])
+    assert found.tolist() == sorted({row for column in columns for row in column})
