@@ -81,6 +81,18 @@ def test_the_short_way_for_plain_paths_leads_to_the_same_verdict(rules: list[tup
     assert compiled.permits(["/" + tail]) == both.tolist()
 
 
+@pytest.mark.parametrize("many", [0, matcher.MOST_MARKS, matcher.MOST_STARTS])
+def test_rules_with_stars_forbid_the_same_however_many_there_are(many: int) -> None:
+    others = [(False, f"/*other-{number}") for number in range(many)]
+    compiled = matcher.compiled(
+        [(False, "/*?print="), (False, "/a/*/x*.pdf$"), (False, "/b/*"), (False, "*z"), *others]
+    )
+    paths = ["/p", "/p?print=1", "/a/x.pdf", "/a/b/x.pdf", "/a/b/x.pdf?", "/b/", "/b", "/quiz", "/p?other-3"]
+    verdicts = [True, False, True, False, True, False, True, False, many <= 3]
+    assert compiled.permits(paths) == verdicts
+    assert [compiled.permits([path])[0] for path in paths] == verdicts
+
+
 @given(st.lists(st.tuples(st.booleans(), LETTERS), max_size=8), st.lists(LETTERS, min_size=1, max_size=8))
 def test_the_verdict_on_a_path_is_the_same_whatever_paths_are_judged_with_it(
     rules: list[tuple[bool, str]], tails: list[str]
