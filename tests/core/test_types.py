@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from crawlguide.core.columns import among, changed, distinct, first_of_each, numbered, rank_within, texts, within
 from crawlguide.core.tables import BESIDE, F64, I64, Fact, Table, Text, rows_of
+from crawlguide.core.types import Ask, Budget, Crawl
 
 RECORD = np.dtype([("small", np.uint8), ("wide", np.float64), ("whole", np.int32)])
 
@@ -172,3 +173,9 @@ def test_ids_that_meet_in_one_slot_of_a_table_are_still_told_apart() -> None:
     ids = np.arange(100, dtype=np.uint64) * np.uint64(1 << 20)
     assert first_of_each(np.concatenate([ids, ids])).tolist() == [True] * 100 + [False] * 100
     assert among(ids, ids[::2].copy()).tolist() == [True, False] * 50
+
+
+def test_an_ask_is_limited_to_fewer_urls_and_never_to_more() -> None:
+    ask = Ask(Crawl("default", "default"), "c-1", 0.0, Budget(30, max_bytes=7))
+    assert ask.limited(10).budget == Budget(10, max_bytes=7)
+    assert ask.limited(40).budget == ask.budget

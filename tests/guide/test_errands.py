@@ -184,3 +184,11 @@ def test_marks_fade_and_are_bounded() -> None:
     assert marks.add("a", 10.0)
     assert [marks.add(key, 11.0) for key in "cde"] == [True] * 3
     assert len(marks) == 3
+
+
+def test_to_look_for_a_mark_sets_none() -> None:
+    marks = Marks(most=3, fade_s=10.0)
+    assert not marks.has("a", 0.0)
+    marks.add("a", 0.0)
+    assert [marks.has("a", at) for at in (0.0, 9.9, 10.0)] == [True, True, False]
+    assert marks.add("a", 10.0)

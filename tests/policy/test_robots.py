@@ -82,6 +82,27 @@ def test_the_short_way_for_plain_paths_leads_to_the_same_verdict(rules: list[tup
     assert compiled.permits(["/" + tail]) == both.tolist()
 
 
+@pytest.mark.parametrize("many", [0, matcher.MOST_MARKS, matcher.MOST_STARTS])
+def test_rules_with_stars_forbid_the_same_however_many_there_are(many: int) -> None:
+    others = [(False, f"/*other-{number}") for number in range(many)]
+    compiled = matcher.compiled(
+        [(False, "/*?print="), (False, "/a/*/x*.pdf$"), (False, "/b/*"), (False, "*z"), *others]
+    )
+    paths = ["/p", "/p?print=1", "/a/x.pdf", "/a/b/x.pdf", "/a/b/x.pdf?", "/b/", "/b", "/quiz", "/p?other-3"]
+    verdicts = [True, False, True, False, True, False, True, False, many <= 3]
+    assert compiled.permits(paths) == verdicts
+    assert [compiled.permits([path])[0] for path in paths] == verdicts
+
+
+@given(st.lists(st.tuples(st.booleans(), LETTERS), max_size=8), st.lists(LETTERS, min_size=1, max_size=8))
+def test_the_verdict_on_a_path_is_the_same_whatever_paths_are_judged_with_it(
+    rules: list[tuple[bool, str]], tails: list[str]
+) -> None:
+    compiled = matcher.compiled([(allow, "/" + text) for allow, text in rules])
+    paths = ["/" + tail for tail in tails]
+    assert compiled.permits(paths) == [compiled.permits([path])[0] for path in paths]
+
+
 def plainly(rules: list[tuple[bool, bytes]], path: bytes) -> bool:
     """The same by regular expressions, as slow as they are plain."""
     matching_rules = [(len(text), allow) for allow, text in rules if _expression(text).match(path)]
@@ -252,6 +273,31 @@ def test_what_was_compiled_of_the_same_text_stays() -> None:
     assert known.file(name, "bot") is not None
     known.put(name, cache.CachedRobots(b"two"))
     assert known.file(name, "bot") is None
+
+
+def test_small_files_with_the_same_bytes_share_their_rules_for_an_agent() -> None:
+    body = file("Disallow: /private", "", "User-agent: b", "Disallow: /")
+    one = cache.RobotsRules.read(body, "a")
+    assert cache.RobotsRules.read(bytes(bytearray(body)), "a") is one
+    assert cache.RobotsRules.read(body, "b") is not one
+    assert cache.RobotsRules.read(body + b"\n", "a") is not one
+
+
+def test_rules_of_large_files_are_held_by_their_origins_alone() -> None:
+    body = file(*(f"Disallow: /{number:04d}" for number in range(200)))
+    assert len(body) > cache.SHARED_BYTES
+    assert cache.RobotsRules.read(body, "a") is not cache.RobotsRules.read(body, "a")
+
+
+def test_a_file_is_ready_while_it_is_compiled_for_the_agent_valid_and_not_due() -> None:
+    known, name, now = cache.RobotsCache(), "https://a.org", 1_000_000.0
+    assert not known.ready(name, "bot", now)
+    known.put(name, cache.CachedRobots(b"", now, now, 0, 1))
+    assert not known.ready(name, "bot", now)
+    known.compiled(name, "bot", cache.RobotsRules.read(b"", "bot"))
+    assert known.ready(name, "bot", now)
+    assert not known.ready(name, "other", now)
+    assert not known.ready(name, "bot", now + cache.DUE_AFTER_S)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 from crawlguide.core.definition import Definition
 from crawlguide.core.protocols import JudgesLinks
 from crawlguide.policy import risk
-from crawlguide.policy.robots import Robots
+from crawlguide.policy.robots import Robots, allowed
 from crawlguide.policy.robots.cache import CachedRobots, RobotsCache, RobotsRules
 from tests.support import NOW, batch, question
 
@@ -44,6 +44,24 @@ def test_what_robots_txt_permits_is_not_read_again() -> None:
     for body in (b"", b"User-agent: *\nDisallow: /private"):
         rule = robots(body)
         assert rule.keep(seen(rule, PLAIN, "a.org", "a.org"), question()).tolist() == [True]
+
+
+def test_hosts_with_the_same_and_with_other_files_are_judged_together_as_each_alone() -> None:
+    files = [b"", b"User-agent: *\nDisallow: /*?x=", b"User-agent: *\nDisallow: /a", b"User-agent: *\nDisallow: /a"]
+    paths = ["a/1", "b?x=1", "c", "robots.txt", "robots.txt?x=2"]
+    rule, urls = Robots("obey", "bot", RobotsCache(fetched=True)), list[str]()
+    for number, body in enumerate(files):
+        origin = f"https://h{number}.org"
+        rule.cache.put(origin, CachedRobots(body, NOW, NOW, 0, 1))
+        rule.cache.compiled(origin, "bot", RobotsRules.read(body, "bot"))
+        urls += [f"{origin}/{path}" for path in paths]
+    found = batch(sorted(urls, key=lambda url: url[::-1]))  # hosts mixed
+    alone = [allowed(files[int(url[9])], "bot", url) for url in found.url.tolist()]
+    assert rule.keep(found, question()).tolist() == alone
+    assert rule.settled(found, question()).tolist() == alone
+    links = rule.judge_links([url[8:14] for url in found.url.tolist()], found.url.tolist(), [], found.id)
+    assert [why is None for why in links] == alone
+    assert not all(alone)
 
 
 def test_another_robots_txt_is_asked_again() -> None:

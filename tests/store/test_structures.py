@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crawlguide.core.columns import texts
+from crawlguide.store.embedded.journal import each_once
 from crawlguide.store.queues.heaps import Heaps
 from crawlguide.store.queues.waiting import Queues
+from crawlguide.store.tables import keyspace as keyspaces
 from crawlguide.store.tables.index import Index
-from crawlguide.store.tables.keyspace import MemoryExpiring, MemoryKeyspace
+from crawlguide.store.tables.keyspace import MemoryExpiring, MemoryKeyspace, UrlTexts, key_of
 from crawlguide.store.tables.leases import MOST_FORGOTTEN, Lease, Leases
 from crawlguide.store.tables.politeness import DELAY_KEPT_S, IDLE_S, PolitenessQueues
 from crawlguide.store.tables.rows import ROW
@@ -252,3 +255,47 @@ def test_an_address_with_very_many_hosts_forgets_the_first_of_them() -> None:
         queues.locate(f"host{number}.org", "192.0.2.1")
     assert len(list(addresses.items())) == MOST_AT_ADDRESS
     assert queues.row("host9999.org") == queues.row("host10049.org") != queues.row("host0.org")
+
+
+def test_texts_that_were_found_or_read_lately_are_not_read_again() -> None:
+    stored = MemoryKeyspace()
+    stored.put(key_of(7), b"http://read.org/")
+    urls = UrlTexts(stored)
+    urls.put(np.array([5]), texts(["http://found.org/"]))
+    assert urls.take(np.array([7, 5])).tolist() == ["http://read.org/", "http://found.org/"]
+    for row in (5, 7):
+        stored.delete(key_of(row))
+    assert urls.take(np.array([5, 7, 5])).tolist() == ["http://found.org/", "http://read.org/", "http://found.org/"]
+
+
+def test_what_is_no_row_or_a_row_without_a_url_has_an_empty_text() -> None:
+    urls = UrlTexts(MemoryKeyspace())
+    assert urls.take(np.array([-1, 3])).tolist() == ["", ""]
+    urls.put(np.array([3]), texts(["http://a.org/"]))
+    assert urls.take(np.array([-1, 3])).tolist() == ["", "http://a.org/"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_texts_are_what_a_dictionary_holds_however_few_are_kept_in_memory(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyspaces, "MOST_RECENT", 4)
+    rng, urls, known = np.random.default_rng(seed), UrlTexts(MemoryKeyspace()), dict[int, str]()
+    for step in range(300):
+        rows = np.unique(rng.integers(0, 20, rng.integers(1, 8)))
+        if step % 3 == 0:
+            urls.forget(rows.tolist())
+            known = {row: url for row, url in known.items() if row not in rows}
+        elif step % 3 == 1:
+            new = [f"http://a.org/{step}/{row}" for row in rows.tolist()]
+            urls.put(rows, texts(new))
+            known.update(zip(rows.tolist(), new, strict=True))
+        wanted = rng.integers(-1, 20, 12)
+        assert urls.take(wanted).tolist() == [known.get(row, "") for row in wanted.tolist()]
+        assert urls.in_memory <= 4
+
+
+@pytest.mark.parametrize("columns", [[[3]], [[2, 1, 2]], [[5], [5]], [[4, 0], [], [4, 9]]])
+def test_changed_rows_come_in_order_each_once(columns: list[list[int]]) -> None:
+    found = each_once([np.array(column, np.int64) for column in columns])
+    assert found.tolist() == sorted({row for column in columns for row in column})

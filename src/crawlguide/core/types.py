@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -78,6 +78,10 @@ class Ask:
     concurrency: int = 8
     draw: Draw | None = None  # None until the strategy has drawn
     looking: bool = False  # nobody asks, somebody looks: nothing is counted, remembered or written for it
+
+    def limited(self, most: int) -> Ask:
+        """For no more than so many URLs."""
+        return self if most >= self.budget.max_urls else replace(self, budget=replace(self.budget, max_urls=most))
 
 
 # What walks the pipeline: candidate URLs with their hosts, and those that are chosen among them

@@ -134,7 +134,7 @@ class Sitemaps:
             return None
         batch = await guide.store.look(crawl, ids)
         ask = Ask(crawl, READER, guide.clock.now(), Budget(1))
-        grants = await guide.store.reserve(crawl, batch, lease_terms(active.definition.policy, ask))
+        grants = await guide.store.reserve(crawl, batch, lease_terms(active.definition.policy, ask, ask.at))
         await guide.store.commit(durable=False)
         if len(batch) and grants.outcome[0] == DEFERRED:
             self._later(max(AGAIN_S, float(grants.start[0]) - guide.clock.now()), named)

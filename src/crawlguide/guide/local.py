@@ -260,7 +260,7 @@ class LocalGuide:
                 most = await self._most_urls(active, ask)
                 if most <= 0:
                     break
-                walked = await self._walk(active, replace(ask, budget=replace(ask.budget, max_urls=most)))
+                walked = await self._walk(active, ask.limited(most))
                 most = await self._most_urls(active, ask)
                 if self.crawls.is_current(ask.crawl, active) and most > 0:
                     return active, await self.pipeline.reserve(active, ask, walked.first(most))

@@ -37,7 +37,9 @@ async def gathered(store: Store, active: ActiveCrawl, ask: Ask, limit: int) -> B
     """
     ids = None
     if ask.draw is not None:
-        ids, ask = ask.draw.ids, replace(ask, focus=ask.focus | ask.draw.hosts)
+        ids = ask.draw.ids
+    if ask.draw is not None and ask.draw.hosts:
+        ask = replace(ask, focus=ask.focus | ask.draw.hosts)
     if active.learner is None:  # priorities do not move
         return await gathered_once(store, active, ask, limit, ids)
     wanted, times, best, most = ask.budget.max_urls, 0, -np.inf, max(active.regathers.left, 1)

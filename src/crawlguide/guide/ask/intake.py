@@ -40,10 +40,14 @@ async def asked(message: AskMessage, tenant: str, at: float) -> Ask:
         at=at,
         budget=Budget(budget.max_urls, budget.max_bytes, timeout_ms),
         request_id=message.request_id,
+        digest=b"" if message.request_id is None else _digest(message),
     )
-    if message.request_id is not None:  # client timestamps are information: they do not make another request
-        ask = replace(ask, digest=digest(msgspec.structs.replace(message, request_timestamp=None)))
     return await _in_context(ask, message.context) if message.context else ask
+
+
+def _digest(message: AskMessage) -> bytes:
+    """Client timestamps are information: they do not make another request."""
+    return digest(msgspec.structs.replace(message, request_timestamp=None))
 
 
 async def _in_context(ask: Ask, context: Context) -> Ask:

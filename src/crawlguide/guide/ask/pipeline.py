@@ -231,7 +231,7 @@ class Pipeline:
         Filters may have taken their time: a slot lies no earlier than now, or it would be told too late to be kept.
         """
         at = max(ask.at, self.clock.now())
-        terms = lease_terms(active.definition.policy, replace(ask, at=at))
+        terms = lease_terms(active.definition.policy, ask, at)
         grants = await self.store.reserve(ask.crawl, walked.batch, terms)
         granted = replace(walked, start=grants.start, metadata=grants.metadata, at=at)
         if walked.moved is not None:  # not before: what sinks may be forgotten to make room
@@ -254,11 +254,12 @@ def lease_s(ask: Ask) -> float:
     return ask.budget.timeout_ms / 1_000 * LEASE_GRACE
 
 
-def lease_terms(policy: Policy, ask: Ask) -> LeaseTerms:
+def lease_terms(policy: Policy, ask: Ask, at: float) -> LeaseTerms:
+    """Of a promise that is made now."""
     return LeaseTerms(
         crawler_id=ask.crawler_id,
         request_id=ask.request_id,
-        at=ask.at,
+        at=at,
         lease_s=lease_s(ask),
         delay_s=policy.default_delay_s,
         horizon_s=min(policy.horizon_s, ask.budget.timeout_ms / 1_000),

@@ -150,8 +150,8 @@ class Keeper:
         rule.cache.known |= not rule.cache.known and await self.copies.exist()
         return rule.waits or rule.cache.known
 
-    async def load_or_request(self, rule: Robots, ask: Ask, batch: Batch, urls: Sequence[str]) -> bool:
-        """Bring the files of these URLs into memory, and have those fetched that are missing or due.
+    async def load_or_request(self, rule: Robots, ask: Ask, batch: Batch, origins: Sequence[str]) -> bool:
+        """Bring the files of these origins into memory, and have those fetched that are missing or due.
 
         Seeds that are sitemaps are leased to be read here. True: crawlers are now sent for some files, so that the
         queues have to be looked at again.
@@ -160,7 +160,7 @@ class Keeper:
         if active is None:  # deleted meanwhile
             return False
         policy = active.definition.policy
-        due = await self._load_all(active, ask, list(filter(rule.counts, dict.fromkeys(map(origin_of, urls)))))
+        due = await self._load_all(active, ask, origins)
         if policy.sitemaps and rule.cache.fetched:
             for one in await sitemap_seeds.taken(self._store, policy, ask, batch, rule.cache):
                 self._name(Named(ask.crawl, origin_of(one.url), one.url, start=one.start))
@@ -172,11 +172,11 @@ class Keeper:
                     self._want(origin, rule.agent, ask.crawl)
         return False
 
-    async def cache_for_looking(self, rule: Robots, ask: Ask, urls: Sequence[str]) -> RobotsCache:
-        """What is known of the files of these URLs, apart from what asks use: no file is fetched or paced for it."""
+    async def cache_for_looking(self, rule: Robots, ask: Ask, origins: Sequence[str]) -> RobotsCache:
+        """What is known of the files of these origins, apart from what asks use: no file is fetched or paced for it."""
         cache = rule.cache
         seen = RobotsCache(fetched=cache.fetched, known=cache.known)
-        for origin in filter(rule.counts, dict.fromkeys(map(origin_of, urls))):
+        for origin in origins:
             copy = cache.get(origin) or await self.copies.stored(ask.crawl.tenant, origin)
             seen.put(origin, copy)
             if copy.stands(ask.at):
@@ -185,10 +185,11 @@ class Keeper:
         return seen
 
     async def _load_all(self, active: ActiveCrawl, ask: Ask, origins: Sequence[str]) -> list[str]:
-        """The origins whose files are to be fetched."""
-        due: list[str] = []
+        """The origins whose files are to be fetched. Most are in memory and were met before: nothing is to be done."""
+        due, cache, agent = list[str](), self.copies.of(ask.crawl.tenant), active.definition.policy.user_agent
         async for some in in_turns(origins, LOADED_AT_ONCE):
-            due += [origin for origin in some if await self._load(active, ask, origin)]
+            others = [one for one in some if not (cache.ready(one, agent, ask.at) and active.met.has(one, ask.at))]
+            due += [origin for origin in others if await self._load(active, ask, origin)]
         return due
 
     async def _load(self, active: ActiveCrawl, ask: Ask, origin: str) -> bool:

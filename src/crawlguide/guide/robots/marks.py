@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from crawlguide.core.bounded import Bounded
@@ -27,6 +28,10 @@ class Marks:
             return False
         self._marked[key] = at
         return True
+
+    def has(self, key: Hashable, at: float) -> bool:
+        """Whether it bears a mark that is not old."""
+        return self._marked.get(key, -inf) > at - self.fade_s
 
     def __len__(self) -> int:
         return len(self._marked)

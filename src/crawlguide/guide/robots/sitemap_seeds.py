@@ -41,7 +41,7 @@ async def taken(store: Store, policy: Policy, ask: Ask, batch: Batch, cache: Rob
     found = [row for row, url in seeds if is_sitemap(url) and _permitted(cache, url, agent)]
     if not found:
         return []
-    terms = lease_terms(policy, replace(ask, crawler_id=READER, request_id=None))
+    terms = lease_terms(policy, replace(ask, crawler_id=READER, request_id=None), ask.at)
     some = batch.take(np.array(found))
     grants = await store.reserve(ask.crawl, some, terms)
     given = zip(some.url.tolist(), grants.start.tolist(), (grants.outcome == GRANTED).tolist(), strict=True)

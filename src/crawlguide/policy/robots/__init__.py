@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import not_
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -13,10 +15,11 @@ from crawlguide.core.value_cache import ValueCache
 from crawlguide.policy.robots import matcher, parser
 from crawlguide.policy.robots import normal_form as forms
 from crawlguide.policy.robots.cache import RobotsCache, RobotsRules, address, is_file, origin_of
+from crawlguide.policy.robots.matcher import Matcher
 from crawlguide.policy.scope import Scope, named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from crawlguide.core.definition import Definition
     from crawlguide.core.messages import Fetch
@@ -50,15 +53,15 @@ class RobotsFiles(Protocol):
         """Whether files matter at all: some are known, or somebody goes for them."""
         ...
 
-    async def load_or_request(self, rule: Robots, ask: Ask, batch: Batch, urls: Sequence[str]) -> bool:
-        """Bring the files of these URLs into memory; missing ones are fetched, or crawlers are sent for them.
+    async def load_or_request(self, rule: Robots, ask: Ask, batch: Batch, origins: Sequence[str]) -> bool:
+        """Bring the files of these origins into memory; missing ones are fetched, or crawlers are sent for them.
 
         True: something came into the queues that goes before this batch.
         """
         ...
 
-    async def cache_for_looking(self, rule: Robots, ask: Ask, urls: Sequence[str]) -> RobotsCache:
-        """What is known of the files of these URLs, apart from what asks use."""
+    async def cache_for_looking(self, rule: Robots, ask: Ask, origins: Sequence[str]) -> RobotsCache:
+        """What is known of the files of these origins, apart from what asks use."""
         ...
 
 
@@ -68,6 +71,7 @@ class Unsettled(NamedTuple):
     batch: Batch
     rows: Rows
     urls: list[str]
+    origins: dict[str, list[int]]  # of those whose robots.txt counts, the places in `urls`
 
 
 @dataclass(frozen=True)
@@ -103,10 +107,11 @@ class Robots:
         if self.files is None or not await self.files.matter(self):
             return self
         if ask.looking:
-            seen = await self.files.cache_for_looking(self, ask, _shaped(batch.url.tolist()))
+            origins = list(self._by_origin(_shaped(batch.url.tolist())))
+            seen = await self.files.cache_for_looking(self, ask, origins)
             return replace(self, cache=seen, passed=ValueCache())
         found = self._unsettled(batch, ask)
-        if await self.files.load_or_request(self, ask, batch, found.urls):
+        if await self.files.load_or_request(self, ask, batch, list(found.origins)):
             return None
         return replace(self, unsettled=found)
 
@@ -130,7 +135,8 @@ class Robots:
         if self.unsettled is not None and self.unsettled.batch is batch:
             return self.unsettled
         rows = np.flatnonzero(~self.settled(batch, ask))
-        return Unsettled(batch, rows, _shaped(batch.url[rows].tolist()) if len(rows) else [])
+        urls = _shaped(batch.url[rows].tolist()) if len(rows) else []
+        return Unsettled(batch, rows, urls, self._by_origin(urls))
 
     def settled(self, batch: Batch, ask: Ask) -> Mask:
         """What was permitted before, by files that have not changed since and are not due. Reads no text."""
@@ -147,26 +153,24 @@ class Robots:
         """0 for what may be fetched, NaN for what never may, else how long to wait until more is known."""
         found, waits = self._unsettled(batch, ask), np.zeros(len(batch))
         if len(found.rows):
-            waits[found.rows] = self._judged(found.urls, batch.id[found.rows], ask.at)
+            waits[found.rows] = self._judged(found.urls, found.origins, batch.id[found.rows], ask.at)
         return waits
 
-    def _judged(self, found: Sequence[str], ids: U64, at: float) -> list[float]:
-        waits, free, queues = [0.0] * len(found), list[int](), list[str]()
-        for origin, rows in self._by_origin(found).items():
+    def _judged(self, urls: list[str], origins: dict[str, list[int]], ids: U64, at: float) -> list[float]:
+        waits, alike = [0.0] * len(urls), defaultdict[Matcher, list[int]](list)
+        for origin, rows in origins.items():
             copy, file = self.cache.get(origin), self.cache.file(origin, self.agent)
             if copy is not None and file is not None and copy.stands(at):
-                permitted = file.matcher.permits([forms.path_of_canonical(found[row]) for row in rows])
-                for row, may in zip(rows, permitted, strict=True):
-                    waits[row] = 0.0 if may or is_file(found[row]) else np.nan
-                may_go = [row for row, may in zip(rows, permitted, strict=True) if may]
-                free += may_go
-                queues += [addresses.queue(address(origin))] * len(may_go)
+                alike[file.matcher] += rows
             elif self.waits:
                 later = copy.due() - at if copy is not None and copy.failures else 0.0
                 for row in rows:
-                    waits[row] = 0.0 if is_file(found[row]) else max(later, SOON_S)
+                    waits[row] = 0.0 if is_file(urls[row]) else max(later, SOON_S)
+        free, refused = _divided(alike, urls)
+        for row in refused:
+            waits[row] = 0.0 if is_file(urls[row]) else np.nan
         if free:
-            self._remember(ids[free], queues)
+            self._remember(ids[free], [addresses.queue(urls[row]) for row in free])
         return waits
 
     def _remember(self, permitted: U64, queues: Sequence[str]) -> None:
@@ -179,18 +183,16 @@ class Robots:
     ) -> list[str | None]:
         """Why each URL is dropped when it is found, by the files that are known at that moment; None: it is not."""
         why: list[str | None] = [None] * len(urls)
-        passed: list[int] = []
+        alike = defaultdict[Matcher, list[int]](list)
         for origin, rows in self._by_origin(urls).items():
             file = self.cache.file(origin, self.agent)
             if file is not None:
-                plain = not file.matcher.literal.texts  # it forbids nothing
-                permitted = plain or file.matcher.permits([forms.path_of_canonical(urls[row]) for row in rows])
-                free = rows if permitted is True else [row for row, may in zip(rows, permitted, strict=True) if may]
-                passed += free
-                for row in set(rows).difference(free):
-                    why[row] = None if is_file(urls[row]) else "its robots.txt forbids it"
-        if passed:
-            self._remember(ids[passed], [queues[row] for row in passed])
+                alike[file.matcher] += rows
+        free, refused = _divided(alike, urls)
+        for row in refused:
+            why[row] = None if is_file(urls[row]) else "its robots.txt forbids it"
+        if free:
+            self._remember(ids[free], [queues[row] for row in free])
         return why
 
     def follows(self, fetch: Fetch, url: str) -> bool:
@@ -242,6 +244,16 @@ def build(definition: Definition) -> Robots:
     exceptions = named(policy.robots_exceptions, "policy.robots_exceptions")
     found = Scope(exceptions) if exceptions else None
     return Robots(policy.robots, policy.user_agent, exceptions=found, hold_back_s=policy.horizon_s)
+
+
+def _divided(alike: Mapping[Matcher, list[int]], urls: Sequence[str]) -> tuple[list[int], list[int]]:
+    """The rows that their rules permit, and those that they forbid; hosts with the same rules are judged together."""
+    free, refused = list[int](), list[int]()
+    for rules, rows in alike.items():
+        permitted = rules.permits([forms.path_of_canonical(urls[row]) for row in rows])
+        free += compress(rows, permitted)
+        refused += compress(rows, map(not_, permitted))
+    return free, refused
 
 
 def _shaped(urls: Sequence[str]) -> list[str]:

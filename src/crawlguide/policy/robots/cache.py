@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ SCHEMES = ("http", "https")
 BARE_BYTES = 1_024  # of a copy without a body, and a tenth of its compiled rules
 COMPILED_RATIO = 9  # so much more memory than the file's bytes do its compiled rules take
 MOST_AGENTS = 16  # for which one file is compiled at once
+SHARED_BYTES, MOST_SHARED = 2_048, 500  # of a file whose rules those with the same bytes share, and of such rules
 NEVER = float("-inf")
 
 
@@ -103,9 +105,17 @@ class RobotsRules(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     @classmethod
     def read(cls, body: bytes, agent: str) -> RobotsRules:
-        group, sitemaps = parser.parse(body, agent)
-        nofollow, noindex = (matcher.compiled((False, text) for text in one) for one in (group.nofollow, group.noindex))
-        return cls(matcher.compiled(group.rules), group.pause_s, nofollow, noindex, tuple(sitemaps))
+        """Many hosts have the same small file, or none: theirs is compiled once."""
+        return _shared(body, agent) if len(body) <= SHARED_BYTES else _compiled(body, agent)
+
+
+def _compiled(body: bytes, agent: str) -> RobotsRules:
+    group, sitemaps = parser.parse(body, agent)
+    nofollow, noindex = (matcher.compiled((False, text) for text in one) for one in (group.nofollow, group.noindex))
+    return RobotsRules(matcher.compiled(group.rules), group.pause_s, nofollow, noindex, tuple(sitemaps))
+
+
+_shared = lru_cache(MOST_SHARED)(_compiled)
 
 
 def paused_s(copy: CachedRobots, rules: RobotsRules) -> float:
@@ -192,6 +202,13 @@ class RobotsCache:
     def file(self, origin: str, agent: str) -> RobotsRules | None:
         """The compiled rules for an agent; None: they are not compiled."""
         return self._files.get(origin, {}).get(agent)
+
+    def ready(self, origin: str, agent: str, at: float) -> bool:
+        """Whether a valid file is here that is compiled for the agent and not due."""
+        copy = self.get(origin)
+        if copy is None or self.file(origin, agent) is None:
+            return False
+        return copy.due() > at and copy.stands(at)
 
     def compiled(self, origin: str, agent: str, file: RobotsRules) -> None:
         before = self._weight(origin)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Rule = tuple[bool, bytes, str]  # allowed, the pattern in its normal form, the pattern as it was written
 
 ITSELF = "/robots.txt"
-MOST_STARTS = 100
+MOST_STARTS, MOST_MARKS = 100, 20
 _PLAIN = re.compile(r"[A-Za-z0-9_.~!&'()+,;=:@/?-]*")
 DOLLAR = b"%24"  # a last "$" says that nothing follows, but some who wrote one meant the letter
 WORDS = 4  # of bits, for each rule
@@ -66,16 +66,24 @@ class Rules(msgspec.Struct, frozen=True, gc=False, eq=False):
 
 
 class Matcher(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """The rules in both normal forms. What one of them forbids is forbidden: a doubt is no permission."""
+    """The rules in both normal forms. What one of them forbids is forbidden: a doubt is no permission.
+
+    Files with the same bytes have the same one, so that their paths can be matched together.
+    """
 
     literal: Rules
     decoded: Rules
     differ: bool  # the two forms of the patterns
-    starts: tuple[str, ...]  # with one of which every forbidden path begins
+    starts: tuple[str, ...]  # with one of which every path begins that a rule without a star forbids
+    marks: tuple[tuple[str, str], ...]  # how paths begin that one with a star forbids, and a text that is in them
 
     def _surely_permitted(self, path: str) -> bool:
-        """No rule forbids a path that begins like none of them and has nothing to escape: most are of this kind."""
-        return not path.startswith(self.starts) and bool(_PLAIN.fullmatch(path))
+        """No rule forbids a path that looks like none of them and has nothing to escape: most are of this kind."""
+        if path.startswith(self.starts):
+            return False
+        if self.marks and any(path.startswith(start) and mark in path for start, mark in self.marks):
+            return False
+        return bool(_PLAIN.fullmatch(path))
 
     def permits(self, paths: Sequence[str]) -> list[bool]:
         """Which paths, each with its query, may be fetched. The robots.txt itself may, unless a rule names it."""
@@ -115,9 +123,8 @@ def _matcher(literal: list[Rule]) -> Matcher:
     dollars = [(allow, form[:-1] + DOLLAR, text) for allow, form, text in decoded if form.endswith(b"$")]
     first, others = _columns(literal), decoded + dollars
     same = literal == decoded and not dollars
-    forbidden = {_start(form) for allow, form, _ in literal + others if not allow}
-    starts = tuple(forbidden) if len(forbidden) <= MOST_STARTS else ("/",)
-    return Matcher(first, first if same else _columns(others), literal != decoded, starts)
+    looks = {_looks(form) for allow, form, _ in literal + others if not allow}
+    return Matcher(first, first if same else _columns(others), literal != decoded, *_starts_and_marks(looks))
 
 
 def _columns(rules: Sequence[Rule]) -> Rules:
@@ -143,9 +150,19 @@ def _parts(pattern: bytes) -> tuple[list[bytes], bool]:
     return [first, *middle, *last], anchored
 
 
-def _start(pattern: bytes) -> str:
-    """What a path begins with, if the pattern matches it."""
-    return pattern.removesuffix(b"$").partition(b"*")[0].decode("ascii", "replace")
+def _looks(pattern: bytes) -> tuple[str, str]:
+    """What a path begins with, if the pattern matches it, and the longest text that must come after a star."""
+    start, *others = (text.decode("ascii", "replace") for text in pattern.removesuffix(b"$").split(b"*"))
+    return start, max(others, key=len, default="")
+
+
+def _starts_and_marks(looks: set[tuple[str, str]]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Of very many rules little is said: whoever looks at each of them is slower than the kernel."""
+    marks = {(start, mark) for start, mark in looks if mark}
+    if len(marks) > MOST_MARKS:
+        marks = set()
+    starts = {start for start, mark in looks if (start, mark) not in marks}
+    return tuple(starts) if len(starts) <= MOST_STARTS else ("/",), tuple(marks)
 
 
 def _with_folders(rules: Iterable[tuple[bool, str]]) -> Iterable[tuple[bool, str]]:

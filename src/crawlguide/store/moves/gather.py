@@ -52,9 +52,9 @@ def _best(frontier: Frontier, limit: int, per_host: int, until: float) -> I64:
 
 def _withheld(frontier: Frontier, rows: I64, until: float) -> I32:
     """Which hosts of these rows are withheld longer than `until`."""
-    hosts = np.unique(frontier.table["host"][rows])
+    hosts = frontier.table["host"][rows]
     withheld: I32 = hosts[frontier.hosts.rows["withheld"][hosts] > until]
-    return withheld
+    return np.unique(withheld) if len(withheld) else withheld
 
 
 def _focus(frontier: Frontier, ask: Ask, until: float) -> I64:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from crawlguide.core.columns import texts
@@ -70,7 +71,7 @@ class Keyspaces:
     states: Keyspace
 
 
-NOWHERE = b"-"  # the key of no row
+MOST_RECENT = 20_000  # texts of a crawl that are kept in memory, 4 MB; at times half as many
 
 
 def in_memory() -> Keyspaces:
@@ -83,25 +84,50 @@ def key_of(number: int, size: int = 4) -> bytes:
 
 
 class UrlTexts:
-    """The URL of each row, read when somebody asks for it."""
+    """The URL of each row, read when somebody asks for it.
+
+    Most that are asked for were found or read a moment ago, so the last ones are kept in memory.
+    """
 
     def __init__(self, keyspace: Keyspace) -> None:
         self._keyspace = keyspace
+        self._recent: dict[int, str] = {}
 
     def put(self, rows: I64, urls: Text) -> None:
-        for row, url in zip(rows.tolist(), urls.tolist(), strict=True):
+        new = dict(zip(rows.tolist(), urls.tolist(), strict=True))
+        for row, url in new.items():
             self._keyspace.put(key_of(row), url.encode())
+        self._keep(new)
 
     def forget(self, rows: Sequence[int]) -> None:
         for row in rows:
             self._keyspace.delete(key_of(row))
+            self._recent.pop(row, None)
 
     def of(self, row: int) -> str:
         return (self._keyspace.get(key_of(row)) or b"").decode()
 
     def take(self, rows: Rows) -> Text:
-        urls = self._keyspace.get_many([key_of(row) if row >= 0 else NOWHERE for row in rows.tolist()])
-        return texts([(url or b"").decode() for url in urls])
+        """The text of each row; empty where there is none, as of -1."""
+        wanted = rows.tolist()
+        found = list(map(self._recent.get, wanted))
+        missing = [row for row, url in zip(wanted, found, strict=True) if url is None and row >= 0]
+        if missing:
+            stored = self._keyspace.get_many([key_of(row) for row in missing])
+            read = {row: url.decode() for row, url in zip(missing, stored, strict=True) if url is not None}
+            found = [read.get(row, url) for row, url in zip(wanted, found, strict=True)]
+            self._keep(read)
+        return texts([url or "" for url in found])
+
+    @property
+    def in_memory(self) -> int:
+        return len(self._recent)
+
+    def _keep(self, urls: Mapping[int, str]) -> None:
+        """Of too many the older ones go."""
+        self._recent.update(urls)
+        if len(self._recent) > MOST_RECENT:
+            self._recent = dict(islice(self._recent.items(), len(self._recent) - MOST_RECENT // 2, None))
 
 
 class Expiring(Protocol):
