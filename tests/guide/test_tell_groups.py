@@ -9,7 +9,7 @@ import pytest
 
 from crawlguide.core.config import Config, TenantOptions
 from crawlguide.core.definition import Definition, Goal
-from crawlguide.core.errors import Conflict, NotFound, UnavailableError
+from crawlguide.core.errors import Conflict, NotFound, StorageFull, UnavailableError
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage, SeedsMessage
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.opening import open_guide
@@ -17,6 +17,7 @@ from crawlguide.guide.crawl.quotas import Quotas
 from crawlguide.guide.crawl.transfer import exported
 from crawlguide.guide.tell.groups import FEW_WAITING
 from crawlguide.guide.tell.portions import MOST_COST
+from crawlguide.store.embedded.disk import Disk
 from crawlguide.store.embedded.store import EmbeddedStore
 from crawlguide.testing import ManualClock
 
@@ -148,6 +149,23 @@ async def test_one_that_cannot_be_read_spoils_no_other(guide: LocalGuide) -> Non
     assert isinstance(fault, Exception)
     assert [ack.accepted for ack in (first, last) if not isinstance(ack, BaseException)] == [1, 1]
     assert (await guide.store.stats(CRAWL))["fetches"] == 2
+
+
+async def test_a_group_that_could_not_be_written_is_acknowledged_to_nobody_and_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide, told = await opened(tmp_path), [report(page(number), name=f"r-{number}") for number in range(5)]
+
+    def full(_disk: Disk, *_arguments: object) -> None:
+        raise StorageFull("no room", retry_after_s=5.0)
+
+    with monkeypatch.context() as without_room:
+        without_room.setattr(Disk, "write", full)
+        refused = await asyncio.gather(*map(guide.tell, told), return_exceptions=True)
+    assert all(isinstance(one, StorageFull) for one in refused)
+    assert [ack.accepted for ack in await together(guide, *told)] == [1] * 5
+    assert (await guide.store.stats(CRAWL))["fetches"] == 5
+    await guide.close()
 
 
 async def test_in_a_crawl_that_is_deleted_meanwhile_nobody_is_heard(guide: LocalGuide) -> None:
