@@ -37,7 +37,7 @@ TASKS    ?= $(call amount,2,1)
 BUDGET   ?= $(call amount,500,40)
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
-.PHONY: help setup demo serve kernels test check style types docs bench crawling crash faults machine tenants politeness overload holds fuzz \
+.PHONY: help setup demo serve kernels wheel test check style types docs bench crawling crash faults machine tenants politeness overload holds fuzz \
   lab stopping harvest walls frontier hard doors bus clean
 
 help:  ## this list
@@ -61,6 +61,9 @@ serve: $(READY)  ## serve a guide on http://127.0.0.1:8080 until Ctrl-C (PORT=, 
 
 kernels: $(READY)  ## compile all numba kernels and keep the machine code (two minutes the first time)
 	$(RUN) scripts.kernels
+
+wheel: $(READY)  ## build a wheel in dist/ that carries the machine code of the kernels, so that its first start need not compile
+	$(RUN) scripts.wheel $(if $(filter-out .,$(OUT)),--out $(OUT)) $(if $(QUICK),--only crawlguide.core.columns)
 
 test: $(READY) kernels  ## run all tests in parallel
 	@sh scripts/debian-packages.sh strace "command -v strace"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crawlguide.cli.common import INTERRUPTED, CaOption, TokenOption, app, compile_first, run, say, show_to_servers
+from crawlguide.core.config import Config
 from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden, MalformedRequest, StorageFull
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _refuse_blanks(**texts: str | None) -> None:
 
 
 def _crawled(options: CrawlOptions) -> Outcome:
-    compile_first()
+    compile_first(Config())
     from crawlguide.crawler.run import crawl as crawled
 
     on = f"free some space, then crawlguide crawl --resume --out {options.out} goes on"

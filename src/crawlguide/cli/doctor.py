@@ -69,7 +69,7 @@ def _findings(data: str | None, url: str | None, config: Path | None) -> list[Fi
         *(checks.ports(options.server) if named is None else [checks.answers(named)]),
         *needed(options),
         *checks.buses(options.bus),
-        compiled(),
+        compiled(options),
     ]
 
 
@@ -179,7 +179,7 @@ def _last_write(folder: Path) -> float:
         return 0.0
 
 
-def compiled() -> Finding:
+def compiled(options: Config) -> Finding:
     places = compiling.cache_folders()
     place = next((one for one in places if checks.unwritable(checks.nearest(one)) is None), None)
     if place is None:
@@ -187,5 +187,6 @@ def compiled() -> Finding:
         found = f"none of {', '.join(map(str, places))} can be written, so every start compiles for {compiling.TAKES}"
         return Finding("compiled loops", "warn", found, mend)
     count = sum(1 for _ in place.rglob("*.nbi"))
-    later = "" if compiling.mark(place).exists() else f"; the first start compiles for {compiling.TAKES}"
+    is_ready = compiling.all_compiled(compiling.needed_by(options))
+    later = "" if is_ready else f"; the first start compiles for {compiling.TAKES}"
     return Finding("compiled loops", "ok", f"{count} kept in {place}{later}")

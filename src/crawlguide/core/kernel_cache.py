@@ -16,11 +16,14 @@ import os
 from contextlib import contextmanager, suppress
 from functools import wraps
 from hashlib import blake2b
+from pathlib import Path
 from pickle import UnpicklingError
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from crawlguide.core import processor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -43,6 +46,20 @@ def share_between_processes(cache_file: Any) -> None:
     cache_file._load_data = _or_nothing(cache_file._load_data, lambda: None)
     cache_file.load = _locked(cache_file.load, cache_file._cache_path, fcntl.LOCK_SH)
     cache_file.save = _locked(cache_file.save, cache_file._cache_path, fcntl.LOCK_EX)
+
+
+def read_beside_source(cache_file: Any, function: Any) -> None:
+    """Take machine code that came with the package, in whatever folder new code is kept: numba looks there alone, and
+    passes by folders that it cannot write to.
+    """
+    came = Path(function.__code__.co_filename).parent / "__pycache__"
+    if not processor.made_for() or not came.is_dir() or came.samefile(cache_file._cache_path):
+        return
+    name = cache_file._index_name.removesuffix(".nbi")
+    beside = type(cache_file)(str(came), name, cache_file._source_stamp)
+    share_between_processes(beside)
+    kept = cache_file.load
+    cache_file.load = lambda key: found if (found := kept(key)) is not None else beside.load(key)
 
 
 def _pieces(code: CodeType, names: Mapping[str, Any]) -> Iterator[str]:
