@@ -59,7 +59,7 @@ demo: $(READY) kernels  ## let the built-in crawler and a Scrapy spider share a 
 serve: $(READY)  ## serve a guide on http://127.0.0.1:8080 until Ctrl-C (PORT=, DATA=)
 	@$(BIN)/crawlguide serve --port $(PORT) $(if $(DATA),--data $(DATA))
 
-kernels: $(READY)  ## compile all numba kernels and keep the machine code (two minutes the first time)
+kernels: $(READY)  ## compile all numba kernels and keep the machine code (a minute the first time)
 	$(RUN) scripts.kernels
 
 wheel: $(READY)  ## build a wheel in dist/ that carries the machine code of the kernels, so that its first start need not compile

@@ -10,6 +10,6 @@ import sys
 from crawlguide.core.compiling import all_modules, compile_kernels
 
 if __name__ == "__main__":
-    sys.stdout.write("Kernels: what is not compiled for this machine yet takes a minute or two.\n")
+    sys.stdout.write("Kernels: what is not compiled for this machine yet takes about a minute.\n")
     sys.stdout.flush()
     compile_kernels(all_modules())

@@ -268,6 +268,7 @@ def test_compiled_loops_need_a_place(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert "the first start" not in command.compiled(Config()).found
     for variable in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, "/proc/nothing")
+    monkeypatch.setattr(compiling, "kernel_modules", lambda: ["some.module"])
     monkeypatch.setattr(compiling, "PACKAGE", Path("/proc/nothing"))
     judged(command.compiled(Config()), "warn", "every start compiles")
     assert "NUMBA_CACHE_DIR" in command.compiled(Config()).mend

@@ -101,7 +101,7 @@ def test_where_nothing_can_be_kept_no_process_compiles_for_others(
     compiling.compile_kernels(["loaded_somewhere"], 2)
     assert compilers() == {os.getpid()}
     assert not compiling.all_compiled(["loaded_somewhere"])
-    assert compiling.strategies_needed_by(Config()) == set(compiling.LATER)
+    assert compiling.strategies_at_start(Config()) == set(compiling.LATER)
 
 
 def test_where_the_named_folder_cannot_be_written_numba_takes_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from numba.core import codegen
 from numba.core.caching import IndexDataCacheFile
 
 from crawlguide.core import compiling, processor
-from crawlguide.core.kernel_cache import read_beside_source
+from crawlguide.core.kernel_cache import ReadOnly, read_beside_source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +25,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, features: str) -> tuple[str | None, 
     monkeypatch.setattr(config, "CPU_NAME", None)
     monkeypatch.setattr(config, "CPU_FEATURES", None)
     monkeypatch.setattr(codegen, "get_host_cpu_features", lambda: features)
+    monkeypatch.setattr(config, "CACHE_LOCATOR_CLASSES", "")
     processor.choose()
     options: Any = config
     return options.CPU_NAME, options.CPU_FEATURES
@@ -50,6 +51,13 @@ def test_another_processor_compiles_for_itself(monkeypatch: pytest.MonkeyPatch) 
 def test_where_no_code_came_the_processor_is_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert processor.made_for() == ""
     assert chosen(monkeypatch, ALL) == (None, None)
+
+
+@pytest.mark.usefixtures("came")
+def test_code_that_came_is_read_where_nothing_can_be_written() -> None:
+    ours, theirs = compiling.groups, pytest.fixture
+    assert ReadOnly.from_function(ours, compiling.__file__).get_cache_path().endswith("core/__pycache__")
+    assert ReadOnly.from_function(theirs, pytest.__file__) is None
 
 
 def code_beside(tmp_path: Path) -> Any:

@@ -156,13 +156,14 @@ def compile_first(options: Config | None = None, announce: Callable[..., None] =
     """
     from crawlguide.core import compiling
 
+    modules = compiling.needed_by(options) if options else compiling.all_modules()
+    if compiling.all_compiled(modules):
+        return
     if not compiling.can_be_kept():  # other processes could hand nothing over to this one
         announce(NOT_KEPT, takes=compiling.TAKES)
         return
-    modules = compiling.needed_by(options) if options else compiling.all_modules()
-    if not compiling.all_compiled(modules):
-        announce(COMPILING, takes=compiling.TAKES)
-        compiling.compile_kernels(modules)
+    announce(COMPILING, takes=compiling.TAKES)
+    compiling.compile_kernels(modules)
 
 
 def say_json(message: Any) -> None:

@@ -57,10 +57,15 @@ def needed_by(config: Config) -> list[str]:
 
 
 def strategies_needed_by(config: Config) -> set[str]:
-    """Of the later ones. The operator's own modules may need any; and what cannot be kept cannot be made elsewhere."""
-    if config.crawls.plugins or any("." in name for name in config.guide.filters) or not can_be_kept():
+    """Of the later ones. The operator's own modules may need any."""
+    if config.crawls.plugins or any("." in name for name in config.guide.filters):
         return set(LATER)
     return named_in({"predict": config.predict})
+
+
+def strategies_at_start(config: Config) -> set[str]:
+    """Of the later ones, those that are loaded at the start: what cannot be kept cannot be compiled elsewhere."""
+    return strategies_needed_by(config) if can_be_kept() else set(LATER)
 
 
 def named_in(table: Mapping[str, Any]) -> set[str]:
@@ -109,21 +114,21 @@ def can_be_kept() -> bool:
 
 
 def all_compiled(modules: Iterable[str]) -> bool:
-    """Whether all kernels that these modules load were compiled for this processor, and their machine code kept.
+    """Whether all kernels that these modules load were compiled for this processor, and their machine code kept."""
+    return set(modules) <= compiled_in(_cache_folder())
 
-    What came with the package lies beside the source.
+
+def compiled_in(folder: Path | None) -> set[str]:
+    """The modules whose kernels a folder keeps, or that came with the package and lie beside the source.
+
+    Code of others, or half of ours, is not all that a start needs.
     """
-    folder = _cache_folder()
-    came = compiled_in(PACKAGE) if processor.made_for() else set()
-    return folder is not None and set(modules) <= compiled_in(folder) | came
-
-
-def compiled_in(folder: Path) -> set[str]:
-    """The modules whose kernels a folder keeps. Code of others, or half of ours, is not all that a start needs."""
-    try:
-        return set(mark(folder).read_text().split())
-    except OSError:
-        return set()
+    places = [*([folder] if folder else []), *([PACKAGE] if processor.made_for() else [])]
+    found: set[str] = set()
+    for place in places:
+        with suppress(OSError):
+            found.update(mark(place).read_text().split())
+    return found
 
 
 def mark(folder: Path) -> Path:

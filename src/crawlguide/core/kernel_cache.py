@@ -22,6 +22,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba.core.caching import InTreeCacheLocator
 
 from crawlguide.core import processor
 
@@ -45,7 +46,7 @@ def share_between_processes(cache_file: Any) -> None:
     cache_file._load_index = _or_nothing(cache_file._load_index, dict)
     cache_file._load_data = _or_nothing(cache_file._load_data, lambda: None)
     cache_file.load = _locked(cache_file.load, cache_file._cache_path, fcntl.LOCK_SH)
-    cache_file.save = _locked(cache_file.save, cache_file._cache_path, fcntl.LOCK_EX)
+    cache_file.save = _locked(_unless_full(cache_file.save), cache_file._cache_path, fcntl.LOCK_EX)
 
 
 def read_beside_source(cache_file: Any, function: Any) -> None:
@@ -60,6 +61,14 @@ def read_beside_source(cache_file: Any, function: Any) -> None:
     share_between_processes(beside)
     kept = cache_file.load
     cache_file.load = lambda key: found if (found := kept(key)) is not None else beside.load(key)
+
+
+class ReadOnly(InTreeCacheLocator):
+    """What numba takes for its cache where it can write nowhere: the folder in which machine code came."""
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        return cls(py_func, py_file) if processor.made_for() and py_func.__module__.startswith("crawlguide.") else None
 
 
 def _pieces(code: CodeType, names: Mapping[str, Any]) -> Iterator[str]:
@@ -109,6 +118,17 @@ def _or_nothing(action: Callable[..., Any], nothing: Callable[[], Any]) -> Calla
             return nothing()
 
     return loaded
+
+
+def _unless_full(action: Callable[..., None]) -> Callable[..., None]:
+    """What cannot be written is compiled again at the next start."""
+
+    @wraps(action)
+    def saved(*arguments: Any) -> None:
+        with suppress(OSError):
+            action(*arguments)
+
+    return saved
 
 
 def _locked(action: Callable[..., Any], folder: str, mode: int) -> Callable[..., Any]:

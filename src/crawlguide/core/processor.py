@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 MADE_FOR = Path(__file__).resolve().parents[1] / "kernels-made-for.txt"  # written into a wheel by `scripts/wheel.py`
+CACHES = (  # where numba looks for its cache: where it always does, and in the end where it cannot write
+    "UserProvidedCacheLocator,InTreeCacheLocator,UserWideCacheLocator,IPythonCacheLocator,ZipCacheLocator,"
+    "crawlguide.core.kernel_cache.ReadOnly"
+)
 KINDS = {"x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")}
 
 
@@ -22,6 +26,7 @@ def choose() -> None:
         has = features().split(",")
         if all(f"+{feature}" in has for feature in KINDS[kind]):
             config.CPU_NAME, config.CPU_FEATURES = kind, ""
+            config.CACHE_LOCATOR_CLASSES = getattr(config, "CACHE_LOCATOR_CLASSES", "") or CACHES
 
 
 def made_for() -> str:

@@ -263,7 +263,7 @@ def load(config: Config) -> None:
 
     Nothing compiles during a request: `ActiveCrawls` loads other strategies before the crawls that name them are built.
     """
-    later = set(compiling.LATER) - compiling.strategies_needed_by(config)
+    later = set(compiling.LATER) - compiling.strategies_at_start(config)
     for kind in plugs.kinds(strategies):
         if plugs.module_name(strategies, kind) not in later:
             plugs.module(strategies, kind, "strategy.kind")

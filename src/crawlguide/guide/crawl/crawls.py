@@ -94,7 +94,7 @@ class ActiveCrawls:
         self._learned = Bounded[Crawl, Mapping[str, float]](NOTED)  # by crawls that were unloaded, in numbers
         self._undefined = Bounded[str, set[Crawl]](TENANTS_NOTED)  # by tenant: crawls that were created automatically
         self._loading = UnderWay()
-        self._strategies = compiling.strategies_needed_by(config)  # those that are loaded when they are used first
+        self._strategies = compiling.strategies_at_start(config)  # those that are loaded when they are used first
         self._blank: ActiveCrawl | None = None  # stands for all that nobody defined and that hold nothing
 
     async def get(self, crawl: Crawl, at: float, create: bool = True) -> ActiveCrawl:
