@@ -67,6 +67,15 @@ def test_how_it_is_compiled_counts() -> None:
     assert fingerprint(ran, {"fastmath": {"reassoc"}}) != fingerprint(ran, {})
 
 
+def test_a_part_that_python_calls_runs_as_python() -> None:
+    @part
+    def doubled(x):  # type: ignore[no-untyped-def]
+        return x + x
+
+    assert doubled(4) == 8
+    assert doubled(0.5) == 1.0
+
+
 def test_a_part_that_returns_arrays_is_refused() -> None:
     def halves(column):  # type: ignore[no-untyped-def]
         return column[: len(column) // 2], column[len(column) // 2 :]

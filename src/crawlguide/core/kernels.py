@@ -111,8 +111,8 @@ def _part(function: Function, *, may_allocate: bool = False, **options: Any) -> 
 
 
 def _linkable(part: Any, arguments: Sequence[Any]) -> Any:
-    """What numba compiles of a part, for kernels to be linked with. There is no machine code of its own, nothing that
-    Python could call and nothing to keep: a third of the time to compile all kernels went into these.
+    """What numba compiles of a part, for kernels to be linked with. There is no machine code of its own, nothing to
+    call it from Python and nothing to keep: a third of the time to compile all kernels went into these.
     """
     numba_compiler: Any = compiler
     function, flags = part.py_func, numba_compiler.Flags()
@@ -121,7 +121,7 @@ def _linkable(part: Any, arguments: Sequence[Any]) -> Any:
     library = part.targetctx.codegen().create_library(function.__qualname__)
     library._finalize_final_module = partial(setattr, library, "_finalized", True)
     made = numba_compiler.compile_extra(part.typingctx, part.targetctx, function, arguments, None, flags, {}, library)
-    return made._replace(entry_point=object())  # by which kernels find it
+    return made._replace(entry_point=function)  # what runs where Python calls it, and by which kernels find it
 
 
 def _check_returned(made: Any) -> None:
