@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from crawlguide.cli.common import app, check_output, compile_first, say
-from crawlguide.core.config import Config
 from crawlguide.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ def bench(  # noqa: PLR0913, PLR0917 - the options of a command
     Example: crawlguide bench --urls 100000 --json speed.json
     """
     check_output("--json", json)
+    from crawlguide.core.config import Config
+
     compile_first(Config())
     import msgspec
 

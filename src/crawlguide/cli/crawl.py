@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crawlguide.cli.common import INTERRUPTED, CaOption, TokenOption, app, compile_first, run, say, show_to_servers
-from crawlguide.core.config import Config
 from crawlguide.core.errors import ConfigError, CrawlGuideError, Forbidden, MalformedRequest, StorageFull
 
 if TYPE_CHECKING:
@@ -157,6 +156,8 @@ def _refuse_blanks(**texts: str | None) -> None:
 
 
 def _crawled(options: CrawlOptions) -> Outcome:
+    from crawlguide.core.config import Config
+
     compile_first(Config())
     from crawlguide.crawler.run import crawl as crawled
 
