@@ -38,7 +38,7 @@ TASKS    ?= $(call amount,2,1)
 BUDGET   ?= $(call amount,500,40)
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
-.PHONY: help setup demo serve kernels test check style types docs bench crawling crash faults machine tenants politeness overload holds fuzz \
+.PHONY: help setup demo serve kernels wheel test check style types docs bench crawling crash faults machine tenants politeness overload holds fuzz \
   lab stopping harvest walls frontier hard doors bus clean
 
 help:  ## this list
@@ -60,8 +60,11 @@ demo: $(READY) kernels  ## let the built-in crawler and a Scrapy spider share a 
 serve: $(READY)  ## serve a guide on http://127.0.0.1:8080 until Ctrl-C (PORT=, DATA=)
 	@$(BIN)/crawlguide serve --port $(PORT) $(if $(DATA),--data $(DATA))
 
-kernels: $(READY)  ## compile all numba kernels and keep the machine code (two minutes the first time)
+kernels: $(READY)  ## compile all numba kernels and keep the machine code (a minute the first time)
 	$(RUN) scripts.kernels
+
+wheel: $(READY)  ## build a wheel in dist/ that carries the machine code of the kernels, so that its first start need not compile
+	$(RUN) scripts.wheel $(if $(filter-out .,$(OUT)),--out $(OUT)) $(if $(QUICK),--only crawlguide.core.columns)
 
 test: $(READY) kernels  ## run all tests in parallel
 	@sh scripts/debian-packages.sh strace "command -v strace"

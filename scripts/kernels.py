@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from crawlguide.core.compiling import TAKES, compile_kernels
+from crawlguide.core.compiling import all_modules, compile_kernels
 
 if __name__ == "__main__":
-    sys.stdout.write(f"Kernels: what is not compiled for this machine yet takes {TAKES}.\n")
+    sys.stdout.write("Kernels: what is not compiled for this machine yet takes about a minute.\n")
     sys.stdout.flush()
-    compile_kernels()
+    compile_kernels(all_modules())

@@ -260,14 +260,15 @@ def test_a_clock_behind_the_folder_is_warned_of(tmp_path: Path) -> None:
 
 
 def test_compiled_loops_need_a_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    judged(command.compiled(), "ok", "kept in")
+    judged(command.compiled(Config()), "ok", "kept in")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    judged(command.compiled(), "ok", "0 kept in")
-    judged(command.compiled(), "ok", "the first start compiles")
-    compiling.mark(tmp_path).touch()
-    assert "the first start" not in command.compiled().found
+    judged(command.compiled(Config()), "ok", "0 kept in")
+    judged(command.compiled(Config()), "ok", "the first start compiles")
+    compiling.remember(compiling.needed_by(Config()))
+    assert "the first start" not in command.compiled(Config()).found
     for variable in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, "/proc/nothing")
+    monkeypatch.setattr(compiling, "kernel_modules", lambda: ["some.module"])
     monkeypatch.setattr(compiling, "PACKAGE", Path("/proc/nothing"))
-    judged(command.compiled(), "warn", "every start compiles")
-    assert "NUMBA_CACHE_DIR" in command.compiled().mend
+    judged(command.compiled(Config()), "warn", "every start compiles")
+    assert "NUMBA_CACHE_DIR" in command.compiled(Config()).mend

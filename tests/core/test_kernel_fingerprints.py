@@ -57,9 +57,23 @@ def test_a_kernel_is_compiled_anew_when_a_part_has_moved_to_another_module(tmp_p
     assert done.stdout.strip() == "12 compiled"
 
 
+def test_only_kernels_are_kept_since_parts_are_in_them(tmp_path: Path) -> None:
+    assert ran(tmp_path, 1, "+") == "12 compiled"
+    assert [file.name.partition("-")[0] for file in tmp_path.rglob("*.nbi")] == ["whole.twice"]
+
+
 def test_how_it_is_compiled_counts() -> None:
     assert fingerprint(ran, {}) == fingerprint(ran, {}) != fingerprint(ran, {"nogil": True})
     assert fingerprint(ran, {"fastmath": {"reassoc"}}) != fingerprint(ran, {})
+
+
+def test_a_part_that_python_calls_runs_as_python() -> None:
+    def doubled(x):  # type: ignore[no-untyped-def]
+        return x + x
+
+    called: Any = part(doubled)
+    assert called(4) == 8
+    assert called(0.5) == 1.0
 
 
 def test_a_part_that_returns_arrays_is_refused() -> None:

@@ -27,6 +27,7 @@ ELSEWHERE = {
     ("docs/agents.md", ""): "an installation; the environment of the tests is one",
     ("docs/agents.md", "sh"): "tests/agents/test_page.py",
     ("docs/clients.md", "python"): "tests/docs/test_examples.py",
+    ("docs/install.md", "dockerfile"): "nothing here builds images; test_targets.py builds the wheel",
     ("docs/own-crawler.md", "go"): "tests/docs/test_snippets.py",
     ("docs/own-crawler.md", "js"): "tests/docs/test_snippets.py",
     ("docs/command-line.md", ""): "tests/cli/test_examples.py",

@@ -31,6 +31,7 @@ PYTHON = r"(?:\.venv/bin/)?python3? (?:-m )?((?:bench|scripts|demo|examples|test
 QUICK = {  # target: what its short form prints
     "help": "make crash QUICK=1",
     "setup": "",
+    "wheel": "-linux_x86_64.whl",
     "bench": "| crawlguide | 10,000 |",
     "crash": "16 acks, 0 early",
     "faults": " passed",
@@ -94,6 +95,7 @@ BY_A_TARGET = {  # script: the target that runs it
     "scripts/debian-packages.sh": "test",
     "scripts/kernels.py": "kernels",
     "scripts/quietly.py": "hard",
+    "scripts/wheel.py": "wheel",
     "tests/crash/kill.py": "crash",
     "tests/crash/ordering.py": "crash",
     "tests/fuzz/run.py": "fuzz",

@@ -101,7 +101,7 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
     }
     options, networks = settings(config, flags), tuple(allow_network or ())
     where = _checked(guide, user_agent, networks)
-    compile_first()
+    compile_first(options)
     from crawlguide.agents.finding import CONCURRENCY, SearchOptions
     from crawlguide.agents.serve import AgentsOptions
     from crawlguide.crawler.fetch import FetchOptions

@@ -40,7 +40,9 @@ def bench(  # noqa: PLR0913, PLR0917 - the options of a command
     Example: crawlguide bench --urls 100000 --json speed.json
     """
     check_output("--json", json)
-    compile_first()
+    from crawlguide.core.config import Config
+
+    compile_first(Config())
     import msgspec
 
     from crawlguide.lab.speed import run, table

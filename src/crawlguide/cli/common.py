@@ -103,7 +103,7 @@ def opened(options: Config, url: str | None) -> Iterator[Place]:
 
         place = Remote(url, options.server.max_message_bytes)
     else:
-        compile_first()
+        compile_first(options)
         from crawlguide.gateway.places import Folder
 
         place = Folder(Path(options.store.data), options)
@@ -148,18 +148,22 @@ def _say_compiling(sentence: str, takes: str) -> None:
     say(f"crawlguide: {sentence.format(takes=takes)}")
 
 
-def compile_first(announce: Callable[..., None] = _say_compiling) -> None:
-    """Unless it was done before, compile all kernels on all cores; whoever waits is told why.
+def compile_first(options: Config | None = None, announce: Callable[..., None] = _say_compiling) -> None:
+    """Unless it was done before, compile on all cores what a guide with these options needs; whoever waits is told why.
 
     To be called before modules with kernels are imported: each compiles its own, one after the other, without a word.
+    Without options it is everything, for commands that may load any strategy.
     """
     from crawlguide.core import compiling
 
+    modules = compiling.needed_by(options) if options else compiling.all_modules()
+    if compiling.all_compiled(modules):
+        return
     if not compiling.can_be_kept():  # other processes could hand nothing over to this one
         announce(NOT_KEPT, takes=compiling.TAKES)
-    elif not compiling.all_compiled():
-        announce(COMPILING, takes=compiling.TAKES)
-        compiling.compile_kernels()
+        return
+    announce(COMPILING, takes=compiling.TAKES)
+    compiling.compile_kernels(modules)
 
 
 def say_json(message: Any) -> None:

@@ -32,7 +32,7 @@ def answering(url: str | None, data: str | None, config: Path | None, *, new: bo
     guide: Verbs
     if data is not None:
         check_place(options, data, url, must_exist=not new)
-        compile_first()
+        compile_first(options)
         from crawlguide import Guide
 
         guide = Guide.open(Path(options.store.data), config=options)

@@ -156,7 +156,9 @@ def _refuse_blanks(**texts: str | None) -> None:
 
 
 def _crawled(options: CrawlOptions) -> Outcome:
-    compile_first()
+    from crawlguide.core.config import Config
+
+    compile_first(Config())
     from crawlguide.crawler.run import crawl as crawled
 
     on = f"free some space, then crawlguide crawl --resume --out {options.out} goes on"

@@ -69,7 +69,7 @@ def _findings(data: str | None, url: str | None, config: Path | None) -> list[Fi
         *(checks.ports(options.server) if named is None else [checks.answers(named)]),
         *needed(options),
         *checks.buses(options.bus),
-        compiled(),
+        compiled(options),
     ]
 
 
@@ -179,13 +179,16 @@ def _last_write(folder: Path) -> float:
         return 0.0
 
 
-def compiled() -> Finding:
+def compiled(options: Config) -> Finding:
     places = compiling.cache_folders()
     place = next((one for one in places if checks.unwritable(checks.nearest(one)) is None), None)
+    is_ready = compiling.compiled_in(place) >= set(compiling.needed_by(options))
+    if place is None and is_ready:
+        return Finding("compiled loops", "ok", "came with the package")
     if place is None:
         mend = "name a folder that can be written in the environment variable NUMBA_CACHE_DIR"
         found = f"none of {', '.join(map(str, places))} can be written, so every start compiles for {compiling.TAKES}"
         return Finding("compiled loops", "warn", found, mend)
     count = sum(1 for _ in place.rglob("*.nbi"))
-    later = "" if compiling.mark(place).exists() else f"; the first start compiles for {compiling.TAKES}"
+    later = "" if is_ready else f"; the first start compiles for {compiling.TAKES}"
     return Finding("compiled loops", "ok", f"{count} kept in {place}{later}")

@@ -59,7 +59,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     }
     options = settings(config, flags)
     with logs.kept(options.server, sys.stderr):
-        compile_first(partial(happened, "compiling"))
+        compile_first(options, partial(happened, "compiling"))
         _serve(options, ready_file, seed)
 
 

@@ -23,6 +23,9 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba.core.caching import InTreeCacheLocator
+
+from crawlguide.core import processor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,7 +49,29 @@ def share_between_processes(cache_file: Any) -> None:
     cache_file.load = _or_nothing(
         _unpickled(_locked(cache_file.load, cache_file._cache_path, fcntl.LOCK_SH)), lambda: None
     )
-    cache_file.save = _locked(cache_file.save, cache_file._cache_path, fcntl.LOCK_EX)
+    cache_file.save = _locked(_unless_full(cache_file.save), cache_file._cache_path, fcntl.LOCK_EX)
+
+
+def read_beside_source(cache_file: Any, function: Any) -> None:
+    """Take machine code that came with the package, in whatever folder new code is kept: numba looks there alone, and
+    passes by folders that it cannot write to.
+    """
+    came = Path(function.__code__.co_filename).parent / "__pycache__"
+    if not processor.made_for() or not came.is_dir() or came.samefile(cache_file._cache_path):
+        return
+    name = cache_file._index_name.removesuffix(".nbi")
+    beside = type(cache_file)(str(came), name, cache_file._source_stamp)
+    share_between_processes(beside)
+    kept = cache_file.load
+    cache_file.load = lambda key: found if (found := kept(key)) is not None else beside.load(key)
+
+
+class ReadOnly(InTreeCacheLocator):
+    """What numba takes for its cache where it can write nowhere: the folder in which machine code came."""
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        return cls(py_func, py_file) if processor.made_for() and py_func.__module__.startswith("crawlguide.") else None
 
 
 def _pieces(code: CodeType, names: Mapping[str, Any]) -> Iterator[str]:
@@ -108,6 +133,17 @@ def _unpickled(read: Callable[[Any], bytes | None]) -> Callable[[Any], Any]:
         return None if data is None else pickle.loads(data)  # noqa: S301 - numba itself does so, from the same folder
 
     return load
+
+
+def _unless_full(action: Callable[..., None]) -> Callable[..., None]:
+    """What cannot be written is compiled again at the next start."""
+
+    @wraps(action)
+    def saved(*arguments: Any) -> None:
+        with suppress(OSError):
+            action(*arguments)
+
+    return saved
 
 
 def _locked(action: Callable[..., Any], folder: str, mode: int) -> Callable[..., Any]:

@@ -32,9 +32,13 @@ def module(
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise MalformedRequest(f"{field}: expected one of {', '.join(named)}, got {kind[:80]!r}{hint}", field=field)
     try:
-        return import_module(kind if kind in trusted else f"{package.__name__}.{kind.replace('-', '_')}")
+        return import_module(kind if kind in trusted else module_name(package, kind))
     except ImportError as missing:
         raise MalformedRequest(f"{field}: expected a module, got {kind!r}: {missing}", field=field) from None
+
+
+def module_name(package: ModuleType, kind: str) -> str:
+    return f"{package.__name__}.{kind.replace('-', '_')}"
 
 
 @cache  # every crawl that is defined asks for many kinds, and each answer reads a folder

@@ -27,7 +27,7 @@ MEMORY = ":memory:"
 def open_guide(path: str | Path, config: Config, clock: Clock | None = None, seed: int = 0) -> LocalGuide:
     """A guide over the store that lives at `path`."""
     try:
-        composition.compile_all()
+        composition.load(config)
         composition.filters(config.guide.filters, Definition())  # what cannot work is said before anything is opened
         composition.check_default(config)
     except MalformedRequest as wrong:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from crawlguide import policy, strategies
-from crawlguide.core import plugs
+from crawlguide.core import compiling, plugs
 from crawlguide.core.definition import CLASSIC, Definition, Fixed, Goal
 from crawlguide.core.errors import ConfigError, MalformedRequest
 from crawlguide.policy.scope import domain_named
@@ -258,10 +258,15 @@ def cold(definition: Definition) -> Definition:
     return msgspec.structs.replace(definition, strategy=options)
 
 
-def compile_all() -> None:
-    """Load every strategy and filter of ours, with the kernels they need: nothing compiles during a request."""
+def load(config: Config) -> None:
+    """Load every filter of ours and every strategy that a guide begins with, with the kernels they need.
+
+    Nothing compiles during a request: `ActiveCrawls` loads other strategies before the crawls that name them are built.
+    """
+    later = set(compiling.LATER) - compiling.strategies_at_start(config)
     for kind in plugs.kinds(strategies):
-        plugs.module(strategies, kind, "strategy.kind")
+        if plugs.module_name(strategies, kind) not in later:
+            plugs.module(strategies, kind, "strategy.kind")
     for kind in plugs.kinds(policy):
         plugs.module(policy, kind, "guide.filters")
 

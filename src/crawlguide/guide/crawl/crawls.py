@@ -13,10 +13,12 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from crawlguide.core import compiling
 from crawlguide.core.aside import aside
 from crawlguide.core.bounded import Bounded
 from crawlguide.core.clock import milliseconds
@@ -29,7 +31,7 @@ from crawlguide.core.turns import LONG_BYTES, let_others, make_way
 from crawlguide.core.types import Crawl
 from crawlguide.core.watching import NOBODY
 from crawlguide.guide.containment import contained
-from crawlguide.guide.crawl import composition, notebooks, redefinition
+from crawlguide.guide.crawl import composition, first_use, notebooks, redefinition
 from crawlguide.guide.crawl.active_crawl import (
     BLANK,
     ActiveCrawl,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 RENEWED_AT_ONCE, PAGES_AT_ONCE = 250, 40  # URLs that are judged anew between others, and how often in a row
 NAMES_COMPARED, LONGEST_COMPARED = 200, 40  # with one that is not there; to compare long ones takes milliseconds
 RESTED = "rested"  # a state whose version is when the crawl was unloaded
+NO_CRAWL = Crawl("", "")
 NOTED = 10_000  # crawls of which something is remembered that can be done without
 TENANTS_NOTED = 1_000  # tokens may name any number of them
 ROOM_AGAIN_S = 60.0  # after which somebody may have defined or deleted crawls that were created automatically
@@ -91,6 +94,7 @@ class ActiveCrawls:
         self._learned = Bounded[Crawl, Mapping[str, float]](NOTED)  # by crawls that were unloaded, in numbers
         self._undefined = Bounded[str, set[Crawl]](TENANTS_NOTED)  # by tenant: crawls that were created automatically
         self._loading = UnderWay()
+        self._strategies = compiling.strategies_at_start(config)  # those that are loaded when they are used first
         self._blank: ActiveCrawl | None = None  # stands for all that nobody defined and that hold nothing
 
     async def get(self, crawl: Crawl, at: float, create: bool = True) -> ActiveCrawl:
@@ -100,7 +104,8 @@ class ActiveCrawls:
             self.known[crawl] = active
             return active
         stored = await self._stored(crawl, at, create)
-        if is_long(record := msgspec.json.decode(stored, type=CrawlRecord)):
+        record = msgspec.json.decode(stored, type=CrawlRecord)
+        if is_long(record) or self._new_strategies(record):
             return await self._loading.alone((crawl, "load", ""), lambda: self._load(crawl, at))
         return await self._start(crawl, self._built(crawl, record, opening=True))
 
@@ -108,7 +113,9 @@ class ActiveCrawls:
         """A crawl that takes long to build; meanwhile it may be loaded by others, defined anew or deleted."""
         while crawl not in self.known:
             stored = await self._stored(crawl, at, create=False)
-            built = await aside(self._built, crawl, msgspec.json.decode(stored, type=CrawlRecord), opening=True)
+            record = msgspec.json.decode(stored, type=CrawlRecord)
+            await self._load_strategies(record)
+            built = await aside(self._built, crawl, record, opening=True)
             if crawl not in self.known and await self._store.crawl_get(crawl) == stored:
                 return await self._start(crawl, built)
         return self.known[crawl]
@@ -200,7 +207,7 @@ class ActiveCrawls:
 
     def _blank_crawl(self) -> ActiveCrawl:
         if self._blank is None:
-            self._blank = self._built(Crawl("", ""), CrawlRecord(), opening=True)
+            self._blank = self._built(NO_CRAWL, CrawlRecord(), opening=True)
         return self._blank
 
     async def put(
@@ -258,6 +265,7 @@ class ActiveCrawls:
 
     async def _checked(self, crawl: Crawl, record: CrawlRecord) -> ActiveCrawl:
         """Refuses what cannot be built. What takes long, as thousands of names, keeps nobody waiting."""
+        await self._load_strategies(record)
         stored = await self._store.crawl_get(crawl) or BLANK
 
         def built() -> ActiveCrawl:
@@ -266,6 +274,20 @@ class ActiveCrawls:
             return self._built(crawl, record)
 
         return await aside(built) if is_long(record) else built()
+
+    def _new_strategies(self, record: CrawlRecord) -> set[str]:
+        """Those that this guide has not loaded yet: their kernels may have to be compiled."""
+        return compiling.named_in(composition.chosen(record.definition, self._defaults)) - self._strategies
+
+    async def _load_strategies(self, record: CrawlRecord) -> None:
+        """Before a crawl is built with them; crawls with other strategies are served meanwhile."""
+        for name in sorted(self._new_strategies(record)):
+            await self._loading.alone((NO_CRAWL, "strategy", name), partial(self._load_strategy, name))
+
+    async def _load_strategy(self, name: str) -> None:
+        if name not in self._strategies:
+            await first_use.load(name)
+            self._strategies.add(name)
 
     async def pause(self, crawl: Crawl, paused: bool, at: float) -> None:
         active = await self.get(crawl, at, create=False)
