@@ -11,6 +11,7 @@ from crawlguide.core.config import Config, TenantOptions
 from crawlguide.core.definition import Definition, Goal
 from crawlguide.core.errors import Conflict, NotFound, StorageFull, UnavailableError
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage, SeedsMessage
+from crawlguide.core.turns import let_others
 from crawlguide.core.types import Crawl
 from crawlguide.gateway.opening import open_guide
 from crawlguide.guide.crawl.quotas import Quotas
@@ -226,6 +227,24 @@ async def test_an_ask_goes_before_tells_that_came_first(guide: LocalGuide) -> No
     await guide.ask(AskMessage(VERSION, "c-1", BudgetMessage(5), "a-1"))
     assert sum(one.done() for one in told) <= full
     await asyncio.gather(*told)
+
+
+async def test_a_tell_does_not_stand_in_line_with_those_who_work_long(guide: LocalGuide) -> None:
+    turns = 0
+
+    async def works_long() -> None:
+        nonlocal turns
+        while True:
+            await let_others()
+            turns += 1
+
+    working = [asyncio.create_task(works_long()) for _ in range(200)]
+    try:
+        await guide.tell(report(page(1)))
+    finally:
+        for one in working:
+            one.cancel()
+    assert turns < 100  # portions of others that went before it: not one of each
 
 
 async def test_tenants_take_turns_and_so_do_their_crawls() -> None:

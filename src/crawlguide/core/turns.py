@@ -50,10 +50,15 @@ class Line:
 _lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()  # a loop has one
 
 
-async def let_others() -> None:
-    """Others are served now. A short request that comes meanwhile is answered before this returns."""
+async def short_requests_first() -> None:
+    """A short request that came before is answered before this returns."""
     for _ in range(TURNS):
         await asyncio.sleep(0)
+
+
+async def let_others() -> None:
+    """Others are served now: short requests first, and then one by one those who work as long as this one."""
+    await short_requests_first()
     loop = asyncio.get_running_loop()
     line = _lines.get(loop)
     if line is None:

@@ -12,7 +12,7 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlguide.core.errors import UnavailableError
-from crawlguide.core.turns import let_others
+from crawlguide.core.turns import short_requests_first
 from crawlguide.guide.tell.intake import reported
 from crawlguide.guide.tell.portions import MOST_COST, cost
 from crawlguide.guide.under_way import ENDS_WITHIN_S
@@ -90,12 +90,12 @@ class TellGroups:
 
     async def _serve(self) -> None:
         """A group, then others: whoever asks meanwhile is answered before the next one."""
-        await let_others()
+        await short_requests_first()
         while self._tenants:
             began, (line, group) = time.perf_counter(), self._next()
             if group:
                 self._begin(line, group)
-            await let_others()
+            await short_requests_first()
             self._each_s += 0.1 * ((time.perf_counter() - began) / max(len(group), 1) - self._each_s)
 
     def _next(self) -> tuple[Line, list[Waiting]]:
