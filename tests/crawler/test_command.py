@@ -184,8 +184,9 @@ def test_where_robots_txt_forbids_everything_nothing_is_fetched_and_that_is_said
     assert asked == {"http://example.com/robots.txt"}
 
 
-def test_a_full_disk_ends_it_and_resume_goes_on(here: Here, place: Place, tmp_path: Path) -> None:
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "crawlguide", str(tmp_path)]
+@pytest.mark.parametrize("size", ["2m", "3m", "4m"])  # full with the first page, with the first few, and later
+def test_a_full_disk_ends_it_and_resume_goes_on(here: Here, place: Place, tmp_path: Path, size: str) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "crawlguide", str(tmp_path)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("a small disk can only be mounted by root, where mounting is permitted")
     try:
@@ -294,7 +295,7 @@ def test_a_crawl_ends_where_the_harvest_is_too_low(place: Place, tmp_path: Path)
 
 def test_a_crawl_ends_when_nothing_is_left_that_is_likely_enough(here: Here, place: Place, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    ended = here("crawl", *place.task.seeds["portal"], "--topic", place.task.name, "--min-p", 0.5, "--delay", 0,
+    ended = here("crawl", *place.task.seeds["portal"], "--topic", place.task.name, "--min-p", 0.3, "--delay", 0,
                  "--proxy", place.proxy, "--out", out)  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert "nothing is left that has the chance --min-p asks for" in ended.stdout
@@ -302,7 +303,7 @@ def test_a_crawl_ends_when_nothing_is_left_that_is_likely_enough(here: Here, pla
     seeds = set(place.task.seeds["portal"])
     pages = [line for line in lines(out) if line["kind"] == "page" and line["url"] not in seeds]
     assert pages
-    assert all(line["p"] >= 0.5 for line in pages)
+    assert all(line["p"] >= 0.3 for line in pages)
 
 
 def test_of_a_crawl_without_a_topic_no_harvest_is_told(here: Here, place: Place, tmp_path: Path) -> None:

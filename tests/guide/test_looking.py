@@ -59,7 +59,8 @@ def sinking(guide: Guide) -> None:
     """Thousands of links wait by what they were worth while their host paid; one of another host is worth more."""
     for part in "abc":
         tell(guide, fetched(f"{DIGGING}{part}", *(f"{DIGGING}{part}/{n}" for n in range(1_900)), relevance=1.0))
-        tell(guide, *(fetched(f"{DIGGING}{part}/{n}", relevance=1.0) for n in range(40)))
+        tell(guide, *(fetched(f"{DIGGING}{part}/{n}", relevance=0.6) for n in range(40)))
+    tell(guide, *(fetched(f"{OTHER}{n}", relevance=1.0) for n in range(8)))  # it is known to answer
     tell(guide, fetched(OTHER, BETTER, relevance=1.0))
     for part in "abc":
         tell(guide, *(fetched(f"{DIGGING}{part}/{n}", relevance=0.0) for n in range(40, 160)))

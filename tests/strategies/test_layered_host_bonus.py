@@ -137,11 +137,3 @@ def test_one_ask_looks_past_all_that_has_sunk() -> None:
         tell(guide, fetched(OTHER, f"{OTHER}pottery/clay", relevance=1.0))
         tell(guide, *(fetched(f"{DIGGING}a/{n}", relevance=0.0) for n in range(40, 160)))
         assert ask(guide, max_urls=1)["assigned_urls"][0]["url"] == f"{OTHER}pottery/clay"
-
-
-def test_links_of_a_page_that_promise_the_same_are_taken_from_all_over_it() -> None:
-    found, days = learner(), [f"{OTHER}day/{number}/" for number in range(64)]
-    found.learn(told(fetched(OTHER, *days, relevance=0.0)))
-    here = batch(days)
-    best = np.argsort(-(found.predict(here) + found.exploration_bonus(here)), kind="stable")[:8]
-    assert sorted(best.tolist()) == list(range(0, 64, 8))

@@ -289,7 +289,10 @@ def _check_judged(options: CrawlOptions, goal: Goal) -> None:
 def _assignments(guide: AsyncVerbs, identity: Identity, concurrency: int) -> Assignments:
     """The fewer URLs are held, the better is their order; a guide answers far sooner than a site, also a served one."""
     ahead = max(2, concurrency // 4)
-    return Assignments(guide, identity.crawl_id, identity.crawler_id, concurrency=concurrency, ahead=ahead)
+    served = identity.guide is not None
+    return Assignments(
+        guide, identity.crawl_id, identity.crawler_id, concurrency=concurrency, ahead=ahead, waits_for_disk=served
+    )
 
 
 async def _tell_again(assignments: Assignments, outputs: Outputs) -> None:

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import version
@@ -155,8 +156,9 @@ def _in_processes(left: Sequence[Job], workers: int) -> Iterator[tuple[Job, Run]
     """Processes are started afresh, as one that was forked from a program with threads may hang."""
     opened.cache_clear()  # each of them has its own, and this one needs none
     fresh = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, fresh, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL))
-    waiting = {pool.submit(do, job): job for job in left}
+    pool = ProcessPoolExecutor(workers, fresh, initializer=_end_when_interrupted)
+    with _held_back(signal.SIGINT):  # a process that begins with it held back is not interrupted before it is ready
+        waiting = {pool.submit(do, job): job for job in left}
     try:
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
@@ -167,6 +169,21 @@ def _in_processes(left: Sequence[Job], workers: int) -> Iterator[tuple[Job, Run]
             child.terminate()
         raise
     pool.shutdown()
+
+
+@contextmanager
+def _held_back(number: signal.Signals) -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_when_interrupted() -> None:
+    """Without a word: the process that began this one says it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
 def _result(future: Future[Run]) -> Run:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     Report = tuple[Fetch, asyncio.Future[ItemResult]]
 
 OVER = ("exhausted", "finished")
-RETRYABLE_FOR_EVER = (*RETRYABLE, StorageFull)  # a full disk, too, is waited for
+RETRYABLE_FOR_EVER = (*RETRYABLE, StorageFull)
 LEASE_S = 120.0
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.02, 5.0
 SOON_S = 1.0
@@ -104,7 +104,8 @@ class Assignments:
 
     `ahead` URLs are held ready beyond those that are being fetched: more of them hide the guide's latency, fewer of
     them are in a better order. `on_change` is called whenever something became ready or nothing is left, for callers
-    that cannot wait in `next`.
+    that cannot wait in `next`. With `waits_for_disk` a guide whose disk is full is tried again until there is room, as
+    if it were away; without, that ends it: nobody else frees the disk on which the crawler itself writes.
     """
 
     def __init__(
@@ -116,7 +117,9 @@ class Assignments:
         concurrency: int = 8,
         ahead: int | None = None,
         on_change: Callable[[], None] | None = None,
+        waits_for_disk: bool = True,
     ) -> None:
+        self._retryable = RETRYABLE_FOR_EVER if waits_for_disk else RETRYABLE
         self.guide, self.crawl_id = guide, crawl_id
         self.crawler_id = crawler_id or f"crawler-{uuid4().hex[:12]}"
         self.concurrency = concurrency
@@ -303,7 +306,7 @@ class Assignments:
         while True:
             try:
                 await step()
-            except RETRYABLE_FOR_EVER as problem:
+            except self._retryable as problem:
                 self._note_trouble(problem.message)
                 await asyncio.sleep(min(max(wait_s, problem.retry_after_s or 0.0), LONGEST_WAIT_S))
                 wait_s *= 2

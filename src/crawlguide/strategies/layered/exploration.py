@@ -84,30 +84,6 @@ def spread_over_hosts(rows, explore_value, bonus, tables, wanted, change):  # ty
                 worth[number] = explore_value[number] + change[number]
 
 
-# Alike: links of one page that promise the same are taken from all over it, not in their order. What lies together in
-# an archive is alike, so the next one says least that is new. It decides between equals alone.
-
-ALIKE = 0.001  # of probability, at most
-DIGITS = 12  # of a place on a page that count
-
-
-@part
-def scattered(place):  # type: ignore[no-untyped-def]
-    """The binary digits of a place in reverse, as a fraction: places that follow each other get ones far apart."""
-    share, digit = 0.0, 0.5
-    for _ in range(DIGITS):
-        share += digit * (place & 1)
-        place >>= 1
-        digit /= 2.0
-    return share
-
-
-@part
-def taken_from_alike(row, link, pages):  # type: ignore[no-untyped-def]
-    """What a link loses by its place among those found on the same page."""
-    return ALIKE * scattered(row - pages[link.finder].first) if link.finder >= 0 else 0.0
-
-
 # Hubs: how many new links a page is likely to have, learned by place, by the shape of a URL and by word. Of a host with
 # few fetches such pages say more than others; and before the first hit, the more links are known, the better is the
 # best of them.

@@ -13,13 +13,7 @@ import numpy as np
 from crawlguide.core.kernels import f32s, f64s, i64s, kernel, named_tuple, nothing, one_i64, part, records
 from crawlguide.strategies.layered.answers import answer_chance
 from crawlguide.strategies.layered.columns import AT, REACH, describe, odds, rate
-from crawlguide.strategies.layered.exploration import (
-    bonus_left,
-    hub_bonus,
-    hub_score,
-    new_host_bonus,
-    taken_from_alike,
-)
+from crawlguide.strategies.layered.exploration import bonus_left, hub_bonus, hub_score, new_host_bonus
 from crawlguide.strategies.layered.model import calibrated, log_odds
 from crawlguide.strategies.layered.records import COLUMNS, SEED, TABLES
 
@@ -99,7 +93,7 @@ def score_link(row, base, tables, columns, score):  # type: ignore[no-untyped-de
     score.host_bonus = answers * new_host_bonus(link, columns, tables)
     score.explore_value = answers * calibrated(logit + tuning.new_place * columns[AT.new_place] + little_known, crawl)
     score.explore_value += bonus_left(score.host_bonus, tables.places[link.places[0]], 0.0)
-    score.explore_value += answers * hub_bonus(hub, crawl, tuning) - taken_from_alike(row, link, tables.pages)
+    score.explore_value += answers * hub_bonus(hub, crawl, tuning)
 
 
 @kernel(nothing(i64s, TABLES, one_i64, records(SCORE), named_tuple(LinkScores, f64s, f64s, f64s)))
