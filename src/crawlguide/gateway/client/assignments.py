@@ -108,7 +108,7 @@ class Assignments:
     if it were away; without, that ends it: nobody else frees the disk on which the crawler itself writes.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the first three are options
         self,
         guide: AsyncVerbs,
         crawl_id: str = "default",
