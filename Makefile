@@ -149,13 +149,13 @@ lab: $(READY)  ## run every policy on the recorded webs in ../shared, with repor
 hard: $(READY)  ## run layered, breadth first and keyword on webs where guidance could fail, and say who wins (minutes)
 	$(RUN) bench.hard $(if $(QUICK),--kinds delayed news --tasks 1 --budget 60)
 
-stopping: $(READY)  ## which share of the relevant pages crawls have found that stop at an estimated 80, 90, 95 % (hours; WEBS=)
+stopping: $(READY)  ## which share of the relevant pages crawls have found that stop at an estimated 80, 90, 95 % (half an hour; WEBS=)
 	$(RUN) bench.stopping --webs $(WEBS) $(if $(QUICK),--tasks 1 --budget 300 --batch 10)
 
 crawling: $(READY)  ## measure pages in a CPU second of the built-in crawler beside Scrapy, on a served web (minutes)
 	$(RUN) bench.crawling $(if $(QUICK),--pages 60 --rounds 1 --without-scrapy)
 
-harvest: $(READY)  ## what Scrapy, scripts, Crawlee and Crawl4AI find with and without a guide (hours; WEBS=, CRAWLERS=, TASKS=, BUDGET=)
+harvest: $(READY)  ## what Scrapy, scripts, Crawlee and Crawl4AI find with and without a guide (ten minutes; WEBS=, CRAWLERS=, TASKS=, BUDGET=)
 	for web in $(WEBS); do $(RUN) bench.scrapy_harvest --web $$web --tasks $(TASKS) --budget $(BUDGET) || exit 1; done
 	$(RUN) bench.integrations_harvest --webs $(WEBS) --crawlers $(CRAWLERS) --tasks $(TASKS) --budget $(BUDGET)
 
