@@ -274,6 +274,7 @@ class Assignments:
                 await self._persist(self._send)
         finally:
             await self.guide.release(self.crawl_id, self.crawler_id)
+        await asyncio.sleep(0)  # whoever waits for what came of the last reports hears it before this is closed
         self._ready.clear()
         self._waiting.clear()
         self.started.clear()
