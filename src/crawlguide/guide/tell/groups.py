@@ -51,7 +51,7 @@ class Waiting(NamedTuple):
     ack: asyncio.Future[Ack]
 
 
-Line = tuple["Crawl", bool]  # whether it trains
+Lane = tuple["Crawl", bool]  # tells of one crawl, and whether they train it
 
 
 class TellGroups:
@@ -60,7 +60,7 @@ class TellGroups:
     def __init__(self, take: Callable[[Crawl, Sequence[Told], bool], Coroutine[Any, Any, Sequence[Ack]]]) -> None:
         """`take` is given a crawl, some tells and whether they train, and gives an acknowledgement for each."""
         self._take = take
-        self._tenants: OrderedDict[str, OrderedDict[Line, deque[Waiting]]] = OrderedDict()
+        self._tenants: OrderedDict[str, OrderedDict[Lane, deque[Waiting]]] = OrderedDict()
         self._waiting = 0
         self._each_s = 0.0  # what one takes, with all that is done in between, as a moving average
         self._serving: asyncio.Task[None] | None = None
@@ -74,8 +74,8 @@ class TellGroups:
     async def taken(self, crawl: Crawl, told: Told, trains: bool) -> Ack:
         """The acknowledgement of this one, which was taken with others or alone."""
         waiting = Waiting(told, cost_in_group(told.fetches), asyncio.get_running_loop().create_future())
-        lines = self._tenants.setdefault(crawl.tenant, OrderedDict())
-        lines.setdefault((crawl, trains), deque()).append(waiting)
+        lanes = self._tenants.setdefault(crawl.tenant, OrderedDict())
+        lanes.setdefault((crawl, trains), deque()).append(waiting)
         self._waiting += 1
         if self._serving is None or self._serving.done():
             self._serving = asyncio.ensure_future(self._serve())
@@ -92,16 +92,16 @@ class TellGroups:
         """A group, then others: whoever asks meanwhile is answered before the next one."""
         await short_requests_first()
         while self._tenants:
-            began, (line, group) = time.perf_counter(), self._next()
+            began, (lane, group) = time.perf_counter(), self._next()
             if group:
-                self._begin(line, group)
+                self._begin(lane, group)
             await short_requests_first()
             self._each_s += 0.1 * ((time.perf_counter() - began) / max(len(group), 1) - self._each_s)
 
-    def _next(self) -> tuple[Line, list[Waiting]]:
+    def _next(self) -> tuple[Lane, list[Waiting]]:
         """The first of the crawl whose turn it is, as many as are one portion; tenant and crawl go to the end."""
-        tenant, lines = self._tenants.popitem(last=False)
-        line, waiting = lines.popitem(last=False)
+        tenant, lanes = self._tenants.popitem(last=False)
+        lane, waiting = lanes.popitem(last=False)
         group, left = [waiting.popleft()], MOST_COST
         left -= group[0].cost
         while waiting and waiting[0].cost <= left:
@@ -109,24 +109,24 @@ class TellGroups:
             left -= group[-1].cost
         self._waiting -= len(group)
         if waiting:
-            lines[line] = waiting
-        if lines:
-            self._tenants[tenant] = lines
-        return line, [one for one in group if not one.ack.done()]  # of the others nobody waits for an answer
+            lanes[lane] = waiting
+        if lanes:
+            self._tenants[tenant] = lanes
+        return lane, [one for one in group if not one.ack.done()]  # of the others nobody waits for an answer
 
-    def _begin(self, line: Line, group: Sequence[Waiting]) -> None:
-        crawl, trains = line
+    def _begin(self, lane: Lane, group: Sequence[Waiting]) -> None:
+        crawl, trains = lane
         task = asyncio.ensure_future(self._take(crawl, [one.told for one in group], trains))
         self._passes.add(task)
-        task.add_done_callback(lambda done: self._ended(line, group, done))
+        task.add_done_callback(lambda done: self._ended(lane, group, done))
 
-    def _ended(self, line: Line, group: Sequence[Waiting], done: asyncio.Future[Sequence[Ack]]) -> None:
+    def _ended(self, lane: Lane, group: Sequence[Waiting], done: asyncio.Future[Sequence[Ack]]) -> None:
         """Each is told what came of it. Where one of them cannot be read, the others are none the worse for it."""
         self._passes.discard(done)
         problem = asyncio.CancelledError() if done.cancelled() else done.exception()
         if isinstance(problem, Unread):
             for one in group:
-                self._begin(line, [one])
+                self._begin(lane, [one])
             return
         for number, one in enumerate(group):
             if one.ack.done():  # nobody waits for it any more
