@@ -51,7 +51,8 @@ MEANINGS = {
     "server.socket_stall_s": "a socket or stream that has not read anything for so many seconds is closed",
     "server.log_format": "format of the log, one line for each event: `text` for people, `json` for programs",
     "server.log_level": "lowest level that is logged: `debug`, `info`, `warning` or `error`",
-    "bus.nats": "address of a NATS server whose messages are answered, such as `nats://127.0.0.1:4222`",
+    "bus.nats": "address of a NATS server whose messages are answered, such as `nats://127.0.0.1:4222`; "
+    "with `tls://` nothing is shown to it unencrypted",
     "bus.nats_user": "user at NATS",
     "bus.nats_password": "its password; better in the environment than in a file",
     "bus.nats_credentials": "a `.creds` file for NATS, instead of a user; takes the package `nkeys`",
@@ -60,7 +61,7 @@ MEANINGS = {
     "bus.kafka_mechanism": "how the user is shown to Kafka, with SASL",
     "bus.kafka_user": "user at Kafka, with SASL",
     "bus.kafka_password": "its password",
-    "bus.tls_ca": "PEM file of authorities for TLS to a bus; empty: those of the system",
+    "bus.tls_ca": "PEM file of authorities for TLS to a bus, which NATS then has to speak; empty: those of the system",
     "bus.prefix": "what the names of all subjects and topics begin with",
     "bus.group": "guides of one group share the messages; empty: named like the prefix",
     "bus.in_flight": "messages of a bus in work at once, the bus keeps the rest; and as many requests of NATS",

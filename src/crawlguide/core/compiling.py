@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.config import Config
 
-TAKES = "about a minute"
+TAKES = "a minute or more"
 LATER = tuple(  # strategies that a guide does without until a crawl names one
     f"crawlguide.strategies.{name}" for name in ("bandit", "groups", "opic", "pagerank", "scorer", "tres", "ucb")
 )

@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from crawlguide.gateway.bus.messages import BusMessage, Names
 
 WITHIN_S = 5.0
+CLOSED_S = 2.0
 PULL_S = 5.0  # for which the server keeps one request for messages
 ACKNOWLEDGED_BY = "$JS.ACK."  # how the reply of a message begins that JetStream keeps; of its own words none does
 INBOXES = ("_INBOX", "_R_.")  # of clients, and of other accounts
 ENDED = ("404", "408")  # statuses of a pull that brought less than it might have
 DAY_S, STREAM_BYTES = 86_400.0, 256 * 1024 * 1024
+NO_TLS = "the server does without TLS, which bus.nats (tls://) or bus.tls_ca asks for; nothing was shown to it"
 AWAY = (Error, OSError, TimeoutError, asyncio.TimeoutError)
 
 
@@ -115,8 +117,8 @@ class NatsConnection:
         if client is not None:
             with suppress(*AWAY):
                 await client.flush(1)
-            with suppress(*AWAY):
-                await client.close()
+            with suppress(*AWAY):  # after a handshake that failed asyncio waits for ever for the end of the connection
+                await asyncio.wait_for(client.close(), CLOSED_S)
 
     # the server
 
@@ -238,7 +240,29 @@ class NatsConnection:
 
 
 class _Client(Client):
-    """One bad head must not end the connection, to which the server would bring it again and again."""
+    """One bad head must not end the connection, to which the server would bring it again and again.
+
+    And where TLS is wanted nothing is shown without it: nats-py takes the server's word for whether it is needed, which
+    anybody on the way may say.
+    """
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        """The first one comes before the user and the password are sent."""
+        if initial_connection and self._wants_tls:
+            if info.get("tls_available"):
+                self._server_info["tls_required"] = True  # by us
+            if self._current_scheme == "ws" or not self._server_info.get("tls_required"):
+                raise Error(NO_TLS)
+        await super()._process_info(info, initial_connection)
+
+    @property
+    def _wants_tls(self) -> bool:
+        """A connection by wss is encrypted before anything is said."""
+        return self._current_scheme == "tls" or ("tls" in self.options and self._current_scheme != "wss")
+
+    @property
+    def _current_scheme(self) -> str:
+        return "" if self._current_server is None else str(self._current_server.uri.scheme)
 
     async def _process_headers(self, headers: bytes) -> dict[str, str] | None:
         """None where they cannot be read, as when there are none."""

@@ -63,6 +63,7 @@ OPTIONS = [
 ]
 BY_ENDPOINT = {(method.method, method.path): method for method in METHODS}
 Code = grpc.StatusCode
+UNTRUSTED = ("CERTIFICATE_VERIFY_FAILED", "Peer name", "Hostname Verification")  # in what gRPC says of a certificate
 OVER_HTTP = ("http1.x server", "ALPN")  # in what gRPC says of somebody who speaks HTTP/1.1, without and with TLS
 PORTS = "a guide answers gRPC on a port of its own, 8081 unless it is told another, and URLFrontier on 7071"
 
@@ -286,7 +287,7 @@ def of_grpc(server: str, code: grpc.StatusCode, words: str, cancelled: str = "")
     if code == Code.DEADLINE_EXCEEDED or (code == Code.CANCELLED and cancelled):
         return UnavailableError(cancelled or f"{server} does not answer in time")
     if code == Code.UNAVAILABLE:
-        return UnavailableError(f"{server} cannot be reached ({words}): is a server running there?")
+        return UnavailableError(f"{server} cannot be reached ({words}): is a server running there{_or_tls(words)}?")
     if code == Code.CANCELLED:
         return UnavailableError(f"{server} broke off: {words}")
     if code == Code.RESOURCE_EXHAUSTED:
@@ -294,12 +295,20 @@ def of_grpc(server: str, code: grpc.StatusCode, words: str, cancelled: str = "")
     return CrawlGuideError(f"{server} is no crawlguide server: it answers {code.name} in its own words")
 
 
+def _or_tls(words: str) -> str:
+    """Whoever closes without a word has ended in the middle, or wanted a handshake or a certificate."""
+    if "Socket closed" not in words:
+        return ""
+    return ", does it speak TLS (grpcs://, or tls=True), or want a client certificate (CRAWLGUIDE_CERTIFICATE)"
+
+
 def _lasting(server: str, code: grpc.StatusCode, words: str) -> CrawlGuideError | None:
     """What does not change by waiting: somebody there speaks otherwise, or cannot be trusted."""
-    if "CERTIFICATE_VERIFY_FAILED" in words or "Peer name" in words:
+    if any(sign in words for sign in UNTRUSTED):
         return untrusted(server, words)
     if NO_TLS in words:
-        return CrawlGuideError(f"{server} does not speak TLS: is its address one of grpc://?")
+        how = "is its address one of grpc://?" if "://" in server else "leave `tls` and `ca` out"
+        return CrawlGuideError(f"{server} does not speak TLS: {how}")
     if any(sign in words for sign in OVER_HTTP):
         return CrawlGuideError(f"{server} speaks HTTP and not gRPC: {PORTS}")
     if code == Code.UNIMPLEMENTED:

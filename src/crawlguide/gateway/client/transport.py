@@ -18,6 +18,7 @@ OTHER_NAME = "its certificate is for another name: use that name, or make one th
 REMEDIES = {  # by what OpenSSL and gRPC say of a certificate
     "mismatch": OTHER_NAME,
     "Peer name": OTHER_NAME,
+    "Hostname Verification": OTHER_NAME,
     "has expired": "it needs a new certificate, if the clock here is right",
     "not yet valid": "compare the clocks of both machines",
 }
