@@ -112,6 +112,13 @@ async def test_who_shows_a_credential_does_what_it_may_with_the_crawls_of_its_te
         assert any("/v1/crawls/{crawl_id}" in line["what"] and line["status"] == 200 for line in audit)
 
 
+async def test_who_may_not_create_a_crawl_is_told_which_scope_that_takes(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (port, _), over_http(port, key(tmp_path, "ask", "tell")) as crawler:
+        wrong = refusal(await crawler.call_tool("create_crawl", {"crawl_id": "books", "topic": "books"}))
+        assert wrong["code"] == "forbidden"
+        assert "has not the scope admin" in wrong["message"]
+
+
 async def test_nobody_comes_in_without_a_credential_or_into_the_session_of_another(tmp_path: Path) -> None:
     async with guarded(tmp_path) as (port, mine):
         assert code(await posted(port)) == (401, "unauthenticated")

@@ -146,6 +146,8 @@ def test_without_the_package_it_says_what_to_install() -> None:
     [
         (("--data", "x", "--guide", "http://127.0.0.1:1"), "--data and --guide: expected one of them, got both"),
         (("--http", "--token", "cg_x"), "--token: over HTTP every caller shows a credential of its own"),
+        (("--token", "cg_x"), "--token, --ca: only with --guide"),
+        (("--ca", "authority.pem"), "--token, --ca: only with --guide"),
         (("--guide", "nonsense"), "--guide: expected one such as http://127.0.0.1:8080, got 'nonsense'"),
         (("--http", "--host", "0.0.0.0", "--port", "0"), "no credential is configured"),
         (("--allow-network", "nonsense"), "nonsense"),

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.gateway.conftest import SCRIPT
 
 from crawlguide.core import config
-from crawlguide.core.errors import ConfigError, UrlError
+from crawlguide.core.errors import ConfigError, MalformedRequest, UrlError
+from crawlguide.core.messages import crawl_id
 from crawlguide.core.urls import canonical
 from crawlguide.gateway.listener import bound
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import httpx
 
 ASK = {"mcp_version": "2025-11", "crawler_id": "me"}
@@ -22,6 +28,20 @@ def message(answer: httpx.Response, status: int) -> str:
     assert answer.status_code == status
     text: str = answer.json()["error"]["message"]
     return text
+
+
+def test_the_name_of_a_crawl_is_refused_in_words_and_not_as_a_pattern() -> None:
+    with pytest.raises(MalformedRequest) as wrong:
+        crawl_id("a/b")
+    assert wrong.value.message == "crawl_id: expected text of 1 to 200 characters without slash, got 'a/b'"
+
+
+def test_a_bus_that_cannot_be_is_refused_before_a_folder_is_made(tmp_path: Path) -> None:
+    env = os.environ | {"CRAWLGUIDE_BUS_KAFKA": "kafka://127.0.0.1:9092"}
+    command = [str(SCRIPT), "serve", "--port", "0", "--data", str(tmp_path / "data")]
+    ended = subprocess.run(command, capture_output=True, text=True, env=env, timeout=100, check=False)
+    assert (ended.returncode, "bus.kafka: expected HOST:PORT" in ended.stderr) == (2, True), ended.stderr
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_mistyped_crawl_gets_the_nearest_name(client: httpx.Client, crawl: str) -> None:

@@ -37,7 +37,7 @@ from crawlguide.agents.messages import (
 )
 from crawlguide.agents.texts import NOTICE, plain
 from crawlguide.core.definition import Definition
-from crawlguide.core.errors import Conflict, MalformedRequest, NotFound
+from crawlguide.core.errors import Conflict, Forbidden, MalformedRequest, NotFound
 from crawlguide.core.messages import (
     MAX_OUTLINKS,
     VERSION,
@@ -108,7 +108,7 @@ async def _is_new(call: Call, crawl_id: str, said: dict[str, Any]) -> bool:
     definition = wire.convert(said, Definition)
     try:
         known = (await call.guide.crawl(crawl_id))["definition"]
-    except NotFound:
+    except (NotFound, Forbidden):  # who may not even look may not define either, and is told so
         return await call.guide.define(crawl_id, definition)
     if differing := options.differing(definition, known, said):
         words = f"crawl_id: a crawl {crawl_id!r} is there already, and differs in {', '.join(differing)}"

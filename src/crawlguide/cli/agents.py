@@ -85,6 +85,8 @@ def agents(  # noqa: PLR0913, PLR0917 - the options of a command
         raise ConfigError("--data and --guide: expected one of them, got both")
     if http and token:
         raise ConfigError("--token: over HTTP every caller shows a credential of its own; leave it out")
+    if guide is None and (token or ca):
+        raise ConfigError("--token, --ca: only with --guide; a guide of its own wants nothing shown")
     if not http:
         _check_only_http(
             host=host, port=port, tls_certificate=tls_certificate, tls_key=tls_key, insecure=insecure or None,

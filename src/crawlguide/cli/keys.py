@@ -63,7 +63,8 @@ def create(  # noqa: PLR0913, PLR0917 - the options of a command
         say_json({"key": text, "name": key.name, "tenant": key.tenant, "scopes": key.scopes})
         return
     if first:
-        say("the first key: from now on a server with this folder wants a credential from everybody")
+        words = "the first key in {place}: from now on a server with it wants a credential from everybody"
+        say(words.format(place=_place(options)))
     say(f"key {key.name} of tenant {key.tenant}, with {', '.join(key.scopes)}; it is shown once:")
     typer.echo(text)
 
@@ -77,12 +78,14 @@ def list_(data: DataFlag = None, config: ConfigOption = None, json: JsonOption =
     from crawlguide.cli.printing import show, table
     from crawlguide.gateway.access import api_keys
 
-    found = api_keys.listed(_where(settings(config, {"store.data": data})))
+    options = settings(config, {"store.data": data})
+    found = api_keys.listed(_where(options))
     if json:
         say_json([{**_shown(key), "scopes": key.scopes, "expires": key.expires} for key in found])
         return
     if not found:
-        say("no keys; `crawlguide keys create` makes one")
+        place = _place(options)
+        say(f"no keys in {place}{'' if place.exists() else ', which is not there'}; `crawlguide keys create` makes one")
         return
     rows = [(*_shown(key).values(), ", ".join(key.scopes), _ends(key)) for key in found]
     show(table(("key", "tenant", "crawler", "created", "note", "scopes", "expires"), rows))
@@ -115,6 +118,14 @@ def _where(options: Config) -> Path:
     if options.store.data == ":memory:" and not options.access.keys:
         raise ConfigError("data: expected a folder to keep keys in, or access.keys, got :memory:")
     return keys_file(options)
+
+
+def _place(options: Config) -> Path:
+    """What its operator calls it: the data folder, or the file that is configured."""
+    from pathlib import Path
+
+    named_file = options.access.keys or options.store.data == ":memory:"
+    return _where(options) if named_file else Path(options.store.data)
 
 
 def _audit(options: Config, what: str) -> None:

@@ -66,11 +66,13 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
 def _serve(options: Config, ready_file: Path | None, seed: int) -> None:
     from crawlguide.gateway import serve as door
     from crawlguide.gateway import tls
+    from crawlguide.gateway.bus import messages as bus
     from crawlguide.gateway.opening import greet, open_guide
 
     door.check_listening(options)
     tls.loaded(options.server)  # what is wrong with the files is said before anything opens
     door.check_free(options.server)
+    bus.check(options.bus)
     began = time.monotonic()
     guide = open_guide(options.store.data, options, seed=seed)
     took_s = time.monotonic() - began

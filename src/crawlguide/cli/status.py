@@ -141,7 +141,7 @@ def _shown(look: Look) -> list[Any]:
 
     if look.problem:
         return [text(look.problem, "red")]
-    crawls = look.numbers["crawls"]
+    crawls = dict(sorted(look.numbers["crawls"].items()))  # a map of gRPC has no order
     rows = [_row(name, crawl) + _speed(name, look.per_s) for name, crawl in crawls.items()]
     columns = COLUMNS if look.per_s is None else (*COLUMNS, " /s")
     shown = table(columns, rows, NAME_CELLS if sys.stdout.isatty() else None) if crawls else text(NO_CRAWLS)

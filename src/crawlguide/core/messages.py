@@ -14,6 +14,7 @@ import xxhash
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from crawlguide.core.errors import MalformedRequest, UnsupportedVersion
+from crawlguide.core.type_words import in_words
 
 VERSION = "2025-11"
 DEFAULT_TENANT = "default"  # of whoever names none
@@ -33,8 +34,9 @@ def crawl_id(text: Any) -> str:
     """The name of a crawl, wherever it stands: in a path, a query, a command or a program."""
     try:
         msgspec.convert(text, CrawlId).encode()
-    except (msgspec.ValidationError, UnicodeEncodeError) as wrong:
-        raise MalformedRequest(f"crawl_id: {wrong}, got {str(text)[:80]!r}", field="crawl_id") from None
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        words = f"crawl_id: expected {in_words(CrawlId)}, got {str(text)[:80]!r}"
+        raise MalformedRequest(words, field="crawl_id") from None
     return str(text)
 
 

@@ -453,3 +453,17 @@ def test_hints_name_no_crawl_that_a_key_may_not_see(guarded: Guarded, crawl: str
         assert "did you mean" in refused(admin.get(f"/v1/crawls/secre-{crawl}"), 404, "not_found")["message"]
     with guarded.client(guarded.key("read", crawl="s*")) as door:
         assert "did you mean" not in refused(door.get(f"/v1/crawls/secre-{crawl}"), 404, "not_found")["message"]
+
+
+def test_what_is_missing_is_said_with_how_to_get_it(guarded: Guarded) -> None:
+    with guarded.client(guarded.key("ask", "tell")) as door:
+        message = refused(door.get("/v1/crawls"), 403, "forbidden")["message"]
+    assert "; it has ask, tell; `crawlguide keys create --scope read` makes one that has it" in message
+
+
+def test_commands_name_the_folder_of_the_keys(tmp_path: Path) -> None:
+    away = run("keys", "list", "--data", "dataa", cwd=tmp_path)
+    assert away.stderr == "no keys in dataa, which is not there; `crawlguide keys create` makes one\n"
+    assert not (tmp_path / "dataa").exists()
+    made = run("keys", "create", "--data", "dtaa", cwd=tmp_path)
+    assert made.stderr.startswith("the first key in dtaa: from now on a server with it wants a credential")

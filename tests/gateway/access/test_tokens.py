@@ -69,6 +69,20 @@ def test_no_forged_token_comes_in(trusting: Guarded) -> None:
         assert refusal.value.response.status_code in (401, 413), name  # a head has its limits, too
 
 
+@pytest.mark.parametrize("claim", ["aud", "iss"])
+def test_a_token_for_somebody_else_is_told_which_claim_it_is(trusting: Guarded, claim: str) -> None:
+    with trusting.client(token(**{claim: "https://elsewhere.example"})) as door:
+        message = refused(door.get("/v1/stats"), 401, "unauthenticated")["message"]
+    setting = {"aud": "jwt_audience", "iss": "jwt_issuer"}[claim]
+    assert f"{claim}: expected what access.{setting} names" in message
+
+
+def test_a_token_without_scopes_is_told_of_the_claim(trusting: Guarded) -> None:
+    with trusting.client(token(scope="")) as door:
+        message = refused(door.get("/v1/stats"), 403, "forbidden")["message"]
+    assert "it has nothing; the claim `scope` of a token says what it may do" in message
+
+
 def test_a_token_has_the_tenant_scopes_and_crawler_that_it_says(trusting: Guarded, crawl: str) -> None:
     mine = token(tenant="acme", scope="ask", crawl=f"{crawl}*", crawler_id="c-1")
     with trusting.client(mine) as door:

@@ -85,7 +85,8 @@ async def test_a_server_with_tls_is_joined(more: str, tmp_path: Path) -> None:
     try:
         joined = connection(server.url.replace("nats://127.0.0.1", "tls://localhost"), tls_ca=trusted)
         await joined.connect(print)
-        assert joined._connected()._transport._io_writer.get_extra_info("ssl_object") is not None
+        transport: Any = joined._connected()._transport
+        assert transport._io_writer.get_extra_info("ssl_object") is not None
         await joined.close()
         with pytest.raises(BusAway, match="certificate verify failed"):
             await connection(server.url.replace("nats://127.0.0.1", "tls://localhost")).connect(print)

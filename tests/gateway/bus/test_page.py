@@ -20,7 +20,10 @@ PROGRAMS = {block.title: block.text for block in of_page(PAGE, "python")}
 
 
 async def printed(title: str, old: str, new: str) -> str:
-    text = PROGRAMS[title].replace(old, new)
+    return await said_by(PROGRAMS[title].replace(old, new))
+
+
+async def said_by(text: str) -> str:
     run = asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False
     )
@@ -52,6 +55,23 @@ async def test_the_program_for_kafka_runs() -> None:
     try:
         async with opened(config(BusOptions(kafka=mock.address))):
             assert await printed("ask_by_kafka.py", "127.0.0.1:9092", mock.address) == "first 1\n"
+    finally:
+        mock.stop()
+
+
+def test_the_program_for_kafka_says_within_seconds_that_no_broker_is_there() -> None:
+    text = PROGRAMS["ask_by_kafka.py"].replace(":9092", f":{free_port()}")
+    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=40, check=False)
+    assert ended.returncode == 1
+    assert "the broker does not take it: is it there?" in ended.stderr
+
+
+async def test_the_program_for_kafka_shows_a_refusal() -> None:
+    mock = KafkaMock()
+    try:
+        async with opened(config(BusOptions(kafka=mock.address))):
+            wrong = PROGRAMS["ask_by_kafka.py"].replace('"max_urls": 5', '"max_urls": -5')
+            assert "budget.max_urls" in await said_by(wrong.replace("127.0.0.1:9092", mock.address))
     finally:
         mock.stop()
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 LONGEST_NAME = 200
+BY_THE_SETTING = "access.certificate_scopes says what a certificate may do"
 
 
 def credential(certificate: Mapping[str, Any], scopes: Sequence[str], default_tenant: str) -> Credential:
@@ -32,4 +33,5 @@ def credential(certificate: Mapping[str, Any], scopes: Sequence[str], default_te
     except ConfigError as wrong:
         raise Unauthenticated(f"the certificate's organisation (O) is no tenant: {wrong.message}") from None
     ends = ssl.cert_time_to_seconds(certificate["notAfter"]) if "notAfter" in certificate else float("inf")
-    return Credential(f"certificate {names[0]!r}", tenant, grants_of(scopes), names[0], float(ends))
+    name, grants = f"certificate {names[0]!r}", grants_of(scopes)
+    return Credential(name, tenant, grants, names[0], float(ends), BY_THE_SETTING)

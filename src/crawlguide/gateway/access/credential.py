@@ -47,6 +47,7 @@ class Credential:
     grants: tuple[Grant, ...] = ()
     crawler_id: str | None = None  # it speaks for this crawler alone
     expires: float = float("inf")
+    advice: str = "`crawlguide keys create --scope {scope}` makes one that has it"  # to whom a scope is missing
 
     @property
     def logged(self) -> dict[str, str]:
@@ -78,17 +79,17 @@ class Credential:
     def check_some(self, scope: str) -> None:
         """Raise `Forbidden` unless it has a scope for any crawl at all."""
         if not self.may_some(scope):
-            raise Forbidden(f"{self.name} has not the scope {scope} for any crawl; it has {self._has}")
+            raise self._lacking(scope, "any crawl")
 
-    @property
-    def _has(self) -> str:
-        return ", ".join(map(str, self.grants)) or "nothing"
+    def _lacking(self, scope: str, where: str) -> Forbidden:
+        has, advice = ", ".join(map(str, self.grants)) or "nothing", self.advice.format(scope=scope)
+        return Forbidden(f"{self.name} has not the scope {scope} for {where}; it has {has}; {advice}")
 
     def check(self, scope: str, crawl: str | None = None) -> None:
         """Raise `Forbidden`, in words that say what is missing and what is there."""
         if not self.may(scope, crawl):
             where = "all crawls" if crawl is None else f"crawl {crawl[:200]!r}"
-            raise Forbidden(f"{self.name} has not the scope {scope} for {where}; it has {self._has}")
+            raise self._lacking(scope, where)
 
     def check_crawler(self, crawler_id: str) -> None:
         if self.crawler_id is not None and crawler_id != self.crawler_id:

@@ -47,6 +47,11 @@ OPTIONS: Any = {
 REMEMBERED = 10_000  # tokens whose signature was checked already
 MOST_NAMELESS = 8  # each may have to be tried
 NO_TENANT = "it names no tenant (the claim `tenant`), and access.default_tenant is not set"
+MEANT_FOR_ANOTHER = {  # which is wanted is not for everybody to know
+    jwt.InvalidAudienceError: "aud: expected what access.jwt_audience names, got another",
+    jwt.InvalidIssuerError: "iss: expected what access.jwt_issuer names, got another",
+}
+BY_THE_CLAIM = "the claim `scope` of a token says what it may do"
 PEM_BEGINS, PEM_ENDS = b"-----BEGIN", b"-----END PUBLIC KEY-----"
 
 
@@ -232,8 +237,12 @@ def _credential(claims: Mapping[str, Any], default_tenant: str) -> Credential:
         raise ConfigError(NO_TENANT)
     tenant = checked_tenant(claims.get("tenant", default_tenant))
     subject = str(claims.get("sub", "without a subject"))[:80]
-    return Credential(f"token {subject!r}", tenant, grants_of(words, crawls), crawler, float(claims["exp"]) + LEEWAY_S)
+    expires = float(claims["exp"]) + LEEWAY_S
+    return Credential(f"token {subject!r}", tenant, grants_of(words, crawls), crawler, expires, BY_THE_CLAIM)
 
 
 def _said(wrong: Exception) -> str:
+    for kind, words in MEANT_FOR_ANOTHER.items():
+        if isinstance(wrong, kind):
+            return words
     return str(wrong)[:200] or type(wrong).__name__

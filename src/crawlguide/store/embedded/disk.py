@@ -252,7 +252,8 @@ def _check_folder(folder: Path) -> None:
 
 def _cannot_open(folder: Path, text: str) -> ConfigError:
     if "While lock file" in text or "lock hold by current process" in text:
-        return ConfigError(f"data: {folder} is in use by another process; stop it, or speak to it with --url")
+        how = "stop it, or speak to the server that has it open (--url, of agents --guide)"
+        return ConfigError(f"data: {folder} is in use by another process; {how}")
     return ConfigError(f"data: {folder} cannot be opened: {text[:300]}")
 
 
