@@ -1,4 +1,4 @@
-"""Common mistakes with TLS are told as what they are, and those of others fill no log."""
+"""Common mistakes are told as what they are, and those of others fill no log."""
 
 from __future__ import annotations
 
@@ -92,3 +92,13 @@ def test_tls_where_there_is_none_is_one_line_that_says_so(tmp_path: Path) -> Non
         said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stderr
         assert said == f"crawlguide: {url} does not speak TLS: is its address one of grpc://?\n"
         refused("TLS: leave `tls` and `ca` out", UrlFrontierClient(f"localhost:{frontier_port}", tls=True).stats)
+
+
+def test_crawls_are_listed_in_order(served: Served, command: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    """A map of gRPC has none."""
+    names = [f"listed-{letter}" for letter in "hcbgdafe"]
+    with Client(served.grpc_url) as guide:
+        for name in names:
+            guide.define(name, {})
+    lines = command("status", "--url", served.grpc_url).stdout.splitlines()
+    assert [line.split()[0] for line in lines if line.startswith("listed-")] == sorted(names)
