@@ -1,0 +1,416 @@
+"""How often pages change, learned from what fetches see: one bit each, was it different since the last time.
+
+A page costs 24 bytes. It keeps what its own observations say, apart from what is known of its kind: the prior is added
+whenever the belief is needed, so that a page that was seen once gains by what is learned from its neighbours tomorrow.
+
+**Prior.** Pages belong to groups, each with a parent: host × URL template → host → content type → all. A group holds
+the sum of its pages' mean rates and mean log rates, one vote a page, replaced with every observation (incremental
+expectation maximisation). Its Gamma prior follows from these and its parent's, which counts as `SHRINKAGE` pages. The
+page's own vote is left out when its own prior is made, else it would believe itself twice.
+
+**Drift.** Pages of a group often become livelier together: a group has a level, a factor on the rates of its pages,
+tracked by a Kalman filter on its logarithm. What a single page has seen fades, too (`memory_days`).
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, log
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crawlguide.core.kernels import bools, f64s, i64s, kernel, named_tuple, nothing, one_f64, one_i64, part, records
+from crawlguide.core.notebook import Sheet
+from crawlguide.freshness.posterior import believed, chance_unchanged, expected_value, shape_of
+from crawlguide.freshness.value import gap_at_expected_price
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawlguide.core.notebook import Notebook
+    from crawlguide.core.tables import F64, I64, Mask
+
+DAY_S = 86_400.0
+NO_GROUP = -1
+MOST_GROUPS = 1 << 16
+SHRINKAGE = 4.0  # pages that a parent counts for in the prior of a group
+FIRST_SHAPE, FIRST_EXPOSURE = 1.0, 4.0  # of all pages, before anything is known: about once in four days
+FIRST_MEAN_LOG = -0.5772156649015329 - log(FIRST_EXPOSURE)  # ψ(1) − log b
+FIRST_SPREAD = 0.5772156649015329  # of shape 1: log a − ψ(a)
+FIRST_VOTES = 4.0  # pages that this counts for
+OVERSTEP = 2.0  # how far the spread of a group goes with one vote of each of its pages
+LEAST_SPREAD, MOST_SPREAD = 0.01, 5.0
+MOST_SHAPE, LEAST_SHAPE = 10.0, 0.3
+WANDER = 0.001  # variance by which the logarithm of a group's level may move in a day
+MOST_DOUBT = 1.0
+ASSUMED = 500.0  # looks that the first assumption counts for
+MOST_WRONG = 0.2
+KEPT = 1.0 - 1e-5  # of what was counted, with each look
+FEWEST = 3  # pages whose spread says something
+LEAST_GAP = 1e-4  # days: two looks within seconds are one
+LAST_SECOND = 4_294_967_295.0
+
+PAGE = np.dtype(
+    [
+        ("seen", np.uint32),  # second of the last look; 0: never
+        ("shape", np.float32),  # what its own observations add to the prior
+        ("exposure", np.float32),
+        ("vote", np.float32),  # its mean rate and mean log rate as they stand in its groups; 0: it did not vote yet
+        ("log_vote", np.float32),
+        ("group", np.uint16),
+        ("looks", np.uint8),  # that told whether it changed; 255: as many or more
+        ("gone", np.uint8),  # looks in a row that found it gone
+    ],
+    align=True,
+)
+GROUP = np.dtype(
+    [
+        ("key", np.uint64),
+        ("votes", np.float64),
+        ("log_votes", np.float64),
+        ("spread", np.float64),  # how unlike its pages are: log of the mean rate − mean of the logs
+        ("level", np.float64),  # logarithm of how much livelier its pages are than they used to be
+        ("doubt", np.float64),  # variance of that
+        ("at", np.float64),
+        ("alarms", np.float64),  # of all pages alone: looks that were believed to be wrong, and all that could be
+        ("calm", np.float64),
+        ("misses", np.float64),
+        ("moved", np.float64),
+        ("pages", np.int32),
+        ("parent", np.int32),
+    ],
+    align=True,
+)
+PAGES, GROUPS = records(PAGE), records(GROUP)
+
+
+class Terms(NamedTuple):
+    """How observations are believed; both chances are what is assumed at first, and learned from then on."""
+
+    false_alarm: float
+    miss: float
+    memory_days: float
+
+
+TERMS = named_tuple(Terms, one_f64, one_f64, one_f64)
+
+
+class Rates:
+    """Change rates of pages by row number. The rows are the caller's; `fit` makes room for them."""
+
+    def __init__(self, *, false_alarm: float = 0.01, miss: float = 0.01, memory_days: float = 180.0) -> None:
+        self.pages, self.groups = Sheet(PAGE), Sheet(GROUP)
+        self.terms = Terms(false_alarm, miss, memory_days)
+        self._slots: dict[int, int] = {}
+        self._begin()
+
+    def remember(self, notebook: Notebook) -> None:
+        """Go on from what is in the notebook, and write into it from now on."""
+        self.pages, self.groups = notebook.sheet("pages", PAGE), notebook.sheet("groups", GROUP)
+        self._begin()
+
+    def fit(self, count: int) -> None:
+        """Have room for the rows 0 to count − 1."""
+        self.pages.fit(count)
+
+    def grouped(self, chains: Sequence[Sequence[int]]) -> I64:
+        """The group of each page, whose chain of keys (64-bit, not 0) goes from the widest group to its own.
+
+        Unknown groups are added; where there are too many of them, the widest that is known is taken.
+        """
+        return np.array([self._group(chain) for chain in chains], np.int64)
+
+    def begin(self, rows: I64, at: F64, group: I64) -> None:
+        """First looks at pages: from now on changes can be seen. A page that was seen before only changes its group."""
+        begin(self.pages.rows, self.groups.rows, rows, at, group)
+        self.pages.changed(rows)
+        self.groups.changed(self._touched(rows))
+
+    def observe(self, rows: I64, at: F64, changed: Mask) -> None:
+        """Later looks, in the order in which they happened."""
+        observe(self.pages.rows, self.groups.rows, rows, at, changed, self.terms)
+        self.pages.changed(rows)
+        self.groups.changed(self._touched(rows))
+
+    def forget(self, rows: I64) -> None:
+        """Pages that are no more: their votes are taken back, and their rows may be used again."""
+        forget(self.pages.rows, self.groups.rows, rows)
+        self.pages.changed(rows)
+        self.groups.changed(self._touched(rows))
+
+    def values(self, rows: I64, at: F64, weight: F64) -> F64:
+        """The expected crawl value of each page at an instant, in weighted days; never seen: as much as it can be."""
+        out = np.empty(len(rows))
+        values_of(self.pages.rows, self.groups.rows, rows, at, weight, out)
+        return out
+
+    def due(self, rows: I64, weight: F64, price: F64) -> F64:
+        """The instant at which each page will be worth its price; infinite: never, as far as is known now."""
+        out = np.empty(len(rows))
+        due_of(self.pages.rows, self.groups.rows, rows, weight, price, out)
+        return out
+
+    def chance_changed(self, rows: I64, at: F64) -> F64:
+        """The chance that each page is different from what was seen of it; 1 for a page that was never seen."""
+        out = np.empty(len(rows))
+        chances_of(self.pages.rows, self.groups.rows, rows, at, out)
+        return out
+
+    def per_day(self, rows: I64) -> F64:
+        """The mean of what is believed of each page's changes a day."""
+        out = np.empty(len(rows))
+        rates_of(self.pages.rows, self.groups.rows, rows, out)
+        return out
+
+    def _begin(self) -> None:
+        if not self.groups.used:
+            self.groups.fit(1)
+            self.groups.rows[0] = _blank(1, FIRST_SPREAD, NO_GROUP)
+            self.groups.changed(np.zeros(1, np.int64))
+        keys = self.groups.rows["key"][: self.groups.used].tolist()
+        self._slots = {key: slot for slot, key in enumerate(keys)}
+
+    def _group(self, chain: Sequence[int]) -> int:
+        slot = 0
+        for key in chain:
+            found = self._slots.get(key)
+            if found is None:
+                if len(self._slots) >= MOST_GROUPS:
+                    break
+                found = self._added(key, slot)
+            slot = found
+        return slot
+
+    def _added(self, key: int, parent: int) -> int:
+        slot = self.groups.used
+        self.groups.fit(slot + 1)
+        self.groups.rows[slot] = _blank(key, self.groups.rows["spread"][parent], parent)
+        self.groups.changed(np.array([slot]))
+        self._slots[key] = slot
+        return slot
+
+    def _touched(self, rows: I64) -> I64:
+        """The groups of pages, with all above them."""
+        found = np.unique(self.pages.rows["group"][rows])
+        parents, every = self.groups.rows["parent"], [found]
+        while len(found):
+            found = np.unique(parents[found])
+            found = found[found >= 0]
+            every.append(found)
+        return np.concatenate(every).astype(np.int64)
+
+
+def _blank(key: int, spread: float, parent: int) -> tuple[float, ...]:
+    return (key, 0.0, 0.0, spread, *(0.0,) * 7, 0, parent)
+
+
+@part
+def second(at):  # type: ignore[no-untyped-def]
+    """As a page keeps an instant: whole seconds, never 0."""
+    return min(max(at, 1.0), LAST_SECOND)
+
+
+@part
+def prior_of(groups, page):  # type: ignore[no-untyped-def]
+    """Shape and exposure of the prior of a page, its own vote left out, and the level of its group, as a factor."""
+    chain, depth = one_i64(page.group), 0
+    one = two = three = four = one_i64(NO_GROUP)
+    while chain >= 0 and depth < 4:  # at most four: all, content type, host, template
+        one, two, three, four = chain, one, two, three
+        chain = groups[chain].parent
+        depth += 1
+    mean_log, spread, level, weight = FIRST_MEAN_LOG, FIRST_SPREAD, 0.0, FIRST_VOTES
+    for slot in (one, two, three, four):
+        if slot >= 0:
+            group = groups[slot]
+            others = group.pages - (page.vote > 0.0)
+            mean_log = (weight * mean_log + group.log_votes - page.log_vote) / (weight + others)
+            spread = (weight * spread + others * group.spread) / (weight + others)
+            level += group.level
+            weight = SHRINKAGE
+    shape = min(max(shape_of(spread), LEAST_SHAPE), MOST_SHAPE)
+    return shape, shape / exp(mean_log + spread), exp(level)
+
+
+@part
+def belief_of(groups, page):  # type: ignore[no-untyped-def]
+    """Shape and exposure of what is believed of a page, and its level: rates are in changes a day at level one."""
+    shape, exposure, level = prior_of(groups, page)
+    return max(shape + page.shape, 0.2 * shape), max(exposure + page.exposure, 0.2 * exposure), level
+
+
+@part
+def take_back(groups, page):  # type: ignore[no-untyped-def]
+    """The vote of a page leaves its groups."""
+    slot = one_i64(page.group)
+    while slot >= 0 and page.vote > 0.0:
+        groups[slot].pages -= 1
+        groups[slot].votes -= page.vote
+        groups[slot].log_votes -= page.log_vote
+        slot = groups[slot].parent
+    page.vote = 0.0
+    page.log_vote = 0.0
+
+
+@part
+def found_out(group):  # type: ignore[no-untyped-def]
+    """How unlike its pages are follows from their votes, a step with each.
+
+    Beliefs are still drawn to the prior that they were made with, so that a whole step goes too short a way.
+    """
+    pages = group.pages
+    seen = max(log(max(group.votes, 1e-9) / pages) - group.log_votes / pages, LEAST_SPREAD)
+    group.spread = min(max(group.spread * exp(OVERSTEP / pages * log(seen / group.spread)), LEAST_SPREAD), MOST_SPREAD)
+
+
+@part
+def vote(groups, page, mean, mean_log):  # type: ignore[no-untyped-def]
+    """A page says how often it changes, to all its groups."""
+    take_back(groups, page)
+    page.vote = mean
+    page.log_vote = mean_log
+    slot = one_i64(page.group)
+    while slot >= 0:
+        groups[slot].pages += 1
+        groups[slot].votes += page.vote
+        groups[slot].log_votes += page.log_vote
+        if groups[slot].pages >= FEWEST:
+            found_out(groups[slot])
+        slot = groups[slot].parent
+
+
+@part
+def wander(group, at):  # type: ignore[no-untyped-def]
+    """The level of a group may have moved since it was last heard of."""
+    days = max(at - group.at, 0.0) / DAY_S if group.at > 0.0 else 1.0
+    group.doubt = min(group.doubt + WANDER * days, MOST_DOUBT)
+    group.at = max(group.at, at)
+
+
+@part
+def move_level(group, shape, exposure, gap, changed, wrong_looks):  # type: ignore[no-untyped-def]
+    """A Kalman step of the logarithm of a group's level: more changed than was expected, or less."""
+    false_alarm, miss = wrong_looks
+    same = chance_unchanged(shape, exposure, gap)
+    heard = 1.0 - false_alarm - miss
+    chance = false_alarm + heard * (1.0 - same)
+    slope = heard * same * shape * gap / (exposure + gap)  # of the chance, by the logarithm of the level
+    surprise = slope / chance if changed else -slope / (1.0 - chance)
+    known = slope * slope / (chance * (1.0 - chance))
+    group.doubt /= 1.0 + group.doubt * known
+    group.level = min(max(group.level + group.doubt * surprise, -5.0), 5.0)
+
+
+@part
+def wrong(everything, terms):  # type: ignore[no-untyped-def]
+    """The chances that an unchanged page looks changed, and the other way round."""
+    false_alarm = (everything.alarms + ASSUMED * terms.false_alarm) / (everything.calm + ASSUMED)
+    miss = (everything.misses + ASSUMED * terms.miss) / (everything.moved + ASSUMED)
+    return min(false_alarm, MOST_WRONG), min(miss, MOST_WRONG)
+
+
+@part
+def count_wrong(everything, same, changed, false_alarm, miss):  # type: ignore[no-untyped-def]
+    """How likely this look was wrong counts as so much of a wrong look (expectation maximisation, fading)."""
+    everything.alarms *= KEPT
+    everything.calm *= KEPT
+    everything.misses *= KEPT
+    everything.moved *= KEPT
+    if changed:
+        calm = false_alarm * same / max(false_alarm * same + (1.0 - miss) * (1.0 - same), 1e-12)
+        everything.alarms += calm
+    else:
+        calm = (1.0 - false_alarm) * same / max((1.0 - false_alarm) * same + miss * (1.0 - same), 1e-12)
+        everything.misses += 1.0 - calm
+    everything.calm += calm
+    everything.moved += 1.0 - calm
+
+
+@kernel(nothing(PAGES, GROUPS, i64s, f64s, i64s))
+def begin(pages, groups, rows, at, group):  # type: ignore[no-untyped-def]
+    for number in range(len(rows)):
+        page = pages[rows[number]]
+        take_back(groups, page)
+        page.group = group[number]
+        if page.seen == 0:
+            page.seen = second(at[number])
+            page.shape = 0.0
+            page.exposure = 0.0
+            page.looks = 0
+
+
+@kernel(nothing(PAGES, GROUPS, i64s, f64s, bools, TERMS))
+def observe(pages, groups, rows, at, changed, terms):  # type: ignore[no-untyped-def]
+    for number in range(len(rows)):
+        page = pages[rows[number]]
+        days = (at[number] - page.seen) / DAY_S
+        if page.seen == 0 or days < LEAST_GAP:
+            page.seen = max(page.seen, second(at[number]))
+            continue
+        shape, exposure, level = belief_of(groups, page)
+        gap = level * days
+        first_shape, first_exposure, _ = prior_of(groups, page)
+        wrong_looks = wrong(groups[0], terms)
+        false_alarm, miss = wrong_looks
+        count_wrong(groups[0], chance_unchanged(shape, exposure, gap), changed[number], false_alarm, miss)
+        slot = one_i64(page.group)
+        while slot >= 0:
+            wander(groups[slot], at[number])
+            move_level(groups[slot], shape, exposure, gap, changed[number], wrong_looks)
+            slot = groups[slot].parent
+        after, exposed, mean_log = believed(shape, exposure, gap, changed[number], false_alarm, miss)
+        kept = exp(-days / terms.memory_days)
+        page.shape = kept * (after - first_shape)
+        page.exposure = kept * (exposed - first_exposure)
+        page.seen = second(at[number])
+        page.looks = min(page.looks + 1, 255)
+        vote(groups, page, after / exposed, mean_log)
+
+
+@kernel(nothing(PAGES, GROUPS, i64s))
+def forget(pages, groups, rows):  # type: ignore[no-untyped-def]
+    for number in range(len(rows)):
+        page = pages[rows[number]]
+        take_back(groups, page)
+        page.seen = 0
+        page.shape = 0.0
+        page.exposure = 0.0
+        page.looks = 0
+        page.gone = 0
+
+
+@kernel(nothing(PAGES, GROUPS, i64s, f64s, f64s, f64s))
+def values_of(pages, groups, rows, at, weight, out):  # type: ignore[no-untyped-def]
+    for number in range(len(rows)):
+        page = pages[rows[number]]
+        shape, exposure, level = belief_of(groups, page)
+        gap = max(at[number] - page.seen, 0.0) / DAY_S if page.seen > 0 else 3_650.0
+        out[number] = weight[number] * expected_value(shape, exposure, level * gap) / level
+
+
+@kernel(nothing(PAGES, GROUPS, i64s, f64s, f64s, f64s))
+def due_of(pages, groups, rows, weight, price, out):  # type: ignore[no-untyped-def]
+    for number in range(len(rows)):
+        page = pages[rows[number]]
+        shape, exposure, level = belief_of(groups, page)
+        if weight[number] <= 0.0:
+            out[number] = inf
+        else:
+            gap = gap_at_expected_price(shape, exposure, level * price[number] / weight[number]) / level
+            out[number] = page.seen + gap * DAY_S
+
+
+@kernel(nothing(PAGES, GROUPS, i64s, f64s, f64s))
+def chances_of(pages, groups, rows, at, out):  # type: ignore[no-untyped-def]
+    for number in range(len(rows)):
+        page = pages[rows[number]]
+        shape, exposure, level = belief_of(groups, page)
+        gap = max(at[number] - page.seen, 0.0) / DAY_S
+        out[number] = 1.0 - chance_unchanged(shape, exposure, level * gap) if page.seen > 0 else 1.0
+
+
+@kernel(nothing(PAGES, GROUPS, i64s, f64s))
+def rates_of(pages, groups, rows, out):  # type: ignore[no-untyped-def]
+    for number in range(len(rows)):
+        shape, exposure, level = belief_of(groups, pages[rows[number]])
+        out[number] = level * shape / exposure
