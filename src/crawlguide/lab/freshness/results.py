@@ -11,6 +11,7 @@ import numpy as np
 from crawlguide.core.errors import DataError
 from crawlguide.gateway.transfers import written
 from crawlguide.lab.compare import SEED, interval
+from crawlguide.lab.summary import mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from crawlguide.core.tables import F64
 
 SCHEMA = 1
+OURS = "crawlguide"
 
 
 class Run(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -52,11 +54,15 @@ class Results(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     runs: list[Run]
 
 
+def ordered(runs: Sequence[Run]) -> list[Run]:
+    """A fixed order, whoever finished first: ours before the others."""
+    return sorted(runs, key=lambda run: (run.web, run.share, run.reference, run.policy != OURS, run.policy, run.repeat))
+
+
 def write_json(results: Results, path: Path) -> None:
-    """The file gets its name when it is whole. Runs stand in a fixed order, whoever finished first."""
-    runs = sorted(results.runs, key=lambda run: (run.web, run.share, run.reference, run.policy, run.repeat))
+    """The file gets its name when it is whole."""
     with written(path) as file:
-        file.write(msgspec.json.encode(msgspec.structs.replace(results, runs=runs)) + b"\n")
+        file.write(msgspec.json.encode(results) + b"\n")
 
 
 def read_json(path: Path) -> Results:
@@ -125,8 +131,7 @@ class Summary:
         self.repeats = sorted({run.repeat for run in results.runs})
         self.references = _names(results.runs, reference=True)
         rivals = _names(results.runs, reference=False)
-        self.policies = sorted(rivals, key=lambda name: (name != rivals[0], -self.mean(name)))
-        self._by_place = {(run.policy, run.task, run.repeat): run for run in results.runs}
+        self.policies = sorted(rivals, key=lambda name: (name != OURS, -self.mean(name)))
 
     def runs(self, policy: str, task: tuple[str, float]) -> list[Run]:
         return [run for run in self.results.runs if run.policy == policy and run.task == task]
@@ -140,24 +145,23 @@ class Summary:
         return values
 
     def by_task(self, policy: str, figure: Callable[[Run], float] = freshness) -> F64:
-        values = self.of(policy, figure)
-        known = ~np.isnan(values)
-        means: F64 = np.where(known, values, 0.0).sum(axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
+        means: F64 = mean(self.of(policy, figure), axis=1)
         return means
 
     def mean(self, policy: str, figure: Callable[[Run], float] = freshness) -> float:
-        values = self.by_task(policy, figure)
-        return float(values[~np.isnan(values)].mean()) if not np.isnan(values).all() else np.nan
+        return float(mean(self.by_task(policy, figure)))
 
     def differences(self) -> list[Difference]:
-        """Ours, which is the first, against each other policy that is no reference."""
+        """The first, which is ours if it took part, against each other policy that is no reference."""
+        if not self.policies:
+            return []
         mine = self.of(self.policies[0])
         return [self._difference(other, mine - self.of(other)) for other in self.policies[1:]]
 
     def _difference(self, other: str, differences: F64) -> Difference:
         known = np.flatnonzero(~np.isnan(differences).all(axis=1))
         differences = differences[known]
-        by_task = np.nanmean(differences, axis=1)
+        by_task = mean(differences, axis=1)
         low, high = interval(differences, np.random.default_rng(SEED))
         worst = int(by_task.argmin())
         return Difference(

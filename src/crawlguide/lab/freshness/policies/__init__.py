@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from crawlguide.core.errors import ConfigError
 from crawlguide.lab.freshness.policies import crawl_value, feedstock, foresight, nutch, optimal_rates, ours, simple
+from crawlguide.lab.freshness.results import OURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from crawlguide.lab.freshness.histories import Histories
     from crawlguide.lab.freshness.replay import Known, Policy
 
-OURS = "crawlguide"
 ORACLE, FORESIGHT = "oracle", "foresight"
 BUILDERS: dict[str, Callable[[Known], Policy]] = {
     OURS: ours.build,
