@@ -8,6 +8,11 @@ the sum of its pages' mean rates and mean log rates, one vote a page, replaced w
 expectation maximisation). Its Gamma prior follows from these and its parent's, which counts as `SHRINKAGE` pages. The
 page's own vote is left out when its own prior is made, else it would believe itself twice.
 
+**Age.** Real pages change in bursts: one that was edited yesterday will sooner be edited again than one that rested for a
+year, and a page that is new sooner than an old one. So every page stands at an age, the time since its last change that
+was seen (or since it was found), and for each span of ages there is a factor on all rates, learned as levels are. Days
+count as many times as their factor says; where pages change by chance all factors stay one.
+
 **Drift.** Pages of a group often become livelier together: a group has a level, a factor on the rates of its pages,
 tracked by a Kalman filter on its logarithm. What a single page has seen fades, too (`memory_days`).
 """
@@ -22,7 +27,7 @@ import numpy as np
 from crawlguide.core.kernels import bools, f64s, i64s, kernel, named_tuple, nothing, one_f64, one_i64, part, records
 from crawlguide.core.notebook import Sheet
 from crawlguide.freshness.posterior import believed, chance_unchanged, expected_value, shape_of
-from crawlguide.freshness.value import gap_at_expected_price
+from crawlguide.freshness.value import LONGEST_GAP, SHORTEST_GAP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +50,14 @@ WANDER = 0.001  # variance by which the logarithm of a group's level may move in
 MOST_DOUBT = 1.0
 ASSUMED = 500.0  # looks that the first assumption counts for
 MOST_WRONG = 0.2
+AGES = 9  # spans, each √10 times as long as the one before; the first ends after `FIRST_AGE` days
+FIRST_AGE, LONGER = 0.1, 10.0**0.5
+WAYS = 3
+QUIET, NEW, EDITED = 0, 1, 2  # ages count from the first look, from when the page came to a known site, from a change
+NEW_AFTER = 7.0  # days after the first look at its site: then a page that is found is a new one
+AGE_DOUBT = 0.5  # variance of the logarithm of an age's factor before anything is known
+AGE_WANDER = 1e-6  # by which it may move with a look
+FIXED = 1 + WAYS * AGES  # groups that are always there: all pages, then the ages
 KEPT = 1.0 - 1e-5  # of what was counted, with each look
 FEWEST = 3  # pages whose spread says something
 LEAST_GAP = 1e-4  # days: two looks within seconds are one
@@ -53,6 +66,7 @@ LAST_SECOND = 4_294_967_295.0
 PAGE = np.dtype(
     [
         ("seen", np.uint32),  # second of the last look; 0: never
+        ("since", np.uint32),  # second from which its age counts
         ("shape", np.float32),  # what its own observations add to the prior
         ("exposure", np.float32),
         ("vote", np.float32),  # its mean rate and mean log rate as they stand in its groups; 0: it did not vote yet
@@ -60,6 +74,7 @@ PAGE = np.dtype(
         ("group", np.uint16),
         ("looks", np.uint8),  # that told whether it changed; 255: as many or more
         ("gone", np.uint8),  # looks in a row that found it gone
+        ("way", np.uint8),  # what its age counts from
     ],
     align=True,
 )
@@ -72,6 +87,7 @@ GROUP = np.dtype(
         ("level", np.float64),  # logarithm of how much livelier its pages are than they used to be
         ("doubt", np.float64),  # variance of that
         ("at", np.float64),
+        ("began", np.float64),  # the first look at a page of it
         ("alarms", np.float64),  # of all pages alone: looks that were believed to be wrong, and all that could be
         ("calm", np.float64),
         ("misses", np.float64),
@@ -98,7 +114,7 @@ TERMS = named_tuple(Terms, one_f64, one_f64, one_f64)
 class Rates:
     """Change rates of pages by row number. The rows are the caller's; `fit` makes room for them."""
 
-    def __init__(self, *, false_alarm: float = 0.01, miss: float = 0.01, memory_days: float = 180.0) -> None:
+    def __init__(self, *, false_alarm: float = 0.001, miss: float = 0.001, memory_days: float = 180.0) -> None:
         self.pages, self.groups = Sheet(PAGE), Sheet(GROUP)
         self.terms = Terms(false_alarm, miss, memory_days)
         self._slots: dict[int, int] = {}
@@ -164,9 +180,11 @@ class Rates:
 
     def _begin(self) -> None:
         if not self.groups.used:
-            self.groups.fit(1)
-            self.groups.rows[0] = _blank(1, FIRST_SPREAD, NO_GROUP)
-            self.groups.changed(np.zeros(1, np.int64))
+            self.groups.fit(FIXED)
+            for slot in range(FIXED):
+                self.groups.rows[slot] = _blank(1 + slot, FIRST_SPREAD, NO_GROUP)
+            self.groups.rows["doubt"][1:FIXED] = AGE_DOUBT
+            self.groups.changed(np.arange(FIXED))
         keys = self.groups.rows["key"][: self.groups.used].tolist()
         self._slots = {key: slot for slot, key in enumerate(keys)}
 
@@ -192,7 +210,7 @@ class Rates:
     def _touched(self, rows: I64) -> I64:
         """The groups of pages, with all above them."""
         found = np.unique(self.pages.rows["group"][rows])
-        parents, every = self.groups.rows["parent"], [found]
+        parents, every = self.groups.rows["parent"], [found, np.arange(1, FIXED)]
         while len(found):
             found = np.unique(parents[found])
             found = found[found >= 0]
@@ -201,7 +219,7 @@ class Rates:
 
 
 def _blank(key: int, spread: float, parent: int) -> tuple[float, ...]:
-    return (key, 0.0, 0.0, spread, *(0.0,) * 7, 0, parent)
+    return (key, 0.0, 0.0, spread, *(0.0,) * 8, 0, parent)
 
 
 @part
@@ -237,6 +255,63 @@ def belief_of(groups, page):  # type: ignore[no-untyped-def]
     """Shape and exposure of what is believed of a page, and its level: rates are in changes a day at level one."""
     shape, exposure, level = prior_of(groups, page)
     return max(shape + page.shape, 0.2 * shape), max(exposure + page.exposure, 0.2 * exposure), level
+
+
+@part
+def end_of(age):  # type: ignore[no-untyped-def]
+    """Where a span of ages ends, in days; the last has no end."""
+    return FIRST_AGE * LONGER**age if age < AGES - 1 else inf
+
+
+@part
+def counted(groups, page, at):  # type: ignore[no-untyped-def]
+    """The days from the last look to an instant, each as many times as the factor of the page's age says."""
+    since, until = (page.seen - page.since) / DAY_S, (at - page.since) / DAY_S
+    total = low = 0.0
+    for age in range(AGES):
+        high = end_of(age)
+        span = min(until, high) - max(since, low)
+        if span > 0.0:
+            total += span * exp(groups[1 + page.way * AGES + age].level)
+        low = high
+    return total
+
+
+@part
+def reached(groups, page, days):  # type: ignore[no-untyped-def]
+    """How many days after the last look so many days are counted."""
+    since = (page.seen - page.since) / DAY_S
+    place, left = since, days
+    for age in range(AGES):
+        high, factor = end_of(age), exp(groups[1 + page.way * AGES + age].level)
+        if high > place:
+            if factor * (high - place) >= left:
+                return place + left / factor - since
+            left -= factor * (high - place)
+            place = high
+    return inf
+
+
+@part
+def worth(groups, page, shape, exposure, level, days):  # type: ignore[no-untyped-def]
+    """The expected value of a fetch so many days after the last look, in days."""
+    passed = level * counted(groups, page, page.seen + days * DAY_S)
+    return expected_value(shape, exposure, passed) * days / passed if passed > 0.0 else 0.0
+
+
+@part
+def days_to_worth(groups, page, shape, exposure, level, price):  # type: ignore[no-untyped-def]
+    """After how many days a fetch is worth a price; infinite if it never is (bisection: values rise)."""
+    low, high = log(SHORTEST_GAP), log(LONGEST_GAP)
+    if worth(groups, page, shape, exposure, level, LONGEST_GAP) <= price:
+        return inf
+    while high - low > 1e-4:
+        middle = 0.5 * (low + high)
+        if worth(groups, page, shape, exposure, level, exp(middle)) < price:
+            low = middle
+        else:
+            high = middle
+    return exp(high)
 
 
 @part
@@ -280,6 +355,23 @@ def vote(groups, page, mean, mean_log):  # type: ignore[no-untyped-def]
 
 
 @part
+def move_ages(groups, page, belief, days, at, changed, wrong_looks):  # type: ignore[no-untyped-def]
+    """The factors of all ages that a page went through since its last look."""
+    shape, exposure, level = belief
+    since, until = (page.seen - page.since) / DAY_S, (at - page.since) / DAY_S
+    low = 0.0
+    for age in range(AGES):
+        high = end_of(age)
+        span = min(until, high) - max(since, low)
+        low = high
+        if span > 0.0:
+            group = groups[1 + page.way * AGES + age]
+            share = span * exp(group.level) / days
+            group.doubt = min(group.doubt + AGE_WANDER, AGE_DOUBT)
+            move_level(group, shape, exposure, level * days, changed, wrong_looks, share)
+
+
+@part
 def wander(group, at):  # type: ignore[no-untyped-def]
     """The level of a group may have moved since it was last heard of."""
     days = max(at - group.at, 0.0) / DAY_S if group.at > 0.0 else 1.0
@@ -288,13 +380,16 @@ def wander(group, at):  # type: ignore[no-untyped-def]
 
 
 @part
-def move_level(group, shape, exposure, gap, changed, wrong_looks):  # type: ignore[no-untyped-def]
-    """A Kalman step of the logarithm of a group's level: more changed than was expected, or less."""
+def move_level(group, shape, exposure, gap, changed, wrong_looks, share):  # type: ignore[no-untyped-def]
+    """A Kalman step of the logarithm of a group's level: more changed than was expected, or less.
+
+    `share` is how much of the gap the level counts for.
+    """
     false_alarm, miss = wrong_looks
     same = chance_unchanged(shape, exposure, gap)
     heard = 1.0 - false_alarm - miss
     chance = false_alarm + heard * (1.0 - same)
-    slope = heard * same * shape * gap / (exposure + gap)  # of the chance, by the logarithm of the level
+    slope = share * heard * same * shape * gap / (exposure + gap)  # of the chance, by the logarithm of the level
     surprise = slope / chance if changed else -slope / (1.0 - chance)
     known = slope * slope / (chance * (1.0 - chance))
     group.doubt /= 1.0 + group.doubt * known
@@ -326,6 +421,16 @@ def count_wrong(everything, same, changed, false_alarm, miss):  # type: ignore[n
     everything.moved += 1.0 - calm
 
 
+@part
+def is_new(groups, page, at):  # type: ignore[no-untyped-def]
+    """Whether the site of a page was known for some time when it was found; its widest groups learn that it is."""
+    slot = groups[page.group].parent if groups[page.group].parent > 0 else one_i64(page.group)
+    new = groups[slot].began > 0.0 and at - groups[slot].began > NEW_AFTER * DAY_S
+    if groups[slot].began <= 0.0:
+        groups[slot].began = at
+    return new
+
+
 @kernel(nothing(PAGES, GROUPS, i64s, f64s, i64s))
 def begin(pages, groups, rows, at, group):  # type: ignore[no-untyped-def]
     for number in range(len(rows)):
@@ -334,6 +439,8 @@ def begin(pages, groups, rows, at, group):  # type: ignore[no-untyped-def]
         page.group = group[number]
         if page.seen == 0:
             page.seen = second(at[number])
+            page.since = page.seen
+            page.way = NEW if is_new(groups, page, at[number]) else QUIET
             page.shape = 0.0
             page.exposure = 0.0
             page.looks = 0
@@ -347,8 +454,10 @@ def observe(pages, groups, rows, at, changed, terms):  # type: ignore[no-untyped
         if page.seen == 0 or days < LEAST_GAP:
             page.seen = max(page.seen, second(at[number]))
             continue
-        shape, exposure, level = belief_of(groups, page)
-        gap = level * days
+        belief = belief_of(groups, page)
+        shape, exposure, level = belief
+        days_counted = counted(groups, page, at[number])
+        gap = level * days_counted
         first_shape, first_exposure, _ = prior_of(groups, page)
         wrong_looks = wrong(groups[0], terms)
         false_alarm, miss = wrong_looks
@@ -356,13 +465,17 @@ def observe(pages, groups, rows, at, changed, terms):  # type: ignore[no-untyped
         slot = one_i64(page.group)
         while slot >= 0:
             wander(groups[slot], at[number])
-            move_level(groups[slot], shape, exposure, gap, changed[number], wrong_looks)
+            move_level(groups[slot], shape, exposure, gap, changed[number], wrong_looks, 1.0)
             slot = groups[slot].parent
+        move_ages(groups, page, belief, days_counted, at[number], changed[number], wrong_looks)
         after, exposed, mean_log = believed(shape, exposure, gap, changed[number], false_alarm, miss)
         kept = exp(-days / terms.memory_days)
         page.shape = kept * (after - first_shape)
         page.exposure = kept * (exposed - first_exposure)
         page.seen = second(at[number])
+        if changed[number]:
+            page.since = page.seen
+            page.way = EDITED
         page.looks = min(page.looks + 1, 255)
         vote(groups, page, after / exposed, mean_log)
 
@@ -384,8 +497,8 @@ def values_of(pages, groups, rows, at, weight, out):  # type: ignore[no-untyped-
     for number in range(len(rows)):
         page = pages[rows[number]]
         shape, exposure, level = belief_of(groups, page)
-        gap = max(at[number] - page.seen, 0.0) / DAY_S if page.seen > 0 else 3_650.0
-        out[number] = weight[number] * expected_value(shape, exposure, level * gap) / level
+        days = max(at[number] - page.seen, 0.0) / DAY_S if page.seen > 0 else LONGEST_GAP
+        out[number] = weight[number] * worth(groups, page, shape, exposure, level, days)
 
 
 @kernel(nothing(PAGES, GROUPS, i64s, f64s, f64s, f64s))
@@ -396,8 +509,8 @@ def due_of(pages, groups, rows, weight, price, out):  # type: ignore[no-untyped-
         if weight[number] <= 0.0:
             out[number] = inf
         else:
-            gap = gap_at_expected_price(shape, exposure, level * price[number] / weight[number]) / level
-            out[number] = page.seen + gap * DAY_S
+            days = days_to_worth(groups, page, shape, exposure, level, price[number] / weight[number])
+            out[number] = page.seen + days * DAY_S
 
 
 @kernel(nothing(PAGES, GROUPS, i64s, f64s, f64s))
@@ -405,12 +518,13 @@ def chances_of(pages, groups, rows, at, out):  # type: ignore[no-untyped-def]
     for number in range(len(rows)):
         page = pages[rows[number]]
         shape, exposure, level = belief_of(groups, page)
-        gap = max(at[number] - page.seen, 0.0) / DAY_S
-        out[number] = 1.0 - chance_unchanged(shape, exposure, level * gap) if page.seen > 0 else 1.0
+        gap = level * counted(groups, page, max(at[number], page.seen))
+        out[number] = 1.0 - chance_unchanged(shape, exposure, gap) if page.seen > 0 else 1.0
 
 
 @kernel(nothing(PAGES, GROUPS, i64s, f64s))
 def rates_of(pages, groups, rows, out):  # type: ignore[no-untyped-def]
     for number in range(len(rows)):
-        shape, exposure, level = belief_of(groups, pages[rows[number]])
-        out[number] = level * shape / exposure
+        page = pages[rows[number]]
+        shape, exposure, level = belief_of(groups, page)
+        out[number] = level * shape / exposure * counted(groups, page, page.seen + DAY_S)
