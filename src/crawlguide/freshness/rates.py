@@ -8,10 +8,10 @@ the sum of its pages' mean rates and mean log rates, one vote a page, replaced w
 expectation maximisation). Its Gamma prior follows from these and its parent's, which counts as `SHRINKAGE` pages. The
 page's own vote is left out when its own prior is made, else it would believe itself twice.
 
-**Age.** Real pages change in bursts: one that was edited yesterday will sooner be edited again than one that rested for a
-year, and a page that is new sooner than an old one. So every page stands at an age, the time since its last change that
-was seen (or since it was found), and for each span of ages there is a factor on all rates, learned as levels are. Days
-count as many times as their factor says; where pages change by chance all factors stay one.
+**Age.** Real pages change in bursts: one that was edited yesterday will sooner be edited again than one that rested for
+a year, and a new page sooner than an old one. So every page stands at an age, the time since its last change that was
+seen (or since it was found), and each span of ages has a factor on all rates, learned as levels are. Days count as many
+times as their factor says; where pages change by chance all factors stay about one.
 
 **Drift.** Pages of a group often become livelier together: a group has a level, a factor on the rates of its pages,
 tracked by a Kalman filter on its logarithm. What a single page has seen fades, too (`memory_days`).

@@ -23,6 +23,7 @@ from crawlguide.lab.jobs import cores
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crawlguide.core.tables import F64
     from crawlguide.lab.freshness.histories import Histories
     from crawlguide.lab.freshness.replay import Log
 
@@ -47,9 +48,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
 
 
-def jobs(
-    webs: Sequence[Web], names: Sequence[str], shares: Sequence[float], repeats: int, seed: int
-) -> list[Job]:
+def jobs(webs: Sequence[Web], names: Sequence[str], shares: Sequence[float], repeats: int, seed: int) -> list[Job]:
     """Runs on one web come one after the other, as a process keeps the last web it opened."""
     return [
         Job(web=web, policy=policy, share=share, repeat=repeat, seed=seed + repeat)
@@ -106,7 +105,7 @@ def _optimum(histories: Histories, log: Log, share: float) -> tuple[list[float] 
         return None, None
     best = [periodic_optimum(one, histories.importance, share * len(histories)).freshness for one in rates.rates]
     sets = np.searchsorted(rates.since, np.arange(histories.days), "right") - 1
-    return _rounded(measure.expected(histories, log)), _rounded(np.array(best)[sets])
+    return _rounded(measure.expected(histories, rates, log)), _rounded(np.array(best)[sets])
 
 
 @lru_cache(maxsize=1)
@@ -126,6 +125,6 @@ def _recorded(file: str, days: int) -> list[Histories]:
     return recorded(Path(file), days)
 
 
-def _rounded(values: np.ndarray) -> list[float]:  # type: ignore[type-arg]
+def _rounded(values: F64) -> list[float]:
     rounded: list[float] = np.round(values, 6).tolist()
     return rounded

@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I64
-    from crawlguide.lab.freshness.histories import Histories
+    from crawlguide.lab.freshness.histories import DailyRates, Histories
     from crawlguide.lab.freshness.replay import Log
 
 
@@ -45,34 +45,28 @@ def measured(histories: Histories, log: Log) -> Measured:
         freshness=np.diff(current) / np.maximum(total, 1e-12),
         age=np.diff(aged) / np.maximum(total, 1e-12),
         requests=np.bincount(days, minlength=histories.days).astype(np.float64),
-        for_nothing=np.bincount(days, ~log.changed[~log.is_first], histories.days),
+        for_nothing=np.bincount(days, ~log.changed[~log.is_first], histories.days).astype(np.float64),
     )
 
 
-def expected(histories: Histories, log: Log) -> F64:
-    """The freshness of each day as it is expected from when pages were visited, where their true rates are known.
+def expected(histories: Histories, rates: DailyRates, log: Log) -> F64:
+    """The freshness of each day as it is expected from when pages were visited, with the true rates.
 
     Between two visits nobody knows more than the rate: a copy is current for (1 − e^(−Δt)) / Δ of t days on average.
     This has the same mean as what was measured, and varies less.
     """
-    if histories.rates is None:
-        raise ValueError("expected a web whose true rates are known")
     order = np.lexsort((log.at, log.page))
     page, at = log.page[order], log.at[order]
     is_last = np.append(page[1:] != page[:-1], True)
     until = np.where(is_last, histories.days, np.append(at[1:], 0.0))
-    every = [_current(histories, page, at, until, float(day)) for day in range(histories.days)]
-    return np.array(every) / histories.importance.sum()
-
-
-def _current(histories: Histories, page: I64, at: F64, until: F64, day: float) -> float:
-    """Importance times time in which copies are current on one day: visits that reach into it, by their rates."""
-    rows = np.flatnonzero((until > day) & (at < day + 1.0))
-    rate = histories.rates.on(day)[page[rows]]
-    since = np.maximum(day - at[rows], 0.0)
-    till = np.minimum(until[rows], day + 1.0) - at[rows]
-    current = (np.exp(-rate * since) - np.exp(-rate * till)) / rate
-    return float(histories.importance[page[rows]] @ current)
+    current = np.zeros(histories.days)
+    for day in range(histories.days):
+        rows = np.flatnonzero((until > day) & (at < day + 1.0))
+        rate = rates.on(day)[page[rows]]
+        since, till = np.maximum(day - at[rows], 0.0), np.minimum(until[rows], day + 1.0) - at[rows]
+        current[day] = histories.importance[page[rows]] @ ((np.exp(-rate * since) - np.exp(-rate * till)) / rate)
+    shares: F64 = current / histories.importance.sum()
+    return shares
 
 
 def kept(histories: Histories, log: Log, limit: float) -> float:
@@ -94,7 +88,7 @@ def mean(measured: Measured, since: int = 0, until: int | None = None) -> tuple[
     return freshness, age
 
 
-def _next_change(histories: Histories, page: F64, seen: F64) -> F64:
+def _next_change(histories: Histories, page: I64, seen: I64) -> F64:
     """When the page had its first change that this visit did not see."""
     place = histories.first[page] + seen
     at = np.append(histories.at, np.inf)
@@ -105,20 +99,23 @@ def _next_change(histories: Histories, page: F64, seen: F64) -> F64:
 def _ramp(since: F64, weight: F64, edges: F64) -> F64:
     """Σ weight · max(0, edge − since), for every edge."""
     order, count = _before(since, edges)
-    slope, shift = _sums(weight[order]), _sums((weight * since)[order])
-    return slope[count] * edges - shift[count]
+    none, one = (_sums((weight * since**power)[order])[count] for power in (0, 1))
+    ramp: F64 = none * edges - one
+    return ramp
 
 
 def _bend(since: F64, weight: F64, edges: F64) -> F64:
     """Σ weight · max(0, edge − since)² / 2, for every edge."""
     order, count = _before(since, edges)
     none, one, two = (_sums((weight * since**power)[order])[count] for power in (0, 1, 2))
-    return (none * edges**2 - 2.0 * one * edges + two) / 2.0
+    bend: F64 = (none * edges**2 - 2.0 * one * edges + two) / 2.0
+    return bend
 
 
-def _before(since: F64, edges: F64) -> tuple[F64, F64]:
+def _before(since: F64, edges: F64) -> tuple[I64, I64]:
+    """Everything in the order of time, and how much of it is before each edge."""
     order = np.argsort(since, kind="stable")
-    return order, np.searchsorted(since[order], edges)
+    return order, np.searchsorted(since[order], edges).astype(np.int64)
 
 
 def _sums(values: F64) -> F64:

@@ -1,4 +1,4 @@
-"""Histories of real changes, from Parquet or NDJSON files, prepared so that they show what a crawler could have seen."""
+"""Histories of real changes, from Parquet or NDJSON files, prepared so that they show what a crawler could see."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import numpy as np
 from msgspec import Meta
+from pyarrow import ArrowException, parquet
 
 from crawlguide.core.errors import ConfigError, DataError
 from crawlguide.lab.freshness.histories import Histories, from_events
@@ -64,9 +65,6 @@ def _lines(path: Path) -> Iterator[Line]:
 
 
 def _parquet(path: Path) -> Iterator[Line]:
-    import pyarrow.parquet as parquet
-    from pyarrow import ArrowException
-
     try:
         file = parquet.ParquetFile(path)
         present = [name for name in COLUMNS if name in file.schema_arrow.names]
@@ -114,7 +112,7 @@ def _histories(name: str, parts: dict[str, list[Line]], days: int) -> Histories:
 
 
 def _page(url: str, lines: list[Line]) -> Page:
-    """All parts of one URL by time. That a page goes and comes again at once, as when its file is renamed, is a change."""
+    """All parts of one URL by time. That a page goes and comes at once, as when its file is renamed, is a change."""
     at = np.concatenate([np.asarray(line.ts, np.float64) for line in lines])
     letters = "".join(line.op or "A" + "M" * (len(line.ts) - 1) for line in lines)
     op = np.array(list(letters))
@@ -134,5 +132,3 @@ def settled(at: F64) -> F64:
     """The last moment of every burst."""
     ends: Mask = np.append(np.diff(at) > BURST_S, True)[: len(at)]
     return at[ends]
-
-

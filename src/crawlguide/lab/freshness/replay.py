@@ -72,7 +72,9 @@ class Clock:
         self.happened = np.zeros(len(histories), np.int64)
         self.seen = np.zeros(len(histories), np.int64)
         self.visited = np.full(len(histories), np.nan)
-        self.last = np.where(np.isfinite(histories.gone), np.diff(histories.first), -1)  # the change after which it is gone
+        self.last = np.where(
+            np.isfinite(histories.gone), np.diff(histories.first), -1
+        )  # the change after which it is gone
         self.here = 0  # pages that are known and not gone
 
     def advance(self, now: float) -> Rows:

@@ -164,9 +164,7 @@ class Summary:
         by_task = mean(differences, axis=1)
         low, high = interval(differences, np.random.default_rng(SEED))
         worst = int(by_task.argmin())
-        return Difference(
-            other, float(by_task.mean()), low, high, self.tasks[int(known[worst])], float(by_task[worst])
-        )
+        return Difference(other, float(by_task.mean()), low, high, self.tasks[int(known[worst])], float(by_task[worst]))
 
 
 def _names(runs: Sequence[Run], *, reference: bool) -> list[str]:

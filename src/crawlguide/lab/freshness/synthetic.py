@@ -2,8 +2,8 @@
 
 `poisson` pages change by chance at a rate of their own. `bursty` ones are edited several times in a row, `daily` and
 `weekly` ones change in working hours, and not at weekends; of `dead` webs a part goes for ever; in `drift` all rates of
-half of the hosts are multiplied by three in the middle; in `mislabelled` a tenth of what crawlers see is wrong. Pages of
-a host and of a section of it resemble each other.
+half of the hosts are multiplied by three in the middle; in `mislabelled` a tenth of what crawlers see is wrong.
+Pages of a host and of a section of it resemble each other.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _pages(count: int, rng: np.random.Generator) -> Pages:
 
 def _poisson(kind: str, pages: Pages, days: int, rng: np.random.Generator) -> Histories:
     page, at = _arrivals(pages.rate, 0.0, days, rng)
-    return _histories(kind, pages, page, at, days, _one(pages.rate))
+    return _histories(kind, pages, (page, at), days, _one(pages.rate))
 
 
 def _mislabelled(kind: str, pages: Pages, days: int, rng: np.random.Generator) -> Histories:
@@ -77,7 +77,7 @@ def _bursty(kind: str, pages: Pages, days: int, rng: np.random.Generator) -> His
     more = rng.poisson(EDITS, len(page))
     later = np.repeat(at, more) + rng.random(int(more.sum())) * BURST_DAYS
     every = np.concatenate([page, np.repeat(page, more)]), np.concatenate([at, later])
-    return _histories(kind, pages, *every, days, _one(pages.rate))
+    return _histories(kind, pages, every, days, _one(pages.rate))
 
 
 def _periodic(kind: str, pages: Pages, days: int, rng: np.random.Generator) -> Histories:
@@ -94,7 +94,7 @@ def _periodic(kind: str, pages: Pages, days: int, rng: np.random.Generator) -> H
     height = 1.0 / works(week, np.zeros(len(week))).mean()  # so that the mean rate is the rate
     page, at = _arrivals(pages.rate * height, 0.0, days, rng)
     kept = rng.random(len(at)) < works(at, shift[page])
-    return _histories(kind, pages, page[kept], at[kept], days, _one(pages.rate))
+    return _histories(kind, pages, (page[kept], at[kept]), days, _one(pages.rate))
 
 
 def _dead(kind: str, pages: Pages, days: int, rng: np.random.Generator) -> Histories:
@@ -104,7 +104,7 @@ def _dead(kind: str, pages: Pages, days: int, rng: np.random.Generator) -> Histo
     lived = at < gone[page]
     goes = np.flatnonzero(gone < days)
     every = np.concatenate([page[lived], goes]), np.concatenate([at[lived], gone[goes]])
-    return _histories(kind, pages, *every, days, _one(pages.rate), gone)
+    return _histories(kind, pages, every, days, _one(pages.rate), gone)
 
 
 def _drift(kind: str, pages: Pages, days: int, rng: np.random.Generator) -> Histories:
@@ -114,7 +114,7 @@ def _drift(kind: str, pages: Pages, days: int, rng: np.random.Generator) -> Hist
     halves = _arrivals(pages.rate, 0.0, middle, rng), _arrivals(after, middle, days, rng)
     page, at = (np.concatenate(columns) for columns in zip(*halves, strict=True))
     rates = DailyRates(np.array([0.0, middle]), np.stack([pages.rate, after]))
-    return _histories(kind, pages, page, at, days, rates)
+    return _histories(kind, pages, (page, at), days, rates)
 
 
 BUILDERS: dict[str, Callable[[str, Pages, int, np.random.Generator], Histories]] = {
@@ -135,10 +135,11 @@ def _one(rate: F64) -> DailyRates:
 
 
 def _histories(
-    kind: str, pages: Pages, page: I64, at: F64, days: int, rates: DailyRates, gone: F64 | None = None
+    kind: str, pages: Pages, events: tuple[I64, F64], days: int, rates: DailyRates, gone: F64 | None = None
 ) -> Histories:
     count = len(pages.rate)
     stays = np.full(count, np.inf)
+    page, at = events
     inside = at < days
     first, times = from_events(page[inside], at[inside], count)
     return Histories(

@@ -58,7 +58,9 @@ def headline(summary: Summary) -> str:
     worst = min(differences, key=lambda one: one.worst_difference)
     said += f", {_points(nearest.mean)} than with the strongest other policy, {visible(nearest.other)}"
     if worst.worst_difference < 0:
-        return f"{said}; at worst, {_points(worst.worst_difference)} than {visible(worst.other)} on {name(worst.worst)}."
+        return (
+            f"{said}; at worst, {_points(worst.worst_difference)} than {visible(worst.other)} on {name(worst.worst)}."
+        )
     return f"{said}; nowhere less than with any other."
 
 
@@ -269,12 +271,16 @@ def _budget_chart(
 ) -> Chart:
     """A figure over the budget, which has a logarithmic scale."""
     shares = _shares(summary, web)
-    curves = {one.policy: np.array([_at(summary, one.policy, (web, share), figure) for share in shares]) for one in every}
+    curves = {
+        one.policy: np.array([_at(summary, one.policy, (web, share), figure) for share in shares]) for one in every
+    }
     shown = [one for one in every if not np.isnan(curves[one.policy]).all()]
     all_values = np.concatenate([curves[one.policy] for one in shown])
     places = np.log(np.array(shares)) if len(shares) > 1 else np.array([0.0])
     wide = (float(places[0]), float(places[-1])) if len(shares) > 1 else (-1.0, 0.0)
-    high = _range(float(np.nanmin(all_values)), 1.0) if what == "freshness" else (0.0, float(np.nanmax(all_values)) or 1.0)
+    high = (
+        _range(float(np.nanmin(all_values)), 1.0) if what == "freshness" else (0.0, float(np.nanmax(all_values)) or 1.0)
+    )
     frame = Frame(38, 26, 172, 118, wide, high)
     paths = [Curve(one, frame.path(places, curves[one.policy])) for one in reversed(shown)]
     ends = {one.policy: float(curves[one.policy][-1]) for one in shown}
@@ -312,7 +318,8 @@ def _forest(every: Sequence[Series], differences: Sequence[Difference]) -> Fores
         low, high = (one.mean, one.mean) if np.isnan(one.low) else (one.low, one.high)
         verdict = "better" if one.low > 0 else "worse" if one.high < 0 else "open"
         worst = f"{signed(100 * one.worst_difference, 2)} {shortened(name(one.worst), 24)}"
-        ends = (frame.x(100 * value) for value in (low, one.mean, high))
-        rows.append(ForestRow(by_name[one.other], one, frame.top + 30 * (place + 0.5), *ends, verdict, worst))
+        left, at, right = (frame.x(100 * value) for value in (low, one.mean, high))
+        y = frame.top + 30 * (place + 0.5)
+        rows.append(ForestRow(by_name[one.other], one, y, left, at, right, verdict, worst))
     labels = [Tick(frame.x(value), signed(value, 1) if value else "0") for value in marks]
     return Forest(rows, frame, labels, frame.x(0.0), frame.bottom + 44)

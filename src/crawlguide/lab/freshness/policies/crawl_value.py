@@ -1,6 +1,6 @@
 """The page with the largest crawl value first: with learned rates a rival, with true ones a reference.
 
-    V(τ) = μ/Δ · (1 − e^(−Δτ)(1 + Δτ))
+V(τ) = μ/Δ · (1 − e^(−Δτ)(1 + Δτ))
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Change rates as the rivals learn them: the most likely rate under a gamma prior, from the last 64 visits of a page.
 
-    g(x) = (a − 1)/x − b + Σ_changed t·e^(−xt)/(1 − e^(−xt)) − Σ_unchanged t
+g(x) = (a − 1)/x − b + Σ_changed t·e^(−xt)/(1 − e^(−xt)) − Σ_unchanged t
 """
 
 from __future__ import annotations
