@@ -19,7 +19,7 @@ tracked by a Kalman filter on its logarithm. What a single page has seen fades, 
 
 from __future__ import annotations
 
-from math import exp, inf, log
+from math import exp, expm1, inf, log, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -122,7 +122,7 @@ class Rates:
 
     def remember(self, notebook: Notebook) -> None:
         """Go on from what is in the notebook, and write into it from now on."""
-        self.pages, self.groups = notebook.sheet("pages", PAGE), notebook.sheet("groups", GROUP)
+        self.pages, self.groups = notebook.sheet("fr-rates", PAGE), notebook.sheet("fr-group", GROUP)
         self._begin()
 
     def fit(self, count: int) -> None:
@@ -148,6 +148,19 @@ class Rates:
         self.pages.changed(rows)
         self.groups.changed(self._touched(rows))
 
+    def look(self, rows: I64, at: F64) -> None:
+        """Looks that told nothing but that the page is there: what is seen from now on counts from now."""
+        self.pages.rows["seen"][rows] = np.clip(at, 1.0, LAST_SECOND)
+        self.pages.changed(rows)
+
+    def unseen_value(self, days: float) -> float:
+        """What fetching a page is worth of which nothing is known, for copies that are kept so many days."""
+        nobody = np.zeros(1, PAGE)
+        nobody["seen"] = 1
+        out = np.empty(1)
+        values_of(nobody, self.groups.rows, np.zeros(1, np.int64), np.full(1, 1.0 + days * DAY_S), np.ones(1), out)
+        return float(out[0])
+
     def forget(self, rows: I64) -> None:
         """Pages that are no more: their votes are taken back, and their rows may be used again."""
         forget(self.pages.rows, self.groups.rows, rows)
@@ -171,6 +184,17 @@ class Rates:
         out = np.empty(len(rows))
         chances_of(self.pages.rows, self.groups.rows, rows, at, out)
         return out
+
+    def due_at_chance(self, rows: I64, chance: float) -> F64:
+        """The instant at which each page has changed with such a chance."""
+        out = np.empty(len(rows))
+        chances_reached(self.pages.rows, self.groups.rows, rows, chance, out)
+        return out
+
+    def hint(self, rows: I64, per_day: F64, looks: float) -> None:
+        """Somebody says how often pages change: as much evidence as so many looks."""
+        hinted(self.pages.rows, rows, per_day, looks)
+        self.pages.changed(rows)
 
     def per_day(self, rows: I64) -> F64:
         """The mean of what is believed of each page's changes a day."""
@@ -520,6 +544,22 @@ def chances_of(pages, groups, rows, at, out):  # type: ignore[no-untyped-def]
         shape, exposure, level = belief_of(groups, page)
         gap = level * counted(groups, page, max(at[number], page.seen))
         out[number] = 1.0 - chance_unchanged(shape, exposure, gap) if page.seen > 0 else 1.0
+
+
+@kernel(nothing(PAGES, GROUPS, i64s, one_f64, f64s))
+def chances_reached(pages, groups, rows, chance, out):  # type: ignore[no-untyped-def]
+    for number in range(len(rows)):
+        page = pages[rows[number]]
+        shape, exposure, level = belief_of(groups, page)
+        gap = exposure * expm1(-log1p(-chance) / shape) / level
+        out[number] = page.seen + gap * DAY_S
+
+
+@kernel(nothing(PAGES, i64s, f64s, one_f64))
+def hinted(pages, rows, per_day, looks):  # type: ignore[no-untyped-def]
+    for number in range(len(rows)):
+        pages[rows[number]].shape += looks
+        pages[rows[number]].exposure += looks / per_day[number]
 
 
 @kernel(nothing(PAGES, GROUPS, i64s, f64s))

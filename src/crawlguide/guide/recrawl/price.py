@@ -1,0 +1,136 @@
+"""The price of a fetch: what a page must be worth to be fetched again, in weighted days of freshness.
+
+Where the crawl has a budget for fetching again (`policy.recrawl_per_day`, `policy.recrawl_share`), the price follows
+what the last page was worth that found a place in it, over an eighth of a day's budget. Without one the price is what a
+fetch brings elsewhere: the mean worth of the new pages that the crawl gives out, and nothing for each place in an
+answer that stayed empty. So one budget is split by marginal value.
+
+A host that gets behind with its pages has a price of its own above that: politeness has its price, too.
+"""
+
+from __future__ import annotations
+
+from math import exp
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawlguide.core.definition import AUTO
+from crawlguide.core.lossy_table import LossyTable
+
+if TYPE_CHECKING:
+    from crawlguide.core.definition import Policy
+    from crawlguide.core.notebook import Notebook
+    from crawlguide.core.tables import F64, U64
+
+DAY_S = 86_400.0
+STATE = np.dtype(
+    [
+        ("at", np.float64),  # of the newest ask
+        ("price", np.float64),
+        ("tokens", np.float64),  # fetches that may be made again by now
+        ("worth", np.float64),  # mean worth of a place in an answer, without fetching again
+        ("pace", np.float64),  # URLs given out a day, over about a day
+        ("since", np.float64),  # of the first ask
+    ],
+    align=True,
+)
+HOST = np.dtype([("key", np.uint64), ("level", np.float64), ("waiting", np.int64)], align=True)
+MOST_HOSTS = 1 << 15
+PLACES = 500.0  # in answers, over which the mean worth is taken
+PACE_S = DAY_S
+SAVED_S = 3_600.0  # for how long fetches that were not made may be made up for
+QUICKNESS = 8.0
+BEHIND = 8  # pages of one host that wait to be fetched again, from which on its price rises
+DEAREST = 20.0
+
+
+class Price:
+    def __init__(self, notebook: Notebook, policy: Policy) -> None:
+        self._sheet = notebook.sheet("fr-price", STATE)
+        self._sheet.fit(1)
+        self._hosts = LossyTable(HOST, notebook.sheet("fr-hosts", HOST), MOST_HOSTS)
+        self.policy = policy
+
+    def _get(self, name: str) -> float:
+        return float(self._sheet.rows[name][0])
+
+    def _set(self, **values: float) -> None:
+        for name, value in values.items():
+            self._sheet.rows[name][0] = value
+        self._sheet.changed(np.zeros(1, np.int64))
+
+    @property
+    def per_day(self) -> float | None:
+        """Fetches again that the budget has for a day; None: no bound."""
+        policy, bounds = self.policy, list[float]()
+        if policy.recrawl_per_day:
+            bounds.append(float(policy.recrawl_per_day))
+        if policy.recrawl_share != AUTO:
+            bounds.append(max(policy.recrawl_share * self.pace, 1.0))
+        return min(bounds) if bounds else None
+
+    @property
+    def pace(self) -> float:
+        """URLs that the crawl gives out a day."""
+        return self._get("pace")
+
+    @property
+    def age_s(self) -> float:
+        """How long the crawl has been asked."""
+        return self._get("at") - self._get("since")
+
+    @property
+    def now(self) -> float:
+        return self._get("price") if self.per_day is not None else self._get("worth")
+
+    def allowed(self, at: float, wanted: int) -> int:
+        """How many pages may be brought for an ask; the budget grows with time."""
+        before, per_day = self._get("at"), self.per_day
+        if before == 0.0:
+            self._set(at=at, since=at, tokens=1.0)
+            return wanted if per_day is None else 1
+        passed = max(at - before, 0.0)
+        self._set(at=max(at, before), pace=self.pace * exp(-passed / PACE_S))
+        if per_day is None:
+            return wanted
+        most = max(per_day * (SAVED_S + passed) / DAY_S, 1.0)
+        tokens = self._get("tokens") + per_day * passed / DAY_S
+        self._set(tokens=min(tokens, most))
+        return int(min(tokens, most))
+
+    def brought(self, count: int, marginal: float) -> None:
+        """So many pages were brought, the least of them worth `marginal`; infinite where the budget bounded nothing."""
+        self._set(tokens=self._get("tokens") - count)
+        per_day, price = self.per_day, self._get("price")
+        if per_day is None or not count or not 0.0 < marginal < np.inf:
+            return
+        share = min(QUICKNESS * count / per_day, 0.5) if price > 0.0 else 1.0
+        self._set(price=price ** (1.0 - share) * marginal**share)
+
+    def answered(self, worth: F64, count: int, wanted: int) -> None:
+        """What an answer holds besides pages that are fetched again, of so many wanted; `count` URLs in all."""
+        others = max(wanted - (count - len(worth)), 1)
+        share = exp(-others / PLACES)
+        mean = float(np.sum(worth)) / others
+        self._set(worth=share * self._get("worth") + (1.0 - share) * mean, pace=self.pace + count * DAY_S / PACE_S)
+
+    # hosts
+
+    def of_hosts(self, hosts: U64) -> F64:
+        """How many times the price each host's pages must be worth."""
+        slots = self._hosts.find(hosts)
+        return (
+            np.where(slots < 0, 1.0, np.exp(self._hosts.rows["level"][slots]))
+            if self._hosts.sheet.used
+            else np.ones(len(hosts))
+        )
+
+    def waits(self, host: int, count: int) -> None:
+        """So many more pages of a host wait to be fetched again; -1: one was fetched."""
+        slot, _ = self._hosts.claim_one(host)
+        row = self._hosts.rows[slot]
+        row["waiting"] = max(int(row["waiting"]) + count, 0)
+        step = 0.05 if row["waiting"] > BEHIND and count > 0 else -0.02
+        row["level"] = min(max(float(row["level"]) + step, 0.0), np.log(DEAREST))
+        self._hosts.sheet.changed(np.array([slot]))
