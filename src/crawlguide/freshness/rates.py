@@ -1,6 +1,6 @@
 """How often pages change, learned from what fetches see: one bit each, was it different since the last time.
 
-A page costs 24 bytes. It keeps what its own observations say, apart from what is known of its kind: the prior is added
+A page costs 32 bytes. It keeps what its own observations say, apart from what is known of its kind: the prior is added
 whenever the belief is needed, so that a page that was seen once gains by what is learned from its neighbours tomorrow.
 
 **Prior.** Pages belong to groups, each with a parent: host × URL template → host → content type → all. A group holds
@@ -206,18 +206,18 @@ class Rates:
         if not self.groups.used:
             self.groups.fit(FIXED)
             for slot in range(FIXED):
-                self.groups.rows[slot] = _blank(1 + slot, FIRST_SPREAD, NO_GROUP)
+                self.groups.rows[slot] = _blank(0 if slot else 1, FIRST_SPREAD, NO_GROUP)  # no page names a key 0
             self.groups.rows["doubt"][1:FIXED] = AGE_DOUBT
             self.groups.changed(np.arange(FIXED))
         keys = self.groups.rows["key"][: self.groups.used].tolist()
-        self._slots = {key: slot for slot, key in enumerate(keys)}
+        self._slots = {key: slot for slot, key in enumerate(keys) if key}
 
     def _group(self, chain: Sequence[int]) -> int:
         slot = 0
         for key in chain:
             found = self._slots.get(key)
             if found is None:
-                if len(self._slots) >= MOST_GROUPS:
+                if self.groups.used >= MOST_GROUPS:
                     break
                 found = self._added(key, slot)
             slot = found
@@ -551,8 +551,8 @@ def chances_reached(pages, groups, rows, chance, out):  # type: ignore[no-untype
     for number in range(len(rows)):
         page = pages[rows[number]]
         shape, exposure, level = belief_of(groups, page)
-        gap = exposure * expm1(-log1p(-chance) / shape) / level
-        out[number] = page.seen + gap * DAY_S
+        days = reached(groups, page, exposure * expm1(-log1p(-chance) / shape) / level)
+        out[number] = page.seen + days * DAY_S
 
 
 @kernel(nothing(PAGES, i64s, f64s, one_f64))

@@ -1,6 +1,6 @@
 """The pages that a crawl fetches again, by their id: how often they change, what they held, and what they weigh.
 
-Of a page 40 bytes are kept for its rate and schedule (`PAGE` and `freshness.rates.PAGE`), 16 for its content, all in
+Of a page 48 bytes are kept for its rate and schedule (`PAGE` and `freshness.rates.PAGE`), 16 for its content, all in
 sheets of the crawl's notebook, so that they are on the disk with the fetch that they follow from.
 """
 

@@ -107,11 +107,7 @@ def replay(histories: Histories, policy: Policy, share: float, seed: int = 0) ->
     allowed = 0.0
     for step in range(histories.days * STEPS):
         now = step / STEPS
-        if len(born := clock.advance(now)):
-            clock.first_fetch(born, now)
-            policy.discover(born, now)
-            log.append(_entries(clock, born, now, np.ones(len(born), bool), np.zeros(len(born), bool)))
-        allowed += share * clock.here / STEPS
+        born = clock.advance(now)
         if allowed >= 1.0:
             pages = policy.choose(now, int(allowed))
             allowed -= int(allowed)
@@ -119,6 +115,11 @@ def replay(histories: Histories, policy: Policy, share: float, seed: int = 0) ->
                 visits = clock.visit(pages, now)
                 log.append(_entries(clock, pages, now, np.zeros(len(pages), bool), visits.changed))
                 policy.learn(_mislabelled(visits, histories.mislabelled, rng))
+        if len(born):
+            clock.first_fetch(born, now)
+            policy.discover(born, now)
+            log.append(_entries(clock, born, now, np.ones(len(born), bool), np.zeros(len(born), bool)))
+        allowed += share * clock.here / STEPS
     return Log(*(np.concatenate(column) for column in zip(*log, strict=True)))
 
 
