@@ -88,7 +88,7 @@ def do(job: Job) -> Run:
     known = Known(histories.urls, histories.importance, job.share, job.seed)
     log = replay(histories, policies.build(job.policy, known, histories), job.share, job.seed)
     found = measure.measured(histories, log)
-    expected, optimum = _optimum(histories, log, job.share)
+    expected, optimum = (None, None) if job.policy == policies.FORESIGHT else _optimum(histories, log, job.share)
     return Run(
         web=job.web.name, share=job.share, policy=job.policy, repeat=job.repeat,
         reference=job.policy in policies.REFERENCES, pages=len(histories), days=histories.days,

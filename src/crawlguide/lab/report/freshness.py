@@ -213,7 +213,7 @@ def html(document: Results) -> str:
         spent=[_budget_chart(summary, every, web, results.freshness, "freshness") for web in _webs(summary)],
         forest=_forest(every, differences) if differences else None,
         learned_by=LEARNED_BY,
-        budget=budget,
+        budgets=[budget(share) for share in sorted({share for _, share in summary.tasks})],
     )
 
 

@@ -37,11 +37,11 @@ class LearnedRates:
         self.rate[pages] = self._most_likely(pages)
 
     def _most_likely(self, pages: Rows) -> F64:
-        """Newton's method; a step is at most a factor of four."""
+        """Newton's method from where it ended before; a step is at most a factor of four."""
         used = min(REMEMBERED, int(self._visits[pages].max()))
         gaps, changed = self._gaps[pages, :used], self._changed[pages, :used]
         quiet = (gaps * ~changed).sum(axis=1)
-        rate = np.full(len(pages), PRIOR_COUNT / PRIOR_DAYS)
+        rate = self.rate[pages]
         for _ in range(ITERATIONS):
             still = np.exp(-rate[:, None] * gaps)
             odds = np.where(changed, gaps / np.maximum(1.0 - still, 1e-12), 0.0)
