@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 POINTS = 60  # of a curve: days are taken together where there are more
 LEARNED_BY = 30  # days
+LEAST_SAID = 5e-5  # a smaller difference rounds to nothing
 Task = tuple[str, float]
 
 
@@ -57,7 +58,7 @@ def headline(summary: Summary) -> str:
     nearest = min(differences, key=lambda one: one.mean)
     worst = min(differences, key=lambda one: one.worst_difference)
     said += f", {_points(nearest.mean)} than with the strongest other policy, {visible(nearest.other)}"
-    if worst.worst_difference < 0:
+    if worst.worst_difference <= -LEAST_SAID:
         return (
             f"{said}; at worst, {_points(worst.worst_difference)} than {visible(worst.other)} on {name(worst.worst)}."
         )
@@ -246,12 +247,12 @@ def _days_chart(summary: Summary, every: Sequence[Series], task: Task) -> Chart:
     curves = {one.policy: _by_days(summary.runs(one.policy, task)) for one in every if summary.runs(one.policy, task)}
     at = next(iter(curves.values()))[0]
     lowest = min(float(np.nanmin(values)) for _, values in curves.values())
-    frame = Frame(34, 26, 176, 118, (0.0, float(at[-1])), _range(lowest, 1.0))
+    frame = Frame(42, 26, 168, 118, (0.0, float(at[-1])), _range(lowest, 1.0))
     shown = [one for one in every if one.policy in curves]
     paths = [Curve(one, frame.path(*curves[one.policy])) for one in reversed(shown)]
     ends = {one.policy: float(curves[one.policy][1][-1]) for one in shown}
     return Chart(
-        shortened(name(task), 44), frame, paths, _labels(frame, shown, ends),
+        shortened(visible(task[0]), 24) + f" at {budget(task[1])}", frame, paths, _labels(frame, shown, ends),
         [Tick(frame.x(value), number(round(value))) for value in (0.0, float(at[-1]))],
         [Tick(frame.y(value), f"{value:g}") for value in ticks(*frame.y_range, 3) if frame.y_range[0] <= value <= 1.0],
     )  # fmt: skip
@@ -281,7 +282,7 @@ def _budget_chart(
     high = (
         _range(float(np.nanmin(all_values)), 1.0) if what == "freshness" else (0.0, float(np.nanmax(all_values)) or 1.0)
     )
-    frame = Frame(38, 26, 172, 118, wide, high)
+    frame = Frame(42, 26, 168, 118, wide, high)
     paths = [Curve(one, frame.path(places, curves[one.policy])) for one in reversed(shown)]
     ends = {one.policy: float(curves[one.policy][-1]) for one in shown}
     return Chart(
