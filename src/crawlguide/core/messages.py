@@ -233,6 +233,7 @@ class CrawlStats(Struct, frozen=True):
     evicted: int
     forgotten: int
     learner: dict[str, Any]
+    freshness: dict[str, Any] = {}  # of a crawl that fetches pages again as they change
 
 
 class StatsMessage(Struct, frozen=True):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlguide.core.errors import CrawlGuideError, Draining, NotFound, UnavailableError
+from crawlguide.core.messages import DEFAULT_TENANT
 from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.core.turns import make_way
 from crawlguide.gateway.access import audit
@@ -71,19 +72,21 @@ class Service:
         self.options, self.entrance = self.config.server, Entrance(self.config)
         self.load = Load(self.options)
         self.load.on_refusal = lambda problem: self.metrics.count("errors", code=problem.code)
+        self.load.are_tells_crowded = self._are_tells_crowded
         folder = self.guide.store.folder
         self.audit = AuditLog(None if folder is None else folder / FOLDER / audit.FILE)
         self.assigned = AssignedUrls()
         self.guide.on_deleted.append(self.assigned.deleted)
 
     async def received(
-        self, label: str, caller: Caller, read: Callable[[Credential], Awaitable[Any]]
+        self, label: str, route: Route, caller: Caller, read: Callable[[Credential], Awaitable[Any]]
     ) -> tuple[Credential, Any]:
-        """Who somebody is, and what they say: of those who may not come in nothing is read. Raises what refuses."""
+        """Who somebody is, and what they say. Raises what refuses them: then nothing is read."""
         credential: Credential | None = None
         began = time.perf_counter()
         try:
             credential = self.entrance.admit(caller)
+            self.check_room(route, credential)
             return credential, await read(credential)
         except CrawlGuideError as problem:
             took_s = time.perf_counter() - began
@@ -140,7 +143,17 @@ class Service:
         """What can be refused before a message is read is."""
         if self.draining:
             raise Draining("the server is shutting down; ask again, another may answer", retry_after_s=1.0)
+        self.check_room(route, credential)
         check_before_body(route, credential, path)
+
+    def check_room(self, route: Route, credential: Credential) -> None:
+        """Raise `UnavailableError` where a report would wait too long behind what its tenant told before."""
+        if route.tells and self.guide.tells.is_crowded(credential.tenant):
+            raise UnavailableError("more reports than can be taken within a second", retry_after_s=1.0)
+
+    def _are_tells_crowded(self) -> bool:
+        """Whoever it is that tells: only where all are of one tenant anything can be said before that is known."""
+        return not self.entrance.required and self.guide.tells.is_crowded(DEFAULT_TENANT)
 
     async def serve(self, wanted: Wanted, credential: Credential) -> Any:
         """What a route gives. The caller has been admitted and checked."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST_PAGES = 20_000_000  # as many as a crawl keeps that are done
 MOST_NAMED = 1 << 18  # copies of which is known how their servers named them
+MOST_SAMPLED = 50_000
 LONGEST_TAG = 52
 
 PAGE = np.dtype(
@@ -83,6 +84,12 @@ class KnownPages:
     def release(self, rows: I64, released: int) -> None:
         self.pages.rows["released"][rows] = released
         self.pages.changed(rows)
+
+    def sample(self) -> tuple[I64, float]:
+        """Some of the rows in use, evenly, and how many each stands for: all of them where there are few."""
+        every = -(-self.pages.used // MOST_SAMPLED) or 1
+        rows = np.arange(0, self.pages.used, every)
+        return rows[(self.pages.rows["key"][rows] > 0) & (self.rates.pages.rows["seen"][rows] > 0)], float(every)
 
     # how servers named the copies
 

@@ -10,8 +10,8 @@ A host that gets behind with its pages has a price of its own above that: polite
 
 from __future__ import annotations
 
-from math import exp
-from typing import TYPE_CHECKING
+from math import exp, expm1, inf
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,9 @@ STATE = np.dtype(
         ("tokens", np.float64),  # fetches that may be made again by now
         ("worth", np.float64),  # mean worth of a place in an answer, without fetching again
         ("pace", np.float64),  # URLs given out a day, over about a day
+        ("asked", np.float64),  # URLs asked for a day, in the same way
         ("since", np.float64),  # of the first ask
+        ("renewed", np.float64),  # row from which on pages have to be looked at for new promises; negative: none
     ],
     align=True,
 )
@@ -39,16 +41,26 @@ HOST = np.dtype([("key", np.uint64), ("level", np.float64), ("waiting", np.int64
 MOST_HOSTS = 1 << 15
 PLACES = 500.0  # in answers, over which the mean worth is taken
 PACE_S = DAY_S
+ENOUGH_S, FULL = 3_600.0, 0.9  # for which, and how fully, asks are answered before that says how much crawlers take
 SAVED_S = 3_600.0  # for how long fetches that were not made may be made up for
 QUICKNESS = 8.0
 BEHIND = 8  # pages of one host that wait to be fetched again, from which on its price rises
 DEAREST = 20.0
 
 
+class Room(NamedTuple):
+    """Fetches a day that something leaves."""
+
+    per_day: float
+    why: str
+
+
 class Price:
     def __init__(self, notebook: Notebook, policy: Policy) -> None:
         self._sheet = notebook.sheet("fr-price", STATE)
-        self._sheet.fit(1)
+        if not self._sheet.used:
+            self._sheet.fit(1)
+            self._set(renewed=-1.0)
         self._hosts = LossyTable(HOST, notebook.sheet("fr-hosts", HOST), MOST_HOSTS)
         self.policy = policy
 
@@ -72,13 +84,28 @@ class Price:
 
     @property
     def pace(self) -> float:
-        """URLs that the crawl gives out a day."""
-        return self._get("pace")
+        """URLs that the crawl gives out a day, lately."""
+        share = -expm1(-(self._get("at") - self._get("since")) / PACE_S)
+        return self._get("pace") / max(share, 1.0 / 24)
 
     @property
-    def age_s(self) -> float:
-        """How long the crawl has been asked."""
-        return self._get("at") - self._get("since")
+    def rooms(self) -> tuple[Room, ...]:
+        """What bounds the fetches of a day: the budget, and the crawlers, if they get all that they ask for."""
+        rooms = [Room(inf, "")]
+        if self.per_day is not None:
+            rooms.append(Room(self.per_day, "its budget for fetching again has"))
+        long_enough = self._get("at") - self._get("since") >= ENOUGH_S
+        if long_enough and self._get("pace") >= FULL * self._get("asked") > 0:
+            rooms.append(Room(self.pace, "crawlers take"))
+        return tuple(rooms)
+
+    @property
+    def renewed(self) -> int:
+        return int(self._get("renewed"))
+
+    @renewed.setter
+    def renewed(self, row: int) -> None:
+        self._set(renewed=row)
 
     @property
     def now(self) -> float:
@@ -91,7 +118,8 @@ class Price:
             self._set(at=at, since=at, tokens=1.0)
             return wanted if per_day is None else 1
         passed = max(at - before, 0.0)
-        self._set(at=max(at, before), pace=self.pace * exp(-passed / PACE_S))
+        kept = exp(-passed / PACE_S)
+        self._set(at=max(at, before), pace=self._get("pace") * kept, asked=self._get("asked") * kept)
         if per_day is None:
             return wanted
         most = max(per_day * (SAVED_S + passed) / DAY_S, 1.0)
@@ -113,7 +141,8 @@ class Price:
         others = max(wanted - (count - len(worth)), 1)
         share = exp(-others / PLACES)
         mean = float(np.sum(worth)) / others
-        self._set(worth=share * self._get("worth") + (1.0 - share) * mean, pace=self.pace + count * DAY_S / PACE_S)
+        pace, asked = self._get("pace") + count, self._get("asked") + wanted
+        self._set(worth=share * self._get("worth") + (1.0 - share) * mean, pace=pace, asked=asked)
 
     # hosts
 

@@ -7,24 +7,36 @@ any copy is too old.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct
 
 from crawlguide.core.patterns import Patterns
 from crawlguide.freshness.rates import DAY_S
+from crawlguide.guide.recrawl.price import Room
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.definition import Policy
+    from crawlguide.core.definition import Policy, Promise
     from crawlguide.core.tables import F64, I64
     from crawlguide.guide.recrawl.known_pages import KnownPages
     from crawlguide.guide.recrawl.price import Price
 
 AHEAD = 0.85  # of the age after which a page is brought: until it is fetched time passes, too
-ENOUGH_S = 3_600.0  # for which a crawl must have been asked before its pace says something
+
+
+class Pages(NamedTuple):
+    """The pages of a promise, or some of them that stand for so many each."""
+
+    rates: np.ndarray[Any, Any]
+    each: float
+
+    @property
+    def total(self) -> int:
+        return round(len(self.rates) * self.each)
 
 
 class PromiseState(Struct, frozen=True):
@@ -37,8 +49,8 @@ class PromiseState(Struct, frozen=True):
     kept_share: float  # of its pages, not older than promised now
     kept: bool
     needs_per_day: float  # fetches
-    has_per_day: float | None  # fetches that the crawl can make for it; null: nobody knows yet
-    possible: bool | None
+    has_per_day: float | None  # fetches that the crawl can make for it; null: no bound is known
+    possible: bool
     words: str
 
 
@@ -69,61 +81,53 @@ class Promises:
 
     def owed_from(self, numbers: I64, seen: F64) -> F64:
         """From which instant on each page is brought for its promise, whatever it is worth; infinite: never."""
-        return seen + AHEAD * self.max_age_s[numbers]
+        return seen + AHEAD * self.max_age_s[np.where(numbers < len(self.max_age_s), numbers, 0)]
 
     def states(self, known: KnownPages, price: Price, at: float) -> list[PromiseState]:
-        """O(pages), some milliseconds for a million."""
-        used = known.pages.used
-        pages, rates = known.pages.rows[:used], known.rates.pages.rows[:used]
-        alive = (pages["key"] > 0) & (rates["gone"] == 0)
-        return [
-            self._state(number, rates[alive & (pages["promise"] == number)], known, price, at)
-            for number in range(1, len(self.promises) + 1)
-        ]
-
-    def _state(self, number: int, pages: np.ndarray, known: KnownPages, price: Price, at: float) -> PromiseState:
-        promise, count = self.promises[number - 1], len(pages)
-        kept_share = float(np.mean(at - pages["seen"] <= promise.max_age_s)) if count else 1.0
-        needs = count * promise.share / (promise.max_age_s / DAY_S)
-        has, reason = self._room(pages, promise.share, promise.max_age_s, known, price)
-        possible = None if has is None else needs <= has
-        kept = kept_share >= promise.share
-        words = _words(kept, possible, needs, has, reason)
-        return PromiseState(
-            promise.max_age_s, promise.share, promise.patterns, count, round(kept_share, 4), kept, round(needs, 1),
-            None if has is None else round(has, 1), possible, words,
-        )  # fmt: skip
-
-    def _room(
-        self, pages: np.ndarray, share: float, max_age_s: float, known: KnownPages, price: Price
-    ) -> tuple[float | None, str]:
-        """Fetches a day for a promise: what politeness permits, and the budget; and which of them is the bound."""
-        needs = len(pages) * share / (max_age_s / DAY_S)
-        polite, reason = _polite(pages, share, max_age_s, known, self._policy.default_delay_s)
-        if price.per_day is not None and price.per_day < polite:
-            polite, reason = price.per_day, "policy.recrawl_per_day and recrawl_share permit"
-        if price.age_s >= ENOUGH_S and needs > price.pace and price.pace < polite:
-            return price.pace, "crawlers take"
-        return polite, reason
+        """Of very many pages a part is counted, evenly. What an earlier promise costs, later ones do not have."""
+        rows, each = known.sample()
+        rows = rows[known.rates.pages.rows["gone"][rows] == 0]
+        pages, numbers = known.rates.pages.rows[rows], known.pages.rows["promise"][rows]
+        states, taken = list[PromiseState](), 0.0
+        for number, promise in enumerate(self.promises, 1):
+            mine = Pages(pages[numbers == number], each)
+            needs = mine.total * promise.share / (promise.max_age_s / DAY_S)
+            polite = _polite(mine, promise, known, self._policy.default_delay_s)
+            room = min(polite, *(Room(one.per_day - taken, one.why) for one in price.rooms))
+            states.append(_state(promise, mine, needs, room, at))
+            taken += needs
+        return states
 
 
-def _polite(pages: np.ndarray, share: float, max_age_s: float, known: KnownPages, delay_s: float) -> tuple[float, str]:
+def _state(promise: Promise, pages: Pages, needs: float, room: Room, at: float) -> PromiseState:
+    kept_share = float(np.mean(at - pages.rates["seen"] <= promise.max_age_s)) if pages.total else 1.0
+    has, possible, kept = max(room.per_day, 0.0), needs <= max(room.per_day, 0.0), kept_share >= promise.share
+    words = _words(kept, possible, needs, has, room.why)
+    return PromiseState(
+        promise.max_age_s, promise.share, promise.patterns, pages.total, round(kept_share, 4), kept, round(needs, 1),
+        None if has == inf else round(has, 1), possible, words,
+    )  # fmt: skip
+
+
+def _polite(pages: Pages, promise: Promise, known: KnownPages, delay_s: float) -> Room:
     """What the pause between two fetches of a host leaves of the fetches that are needed."""
-    if not len(pages) or not delay_s:
-        return float("inf"), ""
+    if not pages.total or not delay_s:
+        return Room(inf, "")
     parents = known.rates.groups.rows["parent"]
-    hosts = np.bincount(np.maximum(parents[pages["group"]], 0))
-    needed, most = hosts * share / (max_age_s / DAY_S), DAY_S / delay_s
+    hosts = pages.each * np.bincount(np.maximum(parents[pages.rates["group"]], 0))
+    needed, most = hosts * promise.share / (promise.max_age_s / DAY_S), DAY_S / delay_s
     if needed.max() <= most:
-        return float("inf"), ""
-    return float(np.minimum(needed, most).sum()), f"a pause of {delay_s:g} s between two fetches of a host permits"
+        return Room(inf, "")
+    return Room(
+        float(np.minimum(needed, most).sum()), f"a pause of {delay_s:g} s between two fetches of a host leaves room for"
+    )
 
 
-def _words(kept: bool, possible: bool | None, needs: float, has: float | None, reason: str) -> str:
-    now = "kept" if kept else "not kept yet" if possible else "broken"
-    if possible is False and has is not None:
+def _words(kept: bool, possible: bool, needs: float, has: float, reason: str) -> str:
+    now = "kept" if kept else "not kept now, though it can be"
+    if not possible:
         return (
-            f"it cannot be kept: it costs {needs:,.0f} fetches a day, {reason} {has:,.0f}; "
-            f"room for {needs - has:,.0f} more a day would keep it"
+            f"it cannot be kept: it costs {needs:,.0f} fetches a day, and {reason} {has:,.0f}; "
+            f"{needs - has:,.0f} more a day would keep it"
         )
     return f"it is {now}; it costs {needs:,.0f} fetches a day"

@@ -8,7 +8,7 @@ queue, before what was never fetched, or gets another instant. So an ask looks a
 from __future__ import annotations
 
 from math import isnan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -16,6 +16,7 @@ import xxhash
 from crawlguide.core.clock import http_date
 from crawlguide.core.columns import first_of_each
 from crawlguide.core.notebook import Notebook
+from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.freshness.rates import DAY_S
 from crawlguide.guide.recrawl import looks, words
 from crawlguide.guide.recrawl.known_pages import KnownPages
@@ -26,7 +27,7 @@ from crawlguide.policy.robots.cache import is_file
 from crawlguide.policy.traps.url_scan import scan_urls
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from crawlguide.core.definition import Policy
     from crawlguide.core.messages import Fetch
@@ -57,6 +58,7 @@ HINTS = {  # `changefreq` of sitemaps, as changes a day
     "never": 1 / 3_650,
 }
 HINT_LOOKS = 0.5
+RENEWED_AT_ONCE = 1_000
 RELEASED, SAID = 1, 2
 
 
@@ -77,12 +79,15 @@ class Refresher:
     def remember(self, notebook: Notebook) -> None:
         self.known, self.price = KnownPages(notebook), Price(notebook, self.policy)
         self._looked_ahead = -np.inf
+        self._impossible: set[int] = set()
         self._states: tuple[float, list[PromiseState]] = (-np.inf, [])
 
     def inherit(self, before: Refresher) -> None:
         """Go on with what is known, after the crawl was defined anew."""
         self.known, self.price = before.known, before.price
         self.price.policy = self.policy
+        if self.promises.promises != before.promises.promises:
+            self.price.renewed = 0
 
     # a tell
 
@@ -198,6 +203,10 @@ class Refresher:
     async def bring(self, store: Store, crawl: Crawl, ask: Ask) -> None:
         """What is due comes into the queue, or is due later. Nobody else is served in between."""
         allowed = self.price.allowed(ask.at, ask.budget.max_urls)
+        if self.promises:
+            self.warn(crawl, ask.at)
+        if self.price.renewed >= 0:
+            await self._renew(store, crawl)
         brought = await self._bring(store, crawl, ask, await store.take_due(crawl, ask.at, AT_ONCE), allowed)
         if self.price.per_day is not None and brought < allowed and ask.at >= self._looked_ahead + AHEAD_EVERY_S:
             self._looked_ahead = ask.at  # the price has fallen since most were judged
@@ -254,6 +263,21 @@ class Refresher:
     def _priorities(self, ids: U64, at: float) -> F64:
         """Before everything that was never fetched, and among themselves by the chance that they have changed."""
         return FIRST + self.chance_changed(ids, at, unknown=1.0)
+
+    async def _renew(self, store: Store, crawl: Crawl) -> None:
+        """What is promised now holds for pages that were fetched before, too: some of them with each ask."""
+        first, used = self.price.renewed, self.known.pages.used
+        rows = np.arange(first, min(first + RENEWED_AT_ONCE, used))
+        rows = rows[self.known.pages.rows["key"][rows] > 0]
+        ids = self.known.pages.rows["key"][rows].copy()
+        there = np.array([found is not None for found in await store.find(crawl, ids)], np.bool_)
+        rows, ids = rows[there], ids[there]
+        if len(ids):
+            self.known.pages.rows["promise"][rows] = self.promises.of((await store.look(crawl, ids)).url.tolist())
+            self.known.pages.changed(rows)
+            owed = self._owed_from(rows)
+            await store.schedule(crawl, ids[np.isfinite(owed)], owed[np.isfinite(owed)])
+        self.price.renewed = first + RENEWED_AT_ONCE if first + RENEWED_AT_ONCE < used else -1
 
     async def said_to_have_changed(self, store: Store, crawl: Crawl, ids: U64, at: float) -> None:
         """A sitemap says that these pages were changed after they were fetched."""
@@ -320,8 +344,22 @@ class Refresher:
             self._states = at, self.promises.states(self.known, self.price, at) if self.promises else []
         return self._states[1]
 
-    def stats(self, at: float) -> Mapping[str, object]:
+    def stats(self, at: float) -> dict[str, Any]:
         return words.stats(self, at)
+
+    def warn(self, crawl: Crawl, at: float) -> None:
+        """The log is told once of each promise that cannot be kept, and that it can be again."""
+        for number, state in enumerate(self.states(at)):
+            if state.possible == (number in self._impossible):
+                self._impossible ^= {number}
+                happened(
+                    "promise_possible" if state.possible else "promise_impossible",
+                    "crawl {crawl}, promise {promise}: {words}",
+                    WARNING,
+                    **crawl.logged,
+                    promise=number,
+                    words=state.words,
+                )
 
 
 def _hash(text: str) -> int:

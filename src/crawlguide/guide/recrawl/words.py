@@ -38,15 +38,13 @@ def span(days: float) -> str:
 
 
 def stats(refresher: Refresher, at: float) -> dict[str, Any]:
-    """Ages of copies, price and promises. O(pages), some milliseconds for a million."""
-    used = refresher.known.pages.used
-    seen = refresher.known.rates.pages.rows["seen"][:used].astype(np.float64)
-    days = np.maximum(at - seen[seen > 0], 0.0) / DAY_S
-    counts = np.bincount(np.searchsorted(AGES, days), minlength=len(AGE_NAMES)).tolist()
-    rows = np.flatnonzero(seen > 0)[:: max(len(days) // 10_000, 1)]
+    """Ages of copies, price and promises; of very many pages a part is counted, evenly."""
+    rows, each = refresher.known.sample()
+    days = np.maximum(at - refresher.known.rates.pages.rows["seen"][rows].astype(np.float64), 0.0) / DAY_S
+    counts = (each * np.bincount(np.searchsorted(AGES, days), minlength=len(AGE_NAMES))).astype(np.int64).tolist()
     chance = refresher.known.rates.chance_changed(rows, np.full(len(rows), at))
     return {
-        "pages": len(days),
+        "pages": len(refresher.known),
         "ages": dict(zip(AGE_NAMES, counts, strict=True)),
         "median_age_s": round(float(np.median(days)) * DAY_S, 1) if len(days) else None,
         "current_share": round(float(1.0 - np.mean(chance)), 4) if len(rows) else None,
