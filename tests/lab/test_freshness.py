@@ -96,8 +96,8 @@ def test_a_page_that_has_gone_counts_until_it_was_found_gone_or_a_month_later() 
     histories = history([10.0], [], days=60, gone=np.array([10.0, np.inf]))
     for visits, fresh in (((), 10.0), (((20.0, 0),), 30.0)):
         found = measure.measured(histories, run(histories, *visits)[1])
-        counted = found.freshness @ found.weight, found.weight.sum()
-        assert counted == (pytest.approx(60.0 + fresh), pytest.approx(60.0 + 40.0))
+        assert found.freshness @ found.weight == pytest.approx(60.0 + fresh)
+        assert found.weight.sum() == pytest.approx(60.0 + 40.0)
 
 
 def test_a_promise_is_kept_while_the_last_visit_is_recent() -> None:
