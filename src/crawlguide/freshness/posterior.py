@@ -66,9 +66,3 @@ def expected_value(shape, exposure, gap):  # type: ignore[no-untyped-def]
     less = shape - 1.0
     fresh = exposure * doublings if abs(less) < 1e-7 else -exposure * expm1(-less * doublings) / less
     return max(fresh - gap * exp(-shape * doublings), 0.0)
-
-
-@part
-def value_growth(shape, exposure, gap):  # type: ignore[no-untyped-def]
-    """The derivative of the expected value by the gap: E[xτ·e^(−xτ)]."""
-    return shape * gap / (exposure + gap) * chance_unchanged(shape, exposure, gap)

@@ -60,6 +60,7 @@ AGE_WANDER = 1e-6  # by which it may move with a look
 FIXED = 1 + WAYS * AGES  # groups that are always there: all pages, then the ages
 KEPT = 1.0 - 1e-5  # of what was counted, with each look
 FEWEST = 3  # pages whose spread says something
+MONTH = 30.0  # days
 LEAST_GAP = 1e-4  # days: two looks within seconds are one
 LAST_SECOND = 4_294_967_295.0
 
@@ -197,7 +198,7 @@ class Rates:
         self.pages.changed(rows)
 
     def per_day(self, rows: I64) -> F64:
-        """The mean of what is believed of each page's changes a day."""
+        """The mean of what is believed of each page's changes a day, until it is likely to change again."""
         out = np.empty(len(rows))
         rates_of(self.pages.rows, self.groups.rows, rows, out)
         return out
@@ -567,4 +568,6 @@ def rates_of(pages, groups, rows, out):  # type: ignore[no-untyped-def]
     for number in range(len(rows)):
         page = pages[rows[number]]
         shape, exposure, level = belief_of(groups, page)
-        out[number] = level * shape / exposure * counted(groups, page, page.seen + DAY_S)
+        rate = level * shape / exposure
+        days = min(max(1.0 / rate, 1.0), MONTH)
+        out[number] = rate * counted(groups, page, page.seen + days * DAY_S) / days

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawlguide.core.kernels import f64s, kernel, nothing, one_f64, part
-from crawlguide.freshness.posterior import expected_value, value_growth
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64
@@ -55,30 +54,6 @@ def gap_at_price(rate, price):  # type: ignore[no-untyped-def]
         else:
             high = middle
     return high
-
-
-@part
-def gap_at_expected_price(shape, exposure, price):  # type: ignore[no-untyped-def]
-    """After how many days the expected value reaches a price; at most `LONGEST_GAP`, infinite if it needs longer.
-
-    Newton's method inside a bracket: the value rises with the gap everywhere.
-    """
-    low, high = SHORTEST_GAP, LONGEST_GAP
-    if expected_value(shape, exposure, high) <= price:
-        return inf
-    gap = min(max(sqrt(2.0 * price * exposure / shape), low), high)
-    for _ in range(40):
-        over = expected_value(shape, exposure, gap) - price
-        if over < 0.0:
-            low = gap
-        else:
-            high = gap
-        if abs(over) <= 1e-6 * price or high - low <= 1e-9 * high:
-            break
-        growth = value_growth(shape, exposure, gap)
-        step = gap - over / growth if growth > 0.0 else 0.0
-        gap = step if low < step < high else sqrt(low * high)
-    return gap
 
 
 class Optimum(NamedTuple):
