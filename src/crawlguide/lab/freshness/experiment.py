@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +16,7 @@ from crawlguide.lab.freshness.recorded import recorded
 from crawlguide.lab.freshness.replay import Known, replay
 from crawlguide.lab.freshness.results import Run
 from crawlguide.lab.freshness.synthetic import synthetic
-from crawlguide.lab.jobs import cores
+from crawlguide.lab.jobs import cores, worked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,18 +66,8 @@ def webs_of(file: Path, days: int) -> list[Web]:
 
 def completed(todo: Sequence[Job], workers: int | None = None) -> Iterator[Run]:
     """The runs as they are finished."""
-    count = min(workers or cores(), len(todo))
-    if count <= 1:
-        yield from map(do, todo)
-        return
-    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
-        waiting = [pool.submit(do, job) for job in todo]
-        try:
-            for future in as_completed(waiting):
-                yield future.result()
-        except BaseException:  # nobody needs what is under way
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    for _, run in worked(do, todo, min(workers or cores(), len(todo))):
+        yield run
 
 
 def do(job: Job) -> Run:
