@@ -100,12 +100,6 @@ def test_a_page_that_has_gone_counts_until_it_was_found_gone_or_a_month_later() 
         assert found.weight.sum() == pytest.approx(60.0 + 40.0)
 
 
-def test_a_promise_is_kept_while_the_last_visit_is_recent() -> None:
-    histories = history([])
-    _, log = run(histories, (4.0, 0), (5.0, 0))
-    assert measure.kept(histories, log, 2.0) == pytest.approx((2.0 + 1.0 + 2.0) / 10.0)
-
-
 @pytest.mark.parametrize("share", [0.01, 0.2, 1.0])
 @pytest.mark.parametrize("name", [*policies.BUILDERS, *policies.REFERENCES])
 def test_nobody_spends_more_than_the_budget_or_visits_a_page_twice_at_once(name: str, share: float) -> None:

@@ -69,16 +69,6 @@ def expected(histories: Histories, rates: DailyRates, log: Log) -> F64:
     return shares
 
 
-def kept(histories: Histories, log: Log, limit: float) -> float:
-    """The share of the time of all pages in which their last visit was at most so many days ago."""
-    order = np.lexsort((log.at, log.page))
-    page, at = log.page[order], log.at[order]
-    ends = histories.counts_until[page]
-    is_last = np.append(page[1:] != page[:-1], True)
-    span = np.maximum(np.minimum(np.where(is_last, ends, np.append(at[1:], 0.0)), ends) - at, 0.0)
-    return float(np.minimum(span, limit).sum() / span.sum())
-
-
 def mean(measured: Measured, since: int = 0, until: int | None = None) -> tuple[float, float]:
     """Freshness and age over some of the days."""
     days = slice(since, until)
