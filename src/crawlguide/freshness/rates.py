@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 DAY_S = 86_400.0
 NO_GROUP = -1
 MOST_GROUPS = 1 << 16
-SHRINKAGE = 4.0  # pages that a parent counts for in the prior of a group
+SHRINKAGE = 2.0  # pages that a parent counts for in the prior of a group
 FIRST_SHAPE, FIRST_EXPOSURE = 1.0, 4.0  # of all pages, before anything is known: about once in four days
 FIRST_MEAN_LOG = -0.5772156649015329 - log(FIRST_EXPOSURE)  # ψ(1) − log b
 FIRST_SPREAD = 0.5772156649015329  # of shape 1: log a − ψ(a)
@@ -41,9 +41,9 @@ FIRST_VOTES = 4.0  # pages that this counts for
 OVERSTEP = 2.0  # how far the spread of a group goes with one vote of each of its pages
 LEAST_SPREAD, MOST_SPREAD = 0.01, 5.0
 MOST_SHAPE, LEAST_SHAPE = 10.0, 0.3
-WANDER = 0.001  # variance by which the logarithm of a group's level may move in a day
+WANDER = 0.0005  # variance by which the logarithm of a group's level may move in a day
 MOST_DOUBT = 1.0
-ASSUMED = 500.0  # looks that the first assumption counts for
+ASSUMED = 200.0  # looks that the first assumption counts for
 MOST_WRONG = 0.2
 KEPT = 1.0 - 1e-5  # of what was counted, with each look
 FEWEST = 3  # pages whose spread says something
@@ -98,7 +98,7 @@ TERMS = named_tuple(Terms, one_f64, one_f64, one_f64)
 class Rates:
     """Change rates of pages by row number. The rows are the caller's; `fit` makes room for them."""
 
-    def __init__(self, *, false_alarm: float = 0.01, miss: float = 0.01, memory_days: float = 180.0) -> None:
+    def __init__(self, *, false_alarm: float = 0.005, miss: float = 0.005, memory_days: float = 180.0) -> None:
         self.pages, self.groups = Sheet(PAGE), Sheet(GROUP)
         self.terms = Terms(false_alarm, miss, memory_days)
         self._slots: dict[int, int] = {}
