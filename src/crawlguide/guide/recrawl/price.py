@@ -43,9 +43,12 @@ PLACES = 500.0  # in answers, over which the mean worth is taken
 PACE_S = DAY_S
 ENOUGH_S, FULL = 3_600.0, 0.9  # for which, and how fully, asks are answered before that says how much crawlers take
 SAVED_S = 3_600.0  # for how long fetches that were not made may be made up for
-QUICKNESS = 8.0
+QUICKNESS, RELAXED = 8.0, 0.99
 BEHIND = 8  # pages of one host that wait to be fetched again, from which on its price rises
-DEAREST = 20.0
+DEARER, CHEAPER, DEAREST = 0.05, 0.02, 20.0
+
+
+FIRST = np.zeros(1, np.int64)
 
 
 class Room(NamedTuple):
@@ -58,19 +61,21 @@ class Room(NamedTuple):
 class Price:
     def __init__(self, notebook: Notebook, policy: Policy) -> None:
         self._sheet = notebook.sheet("fr-price", STATE)
-        if not self._sheet.used:
-            self._sheet.fit(1)
+        is_new = not self._sheet.used
+        self._sheet.fit(1)
+        self._state = dict(zip(STATE.names or (), map(float, self._sheet.rows[0].tolist()), strict=True))
+        if is_new:
             self._set(renewed=-1.0)
         self._hosts = LossyTable(HOST, notebook.sheet("fr-hosts", HOST), MOST_HOSTS)
         self.policy = policy
 
     def _get(self, name: str) -> float:
-        return float(self._sheet.rows[name][0])
+        return self._state[name]
 
     def _set(self, **values: float) -> None:
-        for name, value in values.items():
-            self._sheet.rows[name][0] = value
-        self._sheet.changed(np.zeros(1, np.int64))
+        self._state |= values
+        self._sheet.rows[0] = tuple(self._state.values())
+        self._sheet.changed(FIRST)
 
     @property
     def per_day(self) -> float | None:
@@ -109,7 +114,8 @@ class Price:
 
     @property
     def now(self) -> float:
-        return self._get("price") if self.per_day is not None else self._get("worth")
+        price, worth = self._get("price"), self._get("worth")
+        return price if self.per_day is not None else max(price, worth)
 
     def allowed(self, at: float, wanted: int) -> int:
         """How many pages may be brought for an ask; the budget grows with time."""
@@ -130,11 +136,12 @@ class Price:
     def brought(self, count: int, marginal: float) -> None:
         """So many pages were brought, the least of them worth `marginal`; infinite where the budget bounded nothing."""
         self._set(tokens=self._get("tokens") - count)
-        per_day, price = self.per_day, self._get("price")
-        if per_day is None or not count or not 0.0 < marginal < np.inf:
-            return
-        share = min(QUICKNESS * count / per_day, 0.5) if price > 0.0 else 1.0
-        self._set(price=price ** (1.0 - share) * marginal**share)
+        price = self._get("price")
+        if count and 0.0 < marginal < np.inf:
+            share = min(QUICKNESS * count / (self.per_day or max(self.pace, 1.0)), 0.5) if price > 0.0 else 1.0
+            self._set(price=price ** (1.0 - share) * marginal**share)
+        elif self.per_day is None and price > 0.0:
+            self._set(price=RELAXED * price)
 
     def answered(self, worth: F64, count: int, wanted: int) -> None:
         """What an answer holds besides pages that are fetched again, of so many wanted; `count` URLs in all."""
@@ -155,11 +162,11 @@ class Price:
             else np.ones(len(hosts))
         )
 
-    def waits(self, host: int, count: int) -> None:
-        """So many more pages of a host wait to be fetched again; -1: one was fetched."""
-        slot, _ = self._hosts.claim_one(host)
-        row = self._hosts.rows[slot]
-        row["waiting"] = max(int(row["waiting"]) + count, 0)
-        step = 0.05 if row["waiting"] > BEHIND and count > 0 else -0.02
-        row["level"] = min(max(float(row["level"]) + step, 0.0), np.log(DEAREST))
-        self._hosts.sheet.changed(np.array([slot]))
+    def waits(self, hosts: U64, change: int) -> None:
+        """One more page of each of these hosts waits to be fetched again; with −1 one was fetched."""
+        keys, counts = np.unique(hosts, return_counts=True)
+        slots = self._hosts.claim(keys)
+        rows = self._hosts.rows
+        rows["waiting"][slots] = waiting = np.maximum(rows["waiting"][slots] + change * counts, 0)
+        step = counts * np.where((waiting > BEHIND) & (change > 0), DEARER, -CHEAPER)
+        rows["level"][slots] = np.clip(rows["level"][slots] + step, 0.0, np.log(DEAREST))

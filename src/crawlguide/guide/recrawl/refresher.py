@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Ask, Batch, Crawl, Fetches
     from crawlguide.guide.recrawl.promises import PromiseState
 
-AT_ONCE = 1_000  # pages that are judged afresh for one ask
+AT_ONCE, LEAST_AT_ONCE = 1_000, 32  # pages that are judged afresh for one ask, at the most
+LOOKED_AT, LOT = 2, 4  # for each that is brought; and of those so many answers' worth at once
+STOCKED_S = 60.0  # after which more are brought, whatever is left of the last lot
 EARLY = 0.75  # of the price at which a page is looked at again
 LEAST_CHANCE = 0.2  # that a page has changed: below that nobody asks for it, however much room there is
 SOONEST_S = 60.0
@@ -46,7 +48,7 @@ MISSED_S, MOST_MISSES, LONGEST_MISSED_S = DAY_S, 6, 90 * DAY_S
 LEAST_WEIGHT = 0.05  # of a page that is not relevant at all
 FIRST = 2.0  # priority of what is brought: before all chances, which end at 1
 HOST_FINE = 0
-AHEAD_AT_ONCE, AHEAD_EVERY_S = 200, 60.0  # pages that are judged before their time, where there is room for more
+AHEAD_AT_ONCE, AHEAD_EVERY_S = 100, 60.0  # pages that are judged before their time, where there is room for more
 STATES_KEPT_S = 60.0
 HINTS = {  # `changefreq` of sitemaps, as changes a day
     "always": 24.0,
@@ -60,6 +62,7 @@ HINTS = {  # `changefreq` of sitemaps, as changes a day
 HINT_LOOKS = 0.5
 RENEWED_AT_ONCE = 1_000
 RELEASED, SAID = 1, 2
+NOTHING = np.zeros(0)
 
 
 class Judged(NamedTuple):
@@ -78,7 +81,8 @@ class Refresher:
 
     def remember(self, notebook: Notebook) -> None:
         self.known, self.price = KnownPages(notebook), Price(notebook, self.policy)
-        self._looked_ahead = -np.inf
+        self._looked_ahead = self._stocked = -np.inf
+        self._stock = 0  # pages of the last lot that were not given out yet
         self._impossible: set[int] = set()
         self._states: tuple[float, list[PromiseState]] = (-np.inf, [])
 
@@ -168,8 +172,9 @@ class Refresher:
 
     def _fetched(self, rows: I64, hosts: Sequence[str]) -> None:
         waited = self.known.pages.rows["released"][rows] > 0
-        for number in np.flatnonzero(waited).tolist():
-            self.price.waits(_hash(hosts[number]), -1)
+        if waited.any():
+            left = [_hash(hosts[number]) for number in np.flatnonzero(waited).tolist()]
+            self.price.waits(np.array(left, np.uint64), -1)
         self.known.release(rows, 0)
 
     def _due_after(self, rows: I64, kinds: I64, at: float) -> F64:
@@ -202,16 +207,28 @@ class Refresher:
 
     async def bring(self, store: Store, crawl: Crawl, ask: Ask) -> None:
         """What is due comes into the queue, or is due later. Nobody else is served in between."""
-        allowed = self.price.allowed(ask.at, ask.budget.max_urls)
+        wanted = ask.budget.max_urls
+        if not self._is_time(ask.at, wanted):
+            return
+        allowed = self.price.allowed(ask.at, LOT * wanted)
+        self._stocked, self._stock = ask.at, 0
         if self.promises:
             self.warn(crawl, ask.at)
         if self.price.renewed >= 0:
             await self._renew(store, crawl)
-        brought = await self._bring(store, crawl, ask, await store.take_due(crawl, ask.at, AT_ONCE), allowed)
+        most = min(max(LEAST_AT_ONCE, LOOKED_AT * LOT * wanted), AT_ONCE)
+        brought = await self._bring(store, crawl, ask, await store.take_due(crawl, ask.at, most), allowed)
         if self.price.per_day is not None and brought < allowed and ask.at >= self._looked_ahead + AHEAD_EVERY_S:
             self._looked_ahead = ask.at  # the price has fallen since most were judged
             soon = await store.take_due(crawl, ask.at + FARTHEST_S, AHEAD_AT_ONCE)
             await self._bring(store, crawl, ask, soon, allowed - brought, spare=True)
+
+    def _is_time(self, at: float, wanted: int) -> bool:
+        """Whether more are brought: now and then, or where the last lot, or its budget, is used up before."""
+        passed, per_day = at - self._stocked, self.price.per_day
+        if passed >= STOCKED_S:
+            return True
+        return self._stock < wanted if per_day is None else passed * per_day >= LOT * wanted * DAY_S
 
     async def _bring(self, store: Store, crawl: Crawl, ask: Ask, ids: U64, allowed: int, *, spare: bool = False) -> int:
         """`spare`: there is room for more than what is worth the price."""
@@ -223,6 +240,7 @@ class Refresher:
         await store.schedule(crawl, ids[later], judged.due[later])
         await store.queue_again(crawl, now)
         await store.rank(crawl, now, self._priorities(now, ask.at))
+        self._stock += len(now)
         return len(now)
 
     def _judged(self, batch: Batch, at: float, allowed: int, spare: bool) -> Judged:
@@ -253,8 +271,7 @@ class Refresher:
         bounded = spare or bool(refused.any())
         priced = order[np.isfinite(value[order]) & ~(owed | said | gone)[order]]
         self.price.brought(len(order), float(value[priced].min()) if bounded and len(priced) else np.inf)
-        for host, count in zip(*np.unique(of_host[brought], return_counts=True), strict=True):
-            self.price.waits(int(host), int(count))
+        self.price.waits(of_host[brought], 1)
         due[known] = self._worth_looking(here, np.maximum(price[known], 0.0), at)
         due[refused] = at + np.maximum(0.02 * (due[refused] - at), SOONEST_S)
         self.known.release(rows[brought & known], RELEASED)
@@ -302,6 +319,10 @@ class Refresher:
     def answered(self, batch: Batch, wanted: int) -> None:
         """What an answer holds, so that the price knows what else a fetch would bring."""
         new = np.isnan(batch.fetched)
+        self._stock -= len(batch) - int(new.sum())
+        if not new.any():
+            self.price.answered(NOTHING, len(batch), wanted)
+            return
         unseen = self.known.rates.unseen_value(FARTHEST_S / DAY_S)
         worth = np.clip(batch.value[new], LEAST_WEIGHT, 1.0) * unseen
         self.price.answered(worth, len(batch), wanted)
