@@ -25,7 +25,9 @@ def main(folder: str, start: float, days: float) -> None:
     crawl(guide, web, days, 40, DAY_S / 8)
     clock.advance(DAY_S / 4)
     given = asked(guide, max_urls=5)  # and never told
-    print(json.dumps({"at": clock.now(), "known": known(guide, URLS), "given": given}), flush=True)
+    said = {"at": clock.now(), "known": known(guide, URLS), "given": given}
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
     threading.Event().wait(600)
 
 
