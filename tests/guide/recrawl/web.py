@@ -72,3 +72,9 @@ def crawl(guide: Guide, web: ChangingWeb, days: float, per_ask: int, every_s: fl
         web.clock.advance(every_s)
         current.append(float(web.current().mean()))
     return current
+
+
+def known(guide: Guide, urls: list[str]) -> list[dict[str, Any]]:
+    """What a guide says of how these pages change."""
+    names = ("changes_per_day", "seen", "chance_changed", "refresh_value", "refresh_price")
+    return [{name: guide.explain("default", url)["features"].get(name) for name in names} for url in urls]

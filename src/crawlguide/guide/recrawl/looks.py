@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SAME, CHANGED, UNKNOWN, GONE, FAILED = range(5)
 NOT_MODIFIED = 304
-MISSING = (404, 410)
+BUSY = (401, 407, 408, 425, 429)  # of 4xx those that say nothing of the page
 LONGEST_FRESH_S = 86_400.0  # for which a server is believed that a copy stays fresh
 MAX_AGE = re.compile(r"(?:^|[,\s])(?:s-maxage|max-age)\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
 UNCACHED = re.compile(r"no-cache|no-store", re.IGNORECASE)
@@ -47,12 +47,14 @@ def held_in(fetch: Fetch) -> Held:
 def look(fetch: Fetch, before: Held, now: Held) -> int:
     """What came of looking at a page again."""
     status = fetch.status or 0
-    if status in MISSING and not fetch.error:
+    if 400 <= status < 500 and status not in BUSY and not fetch.error:
         return GONE
     if fetch.unchanged or (status == NOT_MODIFIED and not fetch.error):
         return SAME
-    if fetch.error or not 200 <= status < 300:
+    if fetch.error or not 200 <= status < 400:
         return FAILED
+    if status >= 300:  # it leads elsewhere, which is a page of its own
+        return UNKNOWN
     if fetch.unchanged is False:
         return CHANGED
     return _compared(before, now)
