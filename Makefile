@@ -33,13 +33,14 @@ TRIALS   ?= $(call amount,usual killed strict strict-killed,usual)
 WEBS     ?= $(call amount,$(addprefix ../shared/data/webs/,docsweb debpkg wikispeedia),synthetic:pages=300)
 QUICK_POLICIES := random,relational,layered
 POLICIES ?= $(call amount,all,$(QUICK_POLICIES))
+CHANGES  ?= $(wildcard ../shared/data/changes/changes.parquet)
 CRAWLERS ?= $(call amount,httpx requests crawlee crawl4ai,httpx crawlee)
 TASKS    ?= $(call amount,2,1)
 BUDGET   ?= $(call amount,500,40)
 WALL_WEB ?= $(call amount,../shared/data/webs/docsweb,synthetic:pages=300)
 
 .PHONY: help setup demo serve kernels wheel test check style types docs bench crawling crash faults machine tenants politeness overload holds fuzz \
-  lab stopping harvest walls frontier hard doors bus clean
+  lab freshness stopping harvest walls frontier hard doors bus clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -145,6 +146,10 @@ lab: $(READY)  ## run every policy on the recorded webs in ../shared, with repor
 	  $(BIN)/crawlguide lab run --web $$web --policies $(POLICIES) $(if $(QUICK),--quick --budget 50) \
 	    --json $$out.json --html $$out.html || exit 1; \
 	done
+
+freshness: $(READY)  ## compare orders of recrawling on made-up webs and on the recorded changes in ../shared, with a report (an hour; CHANGES=)
+	$(BIN)/crawlguide lab freshness --webs all $(addprefix --histories ,$(CHANGES)) $(if $(QUICK),--quick --budgets 20 --pages 100) \
+	  --json $(OUT)/lab-freshness.json --html $(OUT)/lab-freshness.html
 
 hard: $(READY)  ## run layered, breadth first and keyword on webs where guidance could fail, and say who wins (minutes)
 	$(RUN) bench.hard $(if $(QUICK),--kinds delayed news --tasks 1 --budget 60)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TERMS = ("relevance", "freshness", "authority", "cost", "politeness", "exploration", "focus")
 COST = TERMS.index("cost")
 SLOW_COST = 0.2  # as much as the slowest and heaviest page costs by the usual weights
+CERTAIN = 1.0 - 1e-9
 REASONS = ("high_relevance", "recency", "authority", "low_cost", "polite_now", "exploration", "in_focus")
 
 
@@ -87,16 +88,22 @@ def terms(
     exploration: F64 | None = None,
     sitemap: SitemapFact | None = None,
     slow: Mask | None = None,
+    chance: F64 | None = None,
 ) -> tuple[F64, F64]:
     """The weighted terms of every candidate, and their sums: the scores.
 
     `slow` hosts cost `SLOW_COST`, where `policy.slow_domain_ms` is set and cost has no weight of its own.
 
     What a `sitemap` says counts as pages that link there, by its priority; and what was changed since its fetch is as
-    fresh as if it had never been fetched.
+    fresh as if it had never been fetched. Where the `chance` is known that a page has changed since (else NaN), it
+    takes the place of 1 − exp(−Δt/τ).
     """
     hosts, columns, score = batch.hosts, np.empty((len(batch), len(TERMS))), np.empty(len(batch))
     fetched, parents = batch.fetched, batch.parents
+    if chance is not None:
+        fetched = np.where(
+            np.isnan(chance), fetched, ask.at + scales.freshness_tau_s * np.log1p(-np.minimum(chance, CERTAIN))
+        )
     if sitemap is not None:
         fetched = np.where((sitemap.modified > fetched) & (sitemap.modified <= ask.at), np.nan, fetched)
         parents = parents + scales.parents * sitemap.priority

@@ -36,7 +36,7 @@ def versioned(server: Stranger, body: bytes, tag: str) -> Play:
     return play
 
 
-async def again(server: Stranger, out: Path, *, resume: bool, most: int) -> Outcome:
+async def again(server: Stranger, out: Path, *, resume: bool, most: int, refresh: bool = False) -> Outcome:
     options = CrawlOptions(
         seeds=() if resume else (server.url("/"),),
         topic=None if resume else "database internals",
@@ -44,7 +44,8 @@ async def again(server: Stranger, out: Path, *, resume: bool, most: int) -> Outc
         resume=resume,
         max_pages=most,
         delay_s=None if resume else 0.0,
-        recrawl_after_s=None if resume else 1.0,
+        recrawl_after_s=None if resume or refresh else 1.0,
+        refresh=refresh and not resume,
         allow_networks=LOOPBACK,
     )
     return await crawl(options, Listener())
@@ -71,6 +72,16 @@ async def test_a_page_that_has_not_changed_is_not_sent_again(tmp_path: Path) -> 
         records = ArchiveIterator(file, check_digests="raise")
         kinds = Counter(record.rec_type for record in records if record.content_stream().read() is not None)
     assert kinds == {"warcinfo": 1, "response": 3, "revisit": 2}  # one of them robots.txt
+
+
+async def test_a_crawl_that_refreshes_says_so_to_its_guide(tmp_path: Path) -> None:
+    async with stranger() as server:
+        server.lay("/robots.txt", b"User-agent: *\nAllow: /\n")
+        server.lay_raw("/", versioned(server, PAGE, "first"))
+        server.lay_raw("/a", versioned(server, PAGE + b"<p>another one", "second"))
+        done = await again(server, tmp_path / "out", resume=False, most=2, refresh=True)
+    assert done.stats["freshness"]["pages"] == 2
+    assert done.stats["freshness"]["ages"]["hour"] == 2
 
 
 def by_url(found: list[dict[str, object]], one: dict[str, object]) -> dict[str, object]:

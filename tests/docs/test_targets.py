@@ -42,6 +42,7 @@ QUICK = {  # target: what its short form prints
     "fuzz": " requests with seed 1: ",
     "crawling": "| crawlguide crawl | 60 |",
     "lab": "Harvest rate",
+    "freshness": "Freshness on poisson",
     "hard": "| news | 1 |",
     "stopping": "| 95% |",
     "harvest": "without  ratio",

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.gateway.conftest import Served, serving
 
 from crawlguide.core.messages import CrawlStats, StatsMessage
-from crawlguide.gateway.metrics import COUNTERS, OTHERS, SHOWN, TENANTS, TENANTS_SHOWN, Metrics
+from crawlguide.gateway.metrics import COUNTERS, FRESHNESS, OTHERS, SHOWN, TENANTS, TENANTS_SHOWN, Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,10 @@ def test_the_page_lists_what_is_there_in_the_same_words(kept: Served) -> None:
     there = {}
     for name, family in scraped(kept).items():
         used = {label for one in family.samples for label in one.labels} - {"le"}
-        labels = sorted(used or COUNTERS.get(name.removeprefix("crawlguide_"), ("", ()))[1])  # nothing was counted yet
+        known = {name: labels for name, (_, labels) in COUNTERS.items()} | {
+            name: one[0] for name, one in FRESHNESS.items()
+        }
+        labels = sorted(used or known.get(name.removeprefix("crawlguide_"), ()))  # nothing was counted yet
         whole = f"{name}_total" if family.type == "counter" else name
         words = family.documentation if name.startswith("crawlguide_") else documented()[whole][2]
         there[whole] = (family.type, labels, words)

@@ -354,6 +354,34 @@ async def test_a_done_page_that_is_due_waits_again(store: Store) -> None:
     assert await state(store, A) == "queued"
 
 
+async def test_what_is_due_waits_to_be_taken_where_somebody_holds_it(store: Store) -> None:
+    await store.record(CRAWL, fetches(A, B), 0.0, 3)
+    await store.schedule(CRAWL, ids(A, B), np.array([100.0, 200.0]))
+    await store.hold_due(CRAWL, True)
+    assert await gathered(store, at=150.0) == []
+    assert len(await store.take_due(CRAWL, 99.0, 10)) == 0
+    assert (await store.take_due(CRAWL, 150.0, 10)).tolist() == ids(A).tolist()
+    await store.queue_again(CRAWL, ids(A))
+    assert await gathered(store, at=150.0) == [A]
+    await store.hold_due(CRAWL, False)
+    assert sorted(await gathered(store, at=200.0)) == sorted([A, B])
+
+
+async def test_what_was_taken_may_be_scheduled_later(store: Store) -> None:
+    await store.record(CRAWL, fetches(A), 0.0, 3)
+    await store.hold_due(CRAWL, True)
+    await store.schedule(CRAWL, ids(A), np.array([100.0]))
+    await store.schedule(CRAWL, await store.take_due(CRAWL, 100.0, 10), np.array([300.0]))
+    assert len(await store.take_due(CRAWL, 299.0, 10)) == 0
+    assert len(await store.take_due(CRAWL, 300.0, 10)) == 1
+
+
+async def test_only_what_is_done_is_queued_again(store: Store) -> None:
+    await store.discover(CRAWL, links(A), None, 0.0)
+    await store.queue_again(CRAWL, ids(A, B))
+    assert await gathered(store) == [A]
+
+
 async def test_of_two_hours_for_a_page_the_sooner_counts(store: Store) -> None:
     await store.record(CRAWL, fetches(A, B), 0.0, 3)
     await store.schedule(CRAWL, ids(A, B), np.array([100.0, 50.0]))

@@ -64,6 +64,10 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
         str | None,
         typer.Option(metavar="TIME", help="Fetch pages again after, say, 12h or 7d.", rich_help_panel=LIMITS),
     ] = None,
+    refresh: Annotated[
+        bool,
+        typer.Option("--refresh", help="Fetch pages again as often as they change.", rich_help_panel=LIMITS),
+    ] = False,
     min_p: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Only URLs with this chance of being relevant.", rich_help_panel=SCOPE),
@@ -124,6 +128,8 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
         recrawl_after=recrawl_after, guide=guide, crawl=crawl, proxy=proxy, user_agent=user_agent,
         allow="".join(allow) if allow else None, deny="".join(deny) if deny else None,
     )  # fmt: skip
+    if refresh and recrawl_after:
+        raise ConfigError("--refresh: expected it without --recrawl-after, which fetches after a fixed time, got both")
     show_to_servers(token, ca)
     options = crawl_options.CrawlOptions(
         seeds=tuple(seeds or ()), topic=topic, keywords=_words(keywords), reference=reference, strategy=strategy,
@@ -131,6 +137,7 @@ def crawl(  # noqa: PLR0913, PLR0917 - the options of a command
         names_limits=any(limit is not None for limit in (max_pages, max_time, until, min_harvest)),
         max_time_s=crawl_options.seconds(max_time) if max_time else 0.0,
         recrawl_after_s=crawl_options.seconds(recrawl_after, "--recrawl-after") if recrawl_after else None,
+        refresh=refresh,
         concurrency=concurrency, out=out, resume=resume, guide=guide and _address(guide), crawl=crawl and _name(crawl),
         proxy=proxy, allow_networks=tuple(allow_network or ()), user_agent=user_agent, contact=contact, delay_s=delay,
         same_site=same_site, allow_domains=tuple(allow or ()), deny_domains=tuple(deny or ()),

@@ -99,7 +99,7 @@ def run(  # noqa: PLR0913, PLR0917 - every argument is an option of the command
         seeds_from=seeds_from, budget=budget or (QUICK_BUDGET if quick else USUAL_BUDGET), batch=batch,
         crawlers=crawlers, feedback=feedback, cap_per_host=cap_per_host, seed=seed, via=via,
     )  # fmt: skip
-    todo = _jobs(_absolute(web), _names(policies), _names(tasks), QUICK_REPEATS if quick else repeat, quick, settings)
+    todo = _jobs(_absolute(web), names(policies), names(tasks), QUICK_REPEATS if quick else repeat, quick, settings)
     _report(_run_all(todo, kept), json, html)
     if json is not None and resume is None and kept is not None:
         shutil.rmtree(kept, ignore_errors=True)  # the document holds it all
@@ -133,7 +133,7 @@ def explain_run(  # noqa: PLR0913, PLR0917 - every argument is an option of the 
     wanted = jobs.task_named(opened, task)
     settings = Settings(seeds_from=seeds_from, budget=budget, batch=batch, feedback=feedback, seed=seed)
     chosen = next(one for one in opened.tasks() if one.name == wanted)
-    command = ["crawlguide", *_without_outputs(sys.argv[1:])]
+    command = ["crawlguide", *without_outputs(sys.argv[1:])]
     document = error_budget.explain_run(opened, chosen, _explained(policy), settings, command)
     Console().print(report.budget_tables(document))
     if html is not None:
@@ -218,7 +218,7 @@ def _report(made: list[Run], json: Path | None, html: Path | None) -> None:
 
     from crawlguide.lab import jobs, report, results
 
-    command = ["crawlguide", *_without_outputs(sys.argv[1:])]
+    command = ["crawlguide", *without_outputs(sys.argv[1:])]
     document = results.Results(command=command, versions=jobs.versions(), runs=made)
     Console().print(report.table(document))
     if html is not None:
@@ -259,7 +259,7 @@ def _check_outputs(json: Path | None, html: Path | None, kept: Path | None) -> N
         raise ConfigError(f"--resume: expected a folder that can be written to, got {kept}")
 
 
-def _without_outputs(words: Sequence[str]) -> list[str]:
+def without_outputs(words: Sequence[str]) -> list[str]:
     """What was asked for, without where it was written to: equal runs leave equal documents."""
     left, kept = iter(words), []
     for word in left:
@@ -270,13 +270,13 @@ def _without_outputs(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def _names(words: str) -> list[str]:
+def names(words: str) -> list[str]:
     from crawlguide.lab.policy_names import split_names
 
-    names = split_names(words)
-    if not names:
+    found = split_names(words)
+    if not found:
         raise ConfigError(f"expected names with commas between them, got {words!r}")
-    return names
+    return found
 
 
 def _absolute(web: str) -> str:

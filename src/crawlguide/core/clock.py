@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from email.utils import formatdate, parsedate_to_datetime
 from functools import lru_cache
 from typing import Protocol
 
@@ -73,6 +73,17 @@ def retry_after_s(value: str | None, date: str = "", now: float | None = None) -
         return None
     since = _http_instant(date) or (time.time() if now is None else now)
     return min(max(0.0, until - since), LONGEST_RETRY_AFTER_S)
+
+
+def http_instant(date: str) -> float:
+    """A date as HTTP writes it to seconds since 1970; NaN for what is none."""
+    found = _http_instant(date)
+    return float("nan") if found is None else found
+
+
+def http_date(at: float) -> str:
+    """1762179581 -> "Mon, 03 Nov 2025 14:19:41 GMT"."""
+    return formatdate(at, usegmt=True)
 
 
 def _http_instant(date: str) -> float | None:

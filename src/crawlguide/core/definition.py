@@ -95,6 +95,18 @@ class Crawler(Fixed, frozen=True):
     deny_domains: Names = ()
 
 
+class Promise(Fixed, frozen=True):
+    """How old copies of pages may be: `share` of those whose URLs match a pattern, at most so many seconds."""
+
+    max_age_s: Annotated[float, Meta(ge=60, le=3.2e9, description="a number from 60 to 3200000000")]
+    share: Annotated[float, Meta(gt=0, le=1, description="a number above 0, up to 1")] = 0.9
+    patterns: PatternList = ()  # all pages without one
+
+
+Recrawl = Annotated[Literal["off", "refresh", "monitor"], Meta(description="one of off, refresh, monitor")]
+Promises = Annotated[tuple[Promise, ...], Meta(max_length=16, description="a list of at most 16 promises")]
+
+
 class Policy(Fixed, frozen=True):
     """What may be fetched, and how fast."""
 
@@ -128,8 +140,20 @@ class Policy(Fixed, frozen=True):
     trap_patterns: PatternList = ()
     risk_threshold: Share = 0.8
     min_p: Share = 0.0
-    recrawl: bool = False
+    recrawl: bool | Recrawl = False  # true: after `recrawl_after_s`, whatever changes
     recrawl_after_s: Annotated[float, Meta(ge=1, le=3.2e9, description="a number from 1 to 3200000000")] = 7 * 86_400.0
+    recrawl_share: Share | Auto = AUTO  # of what is given out; auto: what is worth more goes first
+    recrawl_per_day: Count = 0
+    promises: Promises = ()
+
+    @property
+    def fetches_again(self) -> bool:
+        return self.recrawl not in (False, "off")
+
+    @property
+    def learns_changes(self) -> bool:
+        """Pages are fetched again as often as they change, and not after a fixed time."""
+        return self.recrawl in ("refresh", "monitor")
 
 
 class Limits(Fixed, frozen=True):
@@ -197,6 +221,7 @@ def pattern_lists(definition: Definition) -> dict[str, tuple[str, ...]]:
         "policy.include_patterns": policy.include_patterns,
         "policy.exclude_patterns": policy.exclude_patterns,
         "policy.trap_patterns": policy.trap_patterns,
+        **{f"policy.promises[{row}].patterns": one.patterns for row, one in enumerate(policy.promises) if one.patterns},
         "rules.ban.patterns": rules.ban.patterns,
         "rules.priority.patterns": tuple(rules.priority.patterns),
     }

@@ -81,6 +81,10 @@ class Fetch(Struct, frozen=True, gc=False):
     bytes: Amount | None = None
     content_type: Text | None = None
     content_hash: Text | None = None
+    unchanged: bool | None = None
+    etag: Text | None = None
+    last_modified: Text | None = None
+    cache_control: Text | None = None
     redirected_to: Text | None = None
     ip: Annotated[str, Meta(max_length=64, description="an IP address")] | None = None
     retry_after_s: Amount | None = None
@@ -170,6 +174,8 @@ class Assigned(Struct, frozen=True, gc=False):
     lease_expires: str
     terms: Terms
     metadata: msgspec.Raw | UnsetType = UNSET
+    if_none_match: str | UnsetType = UNSET  # of a page that is fetched again: as its server named the last copy
+    if_modified_since: str | UnsetType = UNSET
 
 
 class Deferred(Struct, frozen=True, gc=False):
@@ -229,6 +235,7 @@ class CrawlStats(Struct, frozen=True):
     evicted: int
     forgotten: int
     learner: dict[str, Any]
+    freshness: dict[str, Any] = {}  # of a crawl that fetches pages again as they change
 
 
 class StatsMessage(Struct, frozen=True):

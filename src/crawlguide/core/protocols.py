@@ -380,6 +380,21 @@ class Store(Protocol):
         """Queue done URLs again at the given instants (recrawl); one that waits for a sooner one already keeps it."""
         ...
 
+    async def take_due(self, crawl: Crawl, at: float, most: int) -> U64:
+        """Take out some scheduled URLs whose instant has come, of a crawl that holds them: they wait no more.
+
+        Whoever takes them schedules them again, or has them queued, before anything is committed.
+        """
+        ...
+
+    async def hold_due(self, crawl: Crawl, held: bool) -> None:
+        """Scheduled URLs whose instant comes wait until somebody takes them out; else they are queued by themselves."""
+        ...
+
+    async def queue_again(self, crawl: Crawl, ids: U64) -> None:
+        """Done URLs wait for their turn once more; others are left alone."""
+        ...
+
     async def drop(self, crawl: Crawl, ids: U64, reason: str) -> None:
         """Queued URLs become dropped, and stay known so that they are not asked again."""
         ...

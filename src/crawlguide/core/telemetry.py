@@ -47,7 +47,8 @@ Event = Literal[
     "guide_away", "links_left_out", "overloaded", "tls_reloaded", "tls_failed",
     "high_risk", "rules_loaded", "rules_failed",
     "predictor_failed", "predictor_recovered",
-    "robots_unread", "robots_ignored", "sitemap_unread", "errand_failed", "task_failed", "task_recovered",
+    "robots_unread", "robots_ignored", "sitemap_unread", "promise_impossible", "promise_possible",
+    "errand_failed", "task_failed", "task_recovered",
     "storage_full", "storage_failed", "storage_recovered", "snapshot", "sweep",
 ]  # fmt: skip
 LOGGER = logging.getLogger("crawlguide")

@@ -12,6 +12,7 @@ from crawlguide.core.errors import CrawlGuideError
 from crawlguide.crawler import lines
 from crawlguide.crawler.copies import UNCHANGED, Copies, unchanged
 from crawlguide.crawler.fetch import Fetcher
+from crawlguide.crawler.fetched import Validators
 from crawlguide.crawler.lines import NOTHING, ROBOTS, ROBOTS_BYTES
 from crawlguide.crawler.parse import is_read_here, parse
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from crawlguide.core.messages import Fetch, ItemResult
     from crawlguide.crawler.fetch import FetchOptions
-    from crawlguide.crawler.fetched import Fetched, Validators
+    from crawlguide.crawler.fetched import Fetched
     from crawlguide.crawler.lines import PageLine
     from crawlguide.crawler.parse import Page
     from crawlguide.crawler.tally import Tally
@@ -43,6 +44,12 @@ class Fetchers:
         if one.kind == ROBOTS:
             return await self.files.fetch(one.url, enough=ROBOTS_BYTES)
         return await self.pages.fetch(one.url, validators)
+
+
+def told_by_guide(one: Assignment) -> Validators | None:
+    """What the guide knows of a copy that another crawler, or an earlier run, fetched."""
+    known = one.kind != ROBOTS and (one.if_none_match or one.if_modified_since)
+    return Validators(one.if_none_match, one.if_modified_since) if known else None
 
 
 @asynccontextmanager
@@ -160,7 +167,7 @@ class CrawlLoop:
 
     async def _visit(self, one: Assignment) -> None:
         copy = self._copies.of(one.url) if one.kind != ROBOTS else None
-        fetched = await self._fetchers.fetch(one, copy and copy.validators)
+        fetched = await self._fetchers.fetch(one, copy.validators if copy else told_by_guide(one))
         page = NOTHING if one.kind == ROBOTS or fetched.redirects else await self._read(fetched)
         line = lines.line_of(one, fetched, page, lines.now())
         report = lines.report_of(one, line, fetched, page)

@@ -35,6 +35,7 @@ class CrawlOptions:
     max_pages: int = 0
     max_depth: int | None = None
     recrawl_after_s: float | None = None
+    refresh: bool = False  # pages are fetched again as often as they change
     max_time_s: float = 0.0
     concurrency: int = 16
     out: Path
@@ -77,7 +78,7 @@ def definition(options: CrawlOptions, reference: str) -> dict[str, Any]:
         "allow_domains": list(options.allow_domains),
         "deny_domains": list(options.deny_domains),
         "min_p": options.min_p,
-        "recrawl": options.recrawl_after_s is not None,
+        "recrawl": "refresh" if options.refresh else options.recrawl_after_s is not None,
         "recrawl_after_s": options.recrawl_after_s,
     }
     said = {

@@ -84,7 +84,7 @@ async def crawl(options: CrawlOptions, view: View) -> Outcome:
         definition = await _define(guide, identity, options, view)
         identity = await _with_seeds(identity, options, both.files, view, _left_s(options, began))
         folder.begin(identity)
-        tally, copies = Tally(), Copies(wanted=definition["policy"]["recrawl"])
+        tally, copies = Tally(), Copies(wanted=definition["policy"]["recrawl"] not in (False, "off"))
         outputs = Outputs(folder, (tally.add, copies.add), warc=options.warc, parquet=options.parquet)
         stack.callback(outputs.abandon)
         for words in outputs.missing:

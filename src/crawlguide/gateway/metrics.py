@@ -26,7 +26,7 @@ from crawlguide.store.tables.rows import STATES
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from crawlguide.core.messages import CrawlStats, StatsMessage
 
@@ -48,6 +48,11 @@ COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bus_events": ("Events for buses: delivered, or lost.", ("outcome",)),
     "task_failures": ("Background tasks that failed and were started again, by task.", ("task",)),
 }
+FRESHNESS: dict[str, tuple[tuple[str, ...], str]] = {  # labels, and where the number stands
+    "crawl_age_seconds": (("tenant", "crawl"), "median_age_s"),
+    "crawl_current_share": (("tenant", "crawl"), "current_share"),
+    "crawl_promise_share": (("tenant", "crawl", "promise"), ""),
+}
 TIMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "request_seconds": ("Time from request to answer, by route.", ("route",)),
     "sync_seconds": ("Time of one sync of the data folder; whoever tells waits for one.", ()),
@@ -63,6 +68,9 @@ NOW = {
     "crawl_hosts": "Hosts that a crawl knows.",
     "crawl_fetches": "Fetches of a crawl since it began.",
     "crawl_relevant": "Relevant fetches of a crawl since it began.",
+    "crawl_age_seconds": "Median age of the copies of a crawl that fetches pages again as they change.",
+    "crawl_current_share": "Share of its copies that are likely to be as the pages are.",
+    "crawl_promise_share": "Share of the pages of a promise, numbered from 0, that are no older than promised.",
     "store_open_seconds": "What opening the data took.",
     "store_columns_bytes": "Memory of the tables of URLs and hosts; indexes and queues come on top.",
     "store_disk_bytes": "Files of the data folder, copies under `backups/` not counted.",
@@ -192,7 +200,21 @@ def _by_crawl(crawls: Mapping[tuple[str, str], CrawlStats], shown: Container[str
     for name, group in groups.items():
         for state in STATES:
             urls.add_metric([*name, state], sum(_in_state(crawl, state) for crawl in group))
-    return [urls, *(_number(number, groups) for number in ("hosts", "fetches", "relevant"))]
+    return [urls, *(_number(number, groups) for number in ("hosts", "fetches", "relevant")), *_freshness(crawls, own)]
+
+
+def _freshness(crawls: Mapping[tuple[str, str], CrawlStats], own: Sequence[tuple[str, str]]) -> list[Gauge]:
+    """Of the biggest crawls, those that fetch pages again as they change."""
+    gauges = {name: Gauge(f"crawlguide_{name}", NOW[name], labels=labels) for name, (labels, _) in FRESHNESS.items()}
+    for name in own:
+        facts = crawls[name].freshness
+        if facts and facts["pages"]:
+            for gauge, (_, fact) in FRESHNESS.items():
+                if fact:
+                    gauges[gauge].add_metric([*name], facts[fact])
+            for number, promise in enumerate(facts["promises"]):
+                gauges["crawl_promise_share"].add_metric([*name, str(number)], promise["kept_share"])
+    return list(gauges.values())
 
 
 def _number(number: str, groups: Mapping[tuple[str, str], list[CrawlStats]]) -> Gauge:

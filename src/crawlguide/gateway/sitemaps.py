@@ -185,10 +185,10 @@ class Sitemaps:
             links = found.links[start : start + MAX_OUTLINKS]
             report = ReportMessage(VERSION, READER, [Fetch(named.url, status, error, outlinks=links)], named.crawl.name)
             await self.guide.tell(report, named.crawl.tenant, create=False)
-            await self._heard(named.crawl, links, due=policy.recrawl)
+            await self._heard(named.crawl, links, due=policy.fetches_again)
         for url in found.nested[:MOST_OF_ORIGIN]:
             self._errands.put_nowait(named._replace(url=url, nested=True, start=None, faults=0, large=False))
-        if policy.recrawl and not named.nested:
+        if policy.fetches_again and not named.nested:
             self._later(sitemap_age_s(policy), named, start=None, faults=0)
         return "failed" if answer.status is None else "done"
 
@@ -197,6 +197,8 @@ class Sitemaps:
         ids, at = np.array([urls.identity(link.url) for link in links], np.uint64), self.guide.clock.now()
         active = await self.guide.crawls.get(crawl, at, create=False)
         active.sitemap_facts.hear(ids, [link.metadata or {} for link in links])
+        if active.refresher is not None:
+            active.refresher.hint(ids, [(link.metadata or {}).get("changefreq", "") for link in links])
         if due:
             await self._changed(crawl, ids, [(link.metadata or {}).get("lastmod", "") for link in links])
         await self.guide.store.commit(durable=False)
@@ -207,12 +209,16 @@ class Sitemaps:
             record is not None and record.state == "done" and record.fetched is not None and record.fetched < when <= at
             for record, when in zip(records, map(instant, days), strict=True)
         ]
-        await self.guide.store.schedule(crawl, ids[due], np.full(sum(due), at))
+        active = await self.guide.crawls.get(crawl, at, create=False)
+        if active.refresher is not None:
+            await active.refresher.said_to_have_changed(self.guide.store, crawl, ids[due], at)
+        else:
+            await self.guide.store.schedule(crawl, ids[due], np.full(sum(due), at))
 
 
 def sitemap_age_s(policy: Policy) -> float:
     """How long after it was read a sitemap is read again."""
-    return min(RENEWED_S, policy.recrawl_after_s / 2) if policy.recrawl else float("inf")
+    return min(RENEWED_S, policy.recrawl_after_s / 2) if policy.fetches_again else float("inf")
 
 
 def read(url: str, answer: Answer) -> Found:
@@ -237,7 +243,11 @@ def _sort(entry: sitemap.Entry, base: str, found: Found) -> None:
     if entry.nested:
         found.nested.append(url)
         return
-    told = {name: text for name in ("lastmod", "priority") if (text := entry.text(name)[: sitemap.MAX_LASTMOD])}
+    told = {
+        name: text
+        for name in ("lastmod", "priority", "changefreq")
+        if (text := entry.text(name)[: sitemap.MAX_LASTMOD])
+    }
     found.links.append(Outlink(url, metadata=told))
 
 

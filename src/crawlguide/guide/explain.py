@@ -41,6 +41,7 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
     filters = [_verdict(look, verdict.filter_, bool(verdict.keep[0])) for verdict in look.verdicts]
     links = await _links(guide, crawl, ids)
     rules = active.manual_factors.why(canonical, addresses.queue(canonical))
+    known = [*_change_words(active, batch, guide.clock.now()), *active.strategy.guarded.explain(batch)]
     return Explanation(
         url=url,
         canonical=canonical,
@@ -49,14 +50,14 @@ async def explain(guide: LocalGuide, crawl: Crawl, url: str) -> Explanation:
         score=float(batch.score[0]),
         p=float(np.clip(batch.value[0], 0.0, 1.0)),
         terms=dict(zip(scoring.TERMS, np.round(terms[0], 6).tolist(), strict=True)),
-        features=features(batch) | _sitemap_facts(active, batch),
+        features=features(batch) | _sitemap_facts(active, batch) | _changes(active, batch, guide.clock.now()),
         rank=await _rank(guide, crawl, record),
         history=_history(batch, record),
         links=links,
         filters=filters,
         lease=_lease(record),
         rules=rules,
-        words=_words(batch, record, filters, [*_linked(batch, links), *active.strategy.guarded.explain(batch), *rules]),
+        words=_words(batch, record, filters, [*_linked(batch, links), *known, *rules]),
         needs=_needs(active, record, filters),
     )
 
@@ -84,6 +85,15 @@ def _sitemap_facts(active: ActiveCrawl, batch: Batch) -> dict[str, float | None]
         "sitemap_priority": float(stated.priority[0]),
         "sitemap_modified": when if np.isfinite(when) else None,
     }
+
+
+def _changes(active: ActiveCrawl, batch: Batch, at: float) -> dict[str, float | None]:
+    """What is known of how often the first row changes."""
+    return {} if active.refresher is None else active.refresher.facts(int(batch.id[0]), at)
+
+
+def _change_words(active: ActiveCrawl, batch: Batch, at: float) -> list[str]:
+    return [] if active.refresher is None else active.refresher.words(int(batch.id[0]), at)
 
 
 def _facts(table: Table, kind: type[Table]) -> dict[str, float | None]:
@@ -151,7 +161,7 @@ def _needs(active: ActiveCrawl, record: UrlRecord, filters: list[FilterVerdict])
     if record.state == "leased":
         return [f"{record.crawler_id} tells or releases it, or its lease ends"]
     if record.state == "done":
-        wanted = active.definition.policy.recrawl
+        wanted = active.definition.policy.fetches_again
         return ["its time to be fetched again comes" if wanted else "policy.recrawl is set: it was fetched already"]
     if record.state == "dropped" and record.reason == "banned":
         return [f"it is unbanned: {verdict.why}" for verdict in filters if verdict.name == record.reason]

@@ -263,12 +263,17 @@ class LocalGuide:
                 walked = await self._walk(active, ask.limited(most))
                 most = await self._most_urls(active, ask)
                 if self.crawls.is_current(ask.crawl, active) and most > 0:
-                    return active, await self.pipeline.reserve(active, ask, walked.first(most))
+                    granted = await self.pipeline.reserve(active, ask, walked.first(most))
+                    if active.refresher is not None:
+                        active.refresher.answered(granted.batch, most)
+                    return active, granted
         return active, None
 
     async def _walk(self, active: ActiveCrawl, ask: Ask) -> Walked:
         if active.record.renew:  # where nobody calls `upkeep`, those who ask bring it to its end
             await self.crawls.renew(ask.crawl, ask.at, 1, RENEWED_BY_AN_ASK)
+        if active.refresher is not None:
+            await active.refresher.bring(self.store, ask.crawl, ask)
         return await self.pipeline.walk(active, ask)
 
     async def _most_urls(self, active: ActiveCrawl, ask: Ask) -> int:

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import xxhash
@@ -28,11 +28,13 @@ from crawlguide.lab.results import Run
 from crawlguide.lab.run import Settings, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
 
     from crawlguide.lab.pages import Web
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 PACKAGES = ("crawlguide", "numpy", "numba", "msgspec")
 
 
@@ -72,7 +74,9 @@ def completed(todo: Sequence[Job], kept: Path | None, workers: int | None = None
         else:
             yield before
     count = min(workers or cores(), len(left))
-    for job, finished in _one_by_one(left) if count <= 1 else _in_processes(left, count):
+    if count > 1:
+        opened.cache_clear()  # each process has its own, and this one needs none
+    for job, finished in worked(do, left, count):
         _write(job, finished, kept)
         yield finished
 
@@ -147,18 +151,20 @@ def code_hash(folder: Path, files: str = "*") -> str:
     return digest.hexdigest()
 
 
-def _one_by_one(left: Sequence[Job]) -> Iterator[tuple[Job, Run]]:
-    for job in left:
-        yield job, do(job)
+def worked(work: Callable[[Item], Result], left: Sequence[Item], workers: int) -> Iterator[tuple[Item, Result]]:
+    """Each item with what came of it, as they are finished; one worker is this process itself."""
+    if workers <= 1:
+        yield from ((item, work(item)) for item in left)
+    else:
+        yield from _in_processes(work, left, workers)
 
 
-def _in_processes(left: Sequence[Job], workers: int) -> Iterator[tuple[Job, Run]]:
+def _in_processes(work: Callable[[Item], Result], left: Sequence[Item], workers: int) -> Iterator[tuple[Item, Result]]:
     """Processes are started afresh, as one that was forked from a program with threads may hang."""
-    opened.cache_clear()  # each of them has its own, and this one needs none
     fresh = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, fresh, initializer=_end_when_interrupted)
     with _held_back(signal.SIGINT):  # a process that begins with it held back is not interrupted before it is ready
-        waiting = {pool.submit(do, job): job for job in left}
+        waiting = {pool.submit(work, item): item for item in left}
     try:
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
@@ -186,7 +192,7 @@ def _end_when_interrupted() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
-def _result(future: Future[Run]) -> Run:
+def _result(future: Future[Result]) -> Result:
     try:
         return future.result()
     except BrokenExecutor:

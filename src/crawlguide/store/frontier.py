@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 DEEPEST = np.iinfo(np.int16).max
 BYTES_OF_URL = ROW.itemsize + 64  # its row, its id and its places in index and queues
 BYTES_OF_LINK = 40
+HELD = "holds_due"
 TEXTS = "text_bytes"  # of URLs and metadata, counted as they come
 
 
@@ -207,9 +208,13 @@ class Frontier:
     def wake(self, at: float) -> None:
         """Expired leases, and a bounded number of the rows that are due by now, wait for their turn again."""
         self.requeue(self.leases.expired(at))
-        due = self.queues.take_due(at)
+        due = self.queues.take_due(at) if not self.counts[HELD] else ()
         if len(due):
-            self.enqueue(due.astype(np.int64))
+            self.enqueue(np.asarray(due, np.int64))
+
+    def hold_due(self, held: bool) -> None:
+        """Whether rows that are due stay where they are until somebody takes them out."""
+        self.counts[HELD] = int(held)
 
     # done
 

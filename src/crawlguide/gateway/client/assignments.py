@@ -78,6 +78,8 @@ class Assignment:
     not_before: float
     expires: float
     metadata: dict[str, Any] = field(default_factory=dict)
+    if_none_match: str = ""  # of a page that is fetched again, to be sent as If-None-Match
+    if_modified_since: str = ""
 
 
 class Pace:
@@ -527,4 +529,5 @@ def _plain(value: Any) -> Any:
 def _assignment(one: Assigned, now: float) -> Assignment:
     metadata = {} if one.metadata is UNSET else msgspec.json.decode(one.metadata)
     not_before = now + one.not_before_ms / 1_000
-    return Assignment(one.url, one.kind, one.score, one.p, one.reason, not_before, now + LEASE_S, metadata)
+    tag, since = ("" if text is UNSET else text for text in (one.if_none_match, one.if_modified_since))
+    return Assignment(one.url, one.kind, one.score, one.p, one.reason, not_before, now + LEASE_S, metadata, tag, since)

@@ -28,7 +28,7 @@ MAX_UNFINISHED_BYTES = 1024 * 1024
 MAX_DEPTH, MAX_NAMES = 32, 1_000  # the parser remembers every open tag, and every name it has met
 
 _ITEMS = {"urlset": "url", "sitemapindex": "sitemap"}
-_FIELDS = ("loc", "priority", "lastmod")
+_FIELDS = ("loc", "priority", "lastmod", "changefreq")
 
 
 def read(path: Path) -> Iterator[SeedMessage | Skipped]:

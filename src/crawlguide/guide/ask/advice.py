@@ -15,6 +15,8 @@ from crawlguide.policy.min_p import MinP
 from crawlguide.policy.robots.cache import is_file
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crawlguide.core.protocols import Degrades
     from crawlguide.core.types import Ask
     from crawlguide.guide.ask.pipeline import Walked
@@ -50,16 +52,25 @@ def assigned(active: ActiveCrawl, walked: Walked, expires: float) -> list[Assign
         np.rint(np.maximum(walked.start - walked.at, 0.0) * 1_000).astype(np.int64).tolist(),
         np.round(walked.terms, 6).tolist(),
         walked.metadata,
+        _conditions(active, walked),
         strict=True,
     )
     until = iso(expires)
     return [
         Assigned(
             url, "robots" if files and is_file(url) else "page", score, p, reason, ms, size, wait, until,
-            Terms(*terms), Raw(own) if own else UNSET,
+            Terms(*terms), Raw(own) if own else UNSET, tag or UNSET, since or UNSET,
         )
-        for url, score, p, reason, ms, size, wait, terms, own in columns
+        for url, score, p, reason, ms, size, wait, terms, own, (tag, since) in columns
     ]  # fmt: skip
+
+
+def _conditions(active: ActiveCrawl, walked: Walked) -> Sequence[tuple[str, str]]:
+    """What pages that are fetched again are to be asked for with."""
+    none = [("", "")] * len(walked.batch)
+    if active.refresher is None or np.isnan(walked.batch.fetched).all():
+        return none
+    return active.refresher.conditions(walked.batch.id)
 
 
 def deferred(walked: Walked, ask: Ask) -> list[Deferred]:

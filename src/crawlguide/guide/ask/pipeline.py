@@ -184,8 +184,12 @@ class Pipeline:
             exploration = exploration + active.explorer.draw_bonus(batch, ask)
         scales = scoring.Scales(options.freshness_tau_s, slow_ms(active, options), options.heavy_bytes)
         facts, slow = active.sitemap_facts.of(batch.id), slow_hosts(active, batch.hosts, scales.slow_ms)
-        terms, batch.score[:] = scoring.terms(batch, ask, active.weights, scales, exploration, facts, slow)
+        refresher = active.refresher
+        chance = None if refresher is None else refresher.chance_changed(batch.id, ask.at)
+        terms, batch.score[:] = scoring.terms(batch, ask, active.weights, scales, exploration, facts, slow, chance)
         order = np.argsort(-batch.score, kind="stable")
+        if refresher is not None:  # what is fetched again has been weighed against what is new: it goes first
+            order = order[np.argsort(~refresher.is_brought(batch.id[order]), kind="stable")]
         return batch.take(order), terms.take(order, 0)
 
     async def _refused(self, ask: Ask, walked: Walked, filter_: Filter, gone: Mask) -> None:

@@ -32,7 +32,10 @@ def valued(active: ActiveCrawl, batch: Batch, opinion: Opinion) -> Valuation:
     if not free.all():
         value, waits = np.where(free, value, batch.manual_priority), np.where(free, waits, batch.manual_priority)
         bonus = np.where(free, bonus, 0.0)
-    return Valuation(value, bonus, waits if opinion.exploration is None else waits + bonus)
+    priority = waits if opinion.exploration is None else waits + bonus
+    if active.refresher is not None:  # what is fetched again stays where it was put
+        priority = np.where(active.refresher.is_brought(batch.id), np.maximum(batch.priority, priority), priority)
+    return Valuation(value, bonus, priority)
 
 
 def priority_at_rest(active: ActiveCrawl, batch: Batch) -> F64:

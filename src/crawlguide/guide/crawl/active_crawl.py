@@ -20,6 +20,7 @@ from crawlguide.features.sitemap_facts import SitemapFacts
 from crawlguide.guide.ask.gathering import RegatherBudget
 from crawlguide.guide.crawl import composition
 from crawlguide.guide.crawl.hand_rules import ManualFactors, manual_factors
+from crawlguide.guide.recrawl.refresher import Refresher
 from crawlguide.guide.robots.marks import Marks
 from crawlguide.guide.tell.intake import NAN, IntakeRules
 from crawlguide.guide.tell.pages import is_readable, page_of, told_relevance
@@ -109,6 +110,7 @@ class ActiveCrawl:
     met: Marks = field(default_factory=lambda: Marks(MOST_MET, DUE_AFTER_S))  # origins whose robots.txt it has met
     sitemap_facts: SitemapFacts = field(default_factory=SitemapFacts)
     regathers: RegatherBudget = field(default_factory=RegatherBudget)  # that asks may spend
+    refresher: Refresher | None = None  # of a crawl that fetches pages again as they change
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)  # one ask after the other
     renewed_to: str | None = None  # how far the first of `record.renew` has come
     scope_cursors: dict[scope.Scope, tuple[int, int]] = field(default_factory=dict)  # where to look on for its hosts
@@ -153,6 +155,7 @@ def activate(
         manual_factors=weights,
         crawlers=crawlers.build(definition),
         rewards=Rewards(definition.goal.reward) if learner is not None else None,
+        refresher=Refresher(definition.policy) if definition.policy.learns_changes else None,
     )
 
 
@@ -187,6 +190,8 @@ def inherit(new: ActiveCrawl, old: ActiveCrawl) -> None:
     new.asking = old.asking
     new.sitemap_facts.inherit(old.sitemap_facts)
     new.regathers.inherit(old.regathers)
+    if new.refresher is not None and old.refresher is not None:
+        new.refresher.inherit(old.refresher)
     if new.rewards is not None and old.rewards is not None:
         new.rewards.inherit(old.rewards)
     known = {rule.name: rule for rule in old.learning_filters}

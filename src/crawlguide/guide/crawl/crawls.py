@@ -372,7 +372,9 @@ class ActiveCrawls:
         numbers = await self._store.stats(crawl)
         state = await self.state(crawl, outline, at)
         learned = dict(await self._learned_by(crawl, at))
-        return CrawlStats(state=state, strategy=outline.strategy_kind, learner=learned, **numbers)
+        active = self.known.get(crawl)
+        again = {} if active is None or active.refresher is None else active.refresher.stats(at)
+        return CrawlStats(state=state, strategy=outline.strategy_kind, learner=learned, freshness=again, **numbers)
 
     async def _learned_by(self, crawl: Crawl, at: float) -> Mapping[str, float]:
         if crawl in self._learned:

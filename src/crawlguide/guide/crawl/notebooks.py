@@ -21,6 +21,7 @@ AT_REST = "at rest: "
 
 async def remember(store: Store, crawl: Crawl, active: ActiveCrawl) -> None:
     """Before a strategy judges anything: whatever of it learns goes on from what lies in the notebook."""
+    await store.hold_due(crawl, active.refresher is not None)
     parts = _parts(active)
     if not parts:
         return
@@ -32,10 +33,13 @@ async def remember(store: Store, crawl: Crawl, active: ActiveCrawl) -> None:
 
 async def newcomers(store: Store, crawl: Crawl, new: ActiveCrawl, old: ActiveCrawl) -> None:
     """The same for filters that a crawl did not have before it was defined anew: others go on as they are."""
+    await store.hold_due(crawl, new.refresher is not None)
     known = {rule.name: type(rule) for rule in old.learning_filters}
-    fresh = [
+    fresh: list[Remembers] = [
         rule for rule in new.learning_filters if known.get(rule.name) is not type(rule) and isinstance(rule, Remembers)
     ]
+    if new.refresher is not None and old.refresher is None:
+        fresh.append(new.refresher)
     if fresh:
         notebook = await store.notebook(crawl)
         for rule in fresh:
@@ -99,6 +103,7 @@ def _parts(active: ActiveCrawl) -> list[Remembers]:
         active.rewards,
         active.sitemap_facts,
         active.regathers,
+        active.refresher,
         *active.learning_filters,
     )
     parts = {id(part): part for part in learners}

@@ -64,7 +64,11 @@ class Telling:
         recorded = await self.store.record(crawl, report.fetches, at, policy.max_retries, terms.trains)
         await self._located(report, recorded, fetches)
         discovered = await self.discovered(active, report, recorded, fetches)
-        if policy.recrawl:
+        if active.refresher is not None:
+            used = np.array([reason is None for reason in recorded.skipped], np.bool_)
+            again, due = active.refresher.hear(report.fetches, fetches, used, at)
+            await self.store.schedule(crawl, again, due)
+        elif policy.fetches_again:
             pages = [not is_file(url) for url in report.fetches.url]  # a robots.txt has times of its own
             targets = report.fetches.target_id[pages]
             await self.store.schedule(crawl, targets, np.full(len(targets), at + policy.recrawl_after_s))

@@ -59,6 +59,24 @@ class Ranking(Crawls):
         done = (rows >= 0) & (frontier.table["state"][rows] == DONE)
         frontier.postpone(rows[done], due[done])
 
+    async def take_due(self, crawl: Crawl, at: float, most: int) -> U64:
+        frontier = self.frontier(crawl)
+        rows = frontier.queues.take_due(at, most).astype(np.int64)
+        frontier.dirty.rows(rows)
+        ids: U64 = frontier.index.ids[rows]
+        return ids
+
+    async def hold_due(self, crawl: Crawl, held: bool) -> None:
+        self.frontier(crawl).hold_due(held)
+
+    async def queue_again(self, crawl: Crawl, ids: U64) -> None:
+        frontier = self.frontier(crawl)
+        rows = np.unique(frontier.index.find(ids))
+        rows = rows[rows >= 0]
+        rows = rows[frontier.table["state"][rows] == DONE]
+        frontier.queues.later.remove(rows.astype(np.int32))
+        frontier.enqueue(rows)
+
     async def drop(self, crawl: Crawl, ids: U64, reason: str) -> None:
         frontier, rows = self.known_rows(crawl, ids)
         frontier.drop(rows[frontier.table["state"][rows] == QUEUED], reason)

@@ -66,12 +66,12 @@ class Queues:
         self._table["due"][rows[fresh]] = due[fresh]
         self.later.push(rows[fresh])
 
-    def take_due(self, at: float) -> I32:
+    def take_due(self, at: float, most: int = WOKEN_AT_ONCE) -> I32:
         """Take out rows that are due by now, a bounded number."""
         first = self.next_due()
         if first is None or first > at:
             return np.zeros(0, np.int32)
-        rows = np.sort(self.later.due(at, WOKEN_AT_ONCE))
+        rows = np.sort(self.later.due(at, most))
         self.later.remove(rows)
         return rows
 
