@@ -135,6 +135,7 @@ class Layered:
             page[visited] = self._visit(lesson, rows[visited], visited)
         before = int(self.memory.crawl.rows["examples"][0])
         page[used], taught = self._learn_fetches(lesson, rows[used], reward[used].astype(np.float32), used)
+        self.memory.mark_parents(rows)  # whom the rewards counted for, before newer parents take their place
         found = self._learn_links(lesson.links, page)
         exploration.learn_hubs(page[~late], self.memory.tables())
         self.memory.mark_learned(np.concatenate([rows, found, amended]), page, taught, before)

@@ -292,12 +292,17 @@ class LayeredMemory:
 
     def mark_changed(self, links: I64, taught: I64) -> None:
         """These links, the pages linking to them, and the places in which they or links that were `taught` lie."""
-        pages = np.empty((PARENTS + 1) * len(links), np.int64)
         self.links.changed(links)
-        self.pages.changed(pages[: pages_of(links, self.links.rows, self.pages.used, pages)])
+        self.mark_parents(links)
         located = np.concatenate([links, taught])
         places = np.empty(LEVELS * len(located), np.int64)
         self.places.changed(places[: places_of(located, self.links.rows, places)])
+
+
+    def mark_parents(self, links: I64) -> None:
+        """The pages linking to these links, as far as they are remembered."""
+        pages = np.empty((PARENTS + 1) * len(links), np.int64)
+        self.pages.changed(pages[: pages_of(links, self.links.rows, self.pages.used, pages)])
 
 
 def indexed(sheet: Sheet, name: str) -> Index:
