@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crawlguide.core.kernels import f32s, named_tuple, one_i64, records
+from crawlguide.strategies.layered.trust import TRUSTS
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F32
@@ -194,11 +195,12 @@ class Tables(NamedTuple):
     hub_weights: Records
     hub_word_weights: Records
     answer_weights: Records  # of the traits of a link, and behind them of its words
+    trust: Records  # one record
     profile: F32
     links_used: int
 
 
 TABLES = named_tuple(
     Tables, LINKS, PAGES, PLACES, CRAWLS, TUNINGS, EXAMPLES, WEIGHTS, records(COVARIANCE), WEIGHTS,
-    WEIGHTS, WEIGHTS, WEIGHTS, f32s, one_i64,
+    WEIGHTS, WEIGHTS, WEIGHTS, TRUSTS, f32s, one_i64,
 )  # fmt: skip
