@@ -66,7 +66,6 @@ def test_a_long_crawl_in_little_memory_stays_in_its_senses() -> None:
         assert found.stats()["urls"] <= 10_000
         found.draw(question(), 10)
     assert found.memory.links.used <= 10_000
-    assert np.isfinite(found.memory.hub_weights.rows["weight"]).all()
 
 
 def test_a_page_fetched_again_has_its_new_links() -> None:

@@ -29,7 +29,7 @@ MOST_SPREAD = 500  # rows of an ask that are chosen one by one; those beyond it 
 
 
 class Layered:
-    version = "layered-6"
+    version = "layered-7"
     transferable = TRANSFERABLE
 
     def __init__(self, goal: Goal, seed: int, without: Sequence[str] = (), most: int = 1_000_000) -> None:

@@ -303,7 +303,6 @@ class LayeredMemory:
         places = np.empty(LEVELS * len(located), np.int64)
         self.places.changed(places[: places_of(located, self.links.rows, places)])
 
-
     def mark_parents(self, links: I64) -> None:
         """The pages linking to these links, as far as they are remembered."""
         pages = np.empty((PARENTS + 1) * len(links), np.int64)

@@ -145,7 +145,7 @@ def replay(seed, hit, base, tables):  # type: ignore[no-untyped-def]
 
 @part
 def calibrate_to(logit, relevant, labelled, tables):  # type: ignore[no-untyped-def]
-    """What a page turned out to be says how far off its chance was, and a label how far judgements are to be trusted."""
+    """What a page is says how far off its chance was; and a label, how far judgements are to be trusted."""
     crawl, trust = tables.crawl[0], tables.trust[0]
     if labelled:
         learn_trust(calibrated(logit, crawl), relevant, trust)
@@ -159,8 +159,9 @@ def learn(seed, rows, label, relevant, answered, labelled, title, page, tables, 
     """Learn from each fetch by what was known before it, then count it; `replayed` gets the links of replays.
 
     `label` is the reward that the weights learn; `relevant` is what the probability is calibrated to, since `p` is a
-    chance to be relevant, whatever else a page is rewarded for; `labelled` is 1 where the crawler said so itself. A page that is fetched again teaches nothing; one that
-    failed does, when it answers at last; until then it teaches which links answer.
+    chance to be relevant, whatever else a page is rewarded for; `labelled` is 1 where the crawler said so itself. A
+    page that is fetched again teaches nothing; one that failed does, when it answers at last; until then it teaches
+    which links answer.
     """
     crawl, tuning = tables.crawl[0], tables.tuning[0]
     columns, gain = np.zeros(COLUMNS, np.float32), np.zeros(COLUMNS)
