@@ -1,13 +1,13 @@
 """What a link is worth beyond its chance, because little is known of where it leads: one rule, on one scale.
 
     explore value = chance + answers · lead
-                  + doubt · (answers · hope · novelty + boldness · hub · chance · (1 - chance))
+                  + doubt · (answers · hope · novelty + boldness · chance · (1 - chance))
 
 `doubt` is 1 for a host where nothing was fetched, and falls with each page of it. `hope` is what the links of an
 unknown host may be worth: a share of what the crawl pays, more where the link's words are near to the goal, and more
 when the crawl pays less than it did. `novelty` is 1 where nothing was fetched from the link's folder and place.
-`hub` is how many new links the page may have: on hosts of which more is to be learned, what is likely and leads on is
-preferred. `lead` is for the time before the first hit: the more links are known, the better is the best of them.
+The last term prefers what is likely on hosts of which more is to be learned. `lead` is for the time before the first
+hit: then pages with many new links count by themselves, since the more links are known, the better is the best of them.
 
 It is added to the chance, not to its log-odds: a few failures count at once as bad parents, bad words and a bad place,
 and in log-odds nothing would bring a host back.
@@ -57,11 +57,11 @@ def novelty(link, places):  # type: ignore[no-untyped-def]
 
 
 @part
-def bonus_of(link, chance, answers, hub, columns, tables):  # type: ignore[no-untyped-def]
+def bonus_of(link, chance, answers, columns, tables):  # type: ignore[no-untyped-def]
     """The bonus for a link, as if nothing had been fetched from its host."""
     tuning = tables.tuning[0]
     hoped = answers * hope(columns, tables.crawl[0], tuning) * novelty(link, tables.places)
-    return hoped + tuning.boldness * hub * chance * (1.0 - chance)
+    return hoped + tuning.boldness * chance * (1.0 - chance)
 
 
 @part
@@ -101,6 +101,7 @@ FEW_OPENED, FIRST_NEWNESS = 3.0, 0.3  # so many pages weigh as much as the rate 
 TRAITS = 6  # of a link, by which a hub is recognised
 NEWNESS = 1  # the trait that has a first weight
 FIRST_HITS, PATIENCE = 0.5, 200.0  # hits, and pages of any kind, until the lead is halved
+SMALL = 0.01  # a lead that has shrunk so far is none
 
 
 @part
@@ -144,9 +145,11 @@ def hub_score(link, tables):  # type: ignore[no-untyped-def]
 
 
 @part
-def lead(hub, crawl, tuning):  # type: ignore[no-untyped-def]
+def lead(link, tables):  # type: ignore[no-untyped-def]
     """Until the first hit, or until that was tried for long."""
-    return tuning.lead * hub * FIRST_HITS / (FIRST_HITS + crawl.hits) * PATIENCE / (PATIENCE + crawl.fetched)
+    crawl = tables.crawl[0]
+    cold = FIRST_HITS / (FIRST_HITS + crawl.hits) * PATIENCE / (PATIENCE + crawl.fetched)
+    return tables.tuning[0].lead * cold * hub_score(link, tables) if cold > SMALL else 0.0
 
 
 @part

@@ -131,7 +131,7 @@ TUNING = np.dtype(
         ("near_host_bonus", np.float64),  # more, where the words of the link are near to the goal
         ("decline_bonus", np.float64),  # how much the hit rate that was lost since the peak adds to that rate
         ("lead", np.float64),  # for pages with many new links, before the first hit
-        ("boldness", np.float64),  # how much likely links that lead on are preferred on hosts with few fetches
+        ("boldness", np.float64),  # how much likely links are preferred on hosts with few fetches
         ("seed_value", np.float64),  # the least explore value of a seed
         ("decay", np.float64),  # of what is known of a place or page, with each newer fetch there
         ("crawl_decay", np.float64),

@@ -13,7 +13,7 @@ import numpy as np
 from crawlguide.core.kernels import f32s, f64s, i64s, kernel, named_tuple, nothing, one_i64, part, records
 from crawlguide.strategies.layered.answers import answer_chance
 from crawlguide.strategies.layered.columns import AT, REACH, describe, odds, rate
-from crawlguide.strategies.layered.exploration import bonus_left, bonus_of, hub_score, lead
+from crawlguide.strategies.layered.exploration import bonus_left, bonus_of, lead
 from crawlguide.strategies.layered.model import calibrated, log_odds
 from crawlguide.strategies.layered.records import COLUMNS, SEED, TABLES
 from crawlguide.strategies.layered.steps import sigmoid
@@ -108,10 +108,9 @@ def score_link(row, base, tables, columns, score):  # type: ignore[no-untyped-de
     if link.finder == SEED and link.parents[0] < 0:  # somebody vouches for it, and its links make a host known
         score.explore_value, score.host_bonus = tuning.seed_value + (1.0 - tuning.seed_value) * chance, 0.0
         return
-    hub = hub_score(link, tables)
-    score.host_bonus = bonus_of(link, chance, answers, hub, columns, tables)
+    score.host_bonus = bonus_of(link, chance, answers, columns, tables)
     score.explore_value = chance + bonus_left(score.host_bonus, tables.places[link.places[0]], 0.0)
-    score.explore_value += answers * lead(hub, crawl, tuning) - ALIKE * scattered(row, link, tables.pages)
+    score.explore_value += answers * lead(link, tables) - ALIKE * scattered(row, link, tables.pages)
 
 
 @kernel(nothing(i64s, TABLES, one_i64, records(SCORE), named_tuple(LinkScores, f64s, f64s, f64s)))

@@ -27,7 +27,7 @@ DEFAULTS = {
     "host_bonus": 0.11,
     "near_host_bonus": 0.65,
     "decline_bonus": 3.0,
-    "boldness": 3.0,
+    "boldness": 1.5,
     "lead": 0.01,
     "seed_value": 0.5,
     "decay": 0.97,
