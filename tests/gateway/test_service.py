@@ -8,7 +8,7 @@ import pytest
 from tests.gateway.bus.common import ask
 
 from crawlguide.core.config import Config
-from crawlguide.core.errors import MalformedRequest
+from crawlguide.core.errors import MalformedRequest, UnavailableError
 from crawlguide.core.messages import AskMessage
 from crawlguide.gateway import routes, wire
 from crawlguide.gateway.access.entrance import Caller
@@ -34,4 +34,18 @@ async def test_a_door_is_told_whose_answer_it_was_and_only_of_answers() -> None:
     assert told == []
     advice = await answered(ask())
     assert told == [("default", advice)]
+    await service.guide.close()
+
+
+async def test_where_reports_wait_long_one_more_is_refused_before_it_is_read() -> None:
+    service = Service(open_guide(MEMORY, Config()), Config())
+    service.load.are_tells_crowded = lambda: True
+    report = next(route for route in routes.ROUTES if route.path == "/v1/report")
+
+    def read() -> Any:
+        raise AssertionError("it was read")
+
+    with pytest.raises(UnavailableError, match="more requests"):
+        await service.answer(Caller("test", ""), Wanted("test", report, {}, {}, read))
+    service.check_load(NEXT)  # an ask is not
     await service.guide.close()

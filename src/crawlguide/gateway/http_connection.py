@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ MOST_DISCARDED_BYTES = 8 * 1024 * 1024  # of a body that nobody wants; then the 
 LISTENS_ON_S = 2.0
 STALLED_S = 30.0
 HEAD_END = b"\r\n\r\n"
+TELL_PATH = "/v1/report"
+TELL = f"POST {TELL_PATH} ".encode()
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 UNUSUAL = re.compile(rb" HTTP/1\.0\r|\r\n(?:transfer-encoding|upgrade|expect|[ \t])", re.IGNORECASE)
 BUSY = UnavailableError("more requests than can be answered within a second", retry_after_s=RETRY_AFTER_S)
@@ -125,6 +128,7 @@ class HttpConnection(HttpToolsProtocol):
         self.piece_bytes = 0  # of an answer that is being written
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
+        self._sent_away_at = -math.inf
 
     # what the transport calls
 
@@ -142,12 +146,12 @@ class HttpConnection(HttpToolsProtocol):
         self._left()
 
     def data_received(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
-        if self._load.turns.is_crowded() and self._is_between_requests() and is_whole(data):
+        if self._load.is_crowded(tells=data.startswith(TELL)) and self._is_between_requests() and is_whole(data):
             self._load.refused(BUSY)
             self.transport.write(BUSY_RESPONSES[True])
-            self._wait_for_a_request()
+            self._sent_away_at = self.loop.time()
             return
+        self._unset_keepalive_if_required()
         self._unread += data
         self._read_on()
 
@@ -295,7 +299,7 @@ class HttpConnection(HttpToolsProtocol):
         """It begins when it is its turn. Whoever asks whether the server lives does not wait."""
         if self.scope["path"] in HEALTH:
             self._begin(cycle, app)
-        elif self._load.turns.is_crowded():
+        elif self._load.is_crowded(tells=self.scope["path"] == TELL_PATH):
             self._send_away(cycle)
         else:
             self._load.turns.wait(partial(self._begin, cycle, app))
@@ -363,6 +367,13 @@ class HttpConnection(HttpToolsProtocol):
     def _wait_for_a_request(self) -> None:
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Whoever is sent away is not idle. That sets no timer: in a flood it would be what costs most."""
+        if self.loop.time() - self._sent_away_at < self.timeout_keep_alive:
+            self._wait_for_a_request()
+        else:
+            super().timeout_keep_alive_handler()
 
     def _expect_more(self, within_s: float, words: str) -> None:
         self._deadline = self.loop.call_later(within_s, self._refuse, MalformedRequest(words))

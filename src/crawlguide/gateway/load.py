@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 FILES_OF_OUR_OWN = 256  # descriptors that connections may not take: the store and requests of our own need them
 SMALL_BYTES = 65_536
-TURN_S, MOST_AT_ONCE = 0.01, 8
+TURN_S, MOST_AT_ONCE = 0.01, 32
+AVERAGED = 0.1  # weight of the last turn
 LONGEST_WAIT_S, FEW_WAITING = 0.5, 64
 RETRY_AFTER_S = 1.0
 MOST_OF_ADDRESS, MOST_OF_LOOPBACK = 2_000, 12_000  # connections, unless the operator says how many
@@ -43,7 +44,12 @@ class Load:
         self.answers = UnsentAnswers(options.max_bodies_bytes)
         self.turns = Turns()
         self.on_refusal: Callable[[UnavailableError], None] = lambda _: None
+        self.are_tells_crowded: Callable[[], bool] = lambda: False  # they wait for each other, beside the turns of all
         self._said_at = -SAID_EVERY_S
+
+    def is_crowded(self, *, tells: bool) -> bool:
+        """Would one more wait too long? Nothing of it need be read to know."""
+        return self.turns.is_crowded() or (tells and self.are_tells_crowded())
 
     def refused(self, problem: UnavailableError) -> None:
         """Count it. The log says it once a minute: a line for each would make a flood worse."""
@@ -203,8 +209,9 @@ class Turns:
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
         self._started = 0  # in this turn of the loop
-        self._began = 0.0
-        self._each_s = 0.0  # what one costs, as a moving average
+        self._turn_began = self._steps_began = 0.0
+        self._each_s = 0.0  # from one start to the next, with all that is done in between, as a moving average
+        self._step_s = 0.0  # what the first step of one takes by itself, likewise
         self._at_once = MOST_AT_ONCE
 
     def is_crowded(self) -> bool:
@@ -216,7 +223,8 @@ class Turns:
             self._waiting.append(start)
             return
         if not self._started:
-            self._next_turn()
+            self._turn_began = time.perf_counter()
+            asyncio.get_running_loop().call_soon(self._turn)
         self._started += 1
         start()
 
@@ -229,17 +237,25 @@ class Turns:
         else:
             self.wait(lambda: None)
 
-    def _next_turn(self) -> None:
-        self._began = time.perf_counter()
-        asyncio.get_running_loop().call_soon(self._turn)
-
     def _turn(self) -> None:
-        """All that began in the turn before have done their first step by now."""
-        took_s = (time.perf_counter() - self._began) / self._started
-        self._each_s += 0.1 * (took_s - self._each_s)
-        self._at_once = max(1, min(MOST_AT_ONCE, int(TURN_S / max(self._each_s, 1e-6))))
+        """Start the next ones. Nothing but their first steps runs between the two calls around them."""
+        now = time.perf_counter()
+        self._each_s += AVERAGED * ((now - self._turn_began) / self._started - self._each_s)
+        self._turn_began = now
         self._started = min(self._at_once, len(self._waiting))
         if self._started:
-            self._next_turn()
-        for _ in range(self._started):
-            self._waiting.popleft()()
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._begin_steps)
+            for _ in range(self._started):
+                self._waiting.popleft()()
+            loop.call_soon(self._end_steps)
+
+    def _begin_steps(self) -> None:
+        self._steps_began = time.perf_counter()
+
+    def _end_steps(self) -> None:
+        """Refusals take none of the time there is for starting: in a flood nobody would be served."""
+        took_s = (time.perf_counter() - self._steps_began) / self._started
+        self._step_s += AVERAGED * (took_s - self._step_s)
+        self._at_once = max(1, min(MOST_AT_ONCE, int(TURN_S / max(self._step_s, 1e-6))))
+        self._turn()

@@ -154,7 +154,6 @@ async def tell(call: RouteCall) -> Ack:
     message: ReportMessage = call.message
     call.permitted(message.crawl_id)
     call.credential.check_crawler(message.crawler_id)
-    call.guide.tells.check_room()
     return await call.guide.tell(message, call.tenant, trains=trains(call, message.crawl_id))
 
 

@@ -19,7 +19,7 @@ from crawlguide.gateway.assigned import AssignedUrls
 from crawlguide.gateway.load import Load
 from crawlguide.gateway.metrics import Metrics
 from crawlguide.gateway.responses import STATUS, fault_of_ours
-from crawlguide.gateway.routes import RouteCall, check_before_body
+from crawlguide.gateway.routes import RouteCall, check_before_body, tell
 from crawlguide.guide.local import always
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Service:
         self.options, self.entrance = self.config.server, Entrance(self.config)
         self.load = Load(self.options)
         self.load.on_refusal = lambda problem: self.metrics.count("errors", code=problem.code)
+        self.load.are_tells_crowded = self.guide.tells.is_crowded
         folder = self.guide.store.folder
         self.audit = AuditLog(None if folder is None else folder / FOLDER / audit.FILE)
         self.assigned = AssignedUrls()
@@ -98,7 +99,7 @@ class Service:
         began, credential = time.perf_counter(), admitted
         try:
             credential = admitted or self.entrance.admit(caller)
-            with self._working(wanted.size):
+            with self._working(wanted):
                 self.check(wanted.route, credential, wanted.path)
                 await self.load.turns.come()
                 result = await self.serve(wanted, credential)
@@ -118,22 +119,22 @@ class Service:
         return result
 
     @contextmanager
-    def _working(self, size: int) -> Iterator[None]:
+    def _working(self, wanted: Wanted) -> Iterator[None]:
         """A message counts among those in work until it is answered."""
-        self.check_load()
-        self.load.bodies.grow(0, size)
+        self.check_load(wanted.route)
+        self.load.bodies.grow(0, wanted.size)
         self.running += 1
         try:
             yield
         finally:
             self.running -= 1
-            self.load.bodies.free(size)
+            self.load.bodies.free(wanted.size)
 
-    def check_load(self) -> None:
+    def check_load(self, route: Route | None = None) -> None:
         """Raise `UnavailableError` where one more would wait too long."""
         if self.running >= self.options.max_requests:
             raise UnavailableError(f"more than {self.options.max_requests} requests at once", retry_after_s=1.0)
-        if self.load.turns.is_crowded():
+        if self.load.is_crowded(tells=route is not None and route.serve is tell):
             raise UnavailableError("more requests than can be answered within a second", retry_after_s=1.0)
 
     def check(self, route: Route, credential: Credential, path: Mapping[str, str]) -> None:

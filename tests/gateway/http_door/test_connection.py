@@ -524,6 +524,30 @@ async def test_who_would_wait_too_long_is_sent_away_and_later_served(path: bytes
             assert (await heard(reader))[0] == 200
 
 
+@pytest.mark.parametrize("usual", [True, False])  # refused without being parsed, and parsed
+@on_uvloop
+async def test_where_reports_wait_long_more_of_them_are_sent_away_and_asks_are_served(usual: bool) -> None:
+    async with opened() as door:
+        door.load.are_tells_crowded = lambda: True
+        reader, writer = await door.line()
+        head = POST if usual else POST + b"Expect: nothing\r\n"
+        for path, status in ((b"/v1/report", 503), (b"/v1/next", 200), (b"/v1/report", 503)):
+            writer.write(head.replace(b"/a", path) + b"Content-Length: 3\r\n\r\nabc")
+            assert (await heard(reader))[0] == status
+
+
+@on_uvloop
+async def test_who_is_sent_away_again_and_again_is_not_idle() -> None:
+    async with opened(keep_alive_s=1) as door:
+        door.load.are_tells_crowded = lambda: True
+        reader, writer = await door.line()
+        for _ in range(4):
+            writer.write(POST.replace(b"/a", b"/v1/report") + b"Content-Length: 3\r\n\r\nabc")
+            assert (await heard(reader))[0] == 503
+            await asyncio.sleep(0.4)
+        await until(lambda: len(door.load.connections) == 0)  # and then it is
+
+
 ASK = b"POST /v1/next HTTP/1.1\r\nHost: localhost\r\ncontent-LENGTH: 4\r\n"
 
 

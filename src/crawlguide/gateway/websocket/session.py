@@ -74,7 +74,7 @@ class Session:
         try:
             envelope = self._codec.envelope(body)
             credential = self._service.entrance.admit(self._caller)
-            self._service.check_load()
+            self._service.check_load(ROUTE_OF.get(envelope.type))
             self._service.load.bodies.grow(0, len(body))
         except CrawlGuideError as problem:
             self._refuse("other", self._codec.id_of(body), problem, 0.0, self._caller.logged)

@@ -11,7 +11,6 @@ import time
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crawlguide.core.errors import UnavailableError
 from crawlguide.core.turns import short_requests_first
 from crawlguide.guide.tell.intake import reported
 from crawlguide.guide.tell.portions import MOST_COST, cost
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Crawl, Report
     from crawlguide.guide.tell.intake import IntakeRules
 
-LONGEST_WAIT_S, FEW_WAITING = 0.5, 64
-RETRY_AFTER_S = 1.0
+LONGEST_WAIT_S, FEW_WAITING = 1.0, 64  # as long as who is sent away is told to stay away: waiting is no worse
 FILE = "/robots.txt"
 
 
@@ -66,10 +64,9 @@ class TellGroups:
         self._serving: asyncio.Task[None] | None = None
         self._passes: set[asyncio.Future[Sequence[Ack]]] = set()
 
-    def check_room(self) -> None:
-        """Raise `UnavailableError` where one more would wait too long: it comes back later, or tells elsewhere."""
-        if self._waiting > max(FEW_WAITING, LONGEST_WAIT_S / max(self._each_s, 1e-6)):
-            raise UnavailableError("more reports than can be taken within a second", retry_after_s=RETRY_AFTER_S)
+    def is_crowded(self) -> bool:
+        """Would one more wait too long? Doors tell it to come back later before they read it."""
+        return self._waiting > max(FEW_WAITING, LONGEST_WAIT_S / max(self._each_s, 1e-6))
 
     async def taken(self, crawl: Crawl, told: Told, trains: bool) -> Ack:
         """The acknowledgement of this one, which was taken with others or alone."""
