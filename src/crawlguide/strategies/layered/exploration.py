@@ -95,13 +95,14 @@ def spread_over_hosts(rows, explore_value, bonus, tables, wanted, change):  # ty
                 worth[number] = explore_value[number] + change[number]
 
 
-# Hubs: how many new links a page is likely to have, learned by place, by the shape of a URL and by word.
+# Hubs: how many new links a page is likely to have, learned by place, by the shape of a URL and by word. Only the lead
+# asks for it, so it is learned as long as there is one.
 
 FEW_OPENED, FIRST_NEWNESS = 3.0, 0.3  # so many pages weigh as much as the rate before any page was opened
 TRAITS = 6  # of a link, by which a hub is recognised
 NEWNESS = 1  # the trait that has a first weight
 FIRST_HITS, PATIENCE = 0.5, 200.0  # hits, and pages of any kind, until the lead is halved
-SMALL = 0.01  # a lead that has shrunk so far is none
+SMALL = 0.01  # of the lead: no more of it matters
 
 
 @part
@@ -145,11 +146,16 @@ def hub_score(link, tables):  # type: ignore[no-untyped-def]
 
 
 @part
+def cold(crawl):  # type: ignore[no-untyped-def]
+    """1 for a crawl that begins, less with each hit and each page; 0 when it is so little that hubs do not matter."""
+    share = FIRST_HITS / (FIRST_HITS + crawl.hits) * PATIENCE / (PATIENCE + crawl.fetched)
+    return share if share > SMALL else 0.0
+
+
+@part
 def lead(link, tables):  # type: ignore[no-untyped-def]
-    """Until the first hit, or until that was tried for long."""
-    crawl = tables.crawl[0]
-    cold = FIRST_HITS / (FIRST_HITS + crawl.hits) * PATIENCE / (PATIENCE + crawl.fetched)
-    return tables.tuning[0].lead * cold * hub_score(link, tables) if cold > SMALL else 0.0
+    share = cold(tables.crawl[0])
+    return tables.tuning[0].lead * share * hub_score(link, tables) if share > 0.0 else 0.0
 
 
 @part
@@ -160,10 +166,10 @@ def count_newness(counter, new, decay):  # type: ignore[no-untyped-def]
 
 @kernel(nothing(i64s, TABLES))
 def learn_hubs(opened, tables):  # type: ignore[no-untyped-def]
-    """The links of these pages are known now: learn how many of them were new."""
+    """The links of these pages are known now: learn how many of them were new, as long as it matters."""
     crawl, tuning = tables.crawl[0], tables.tuning[0]
     for number in opened:
-        if number < 0:
+        if number < 0 or cold(crawl) == 0.0:
             continue
         page = tables.pages[number]
         link, new = tables.links[page.link], newness(page.found)
