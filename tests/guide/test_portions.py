@@ -142,6 +142,33 @@ async def test_a_report_that_a_crash_cut_short_counts_once_when_it_comes_again(t
     await after.close()
 
 
+@pytest.mark.parametrize(
+    "fetches",
+    [
+        [page(1, links=5_000)],
+        [Fetch("https://h1.org/robots.txt", 200, text="User-agent: *\nDisallow: /x"), page(1, links=50)],
+    ],
+    ids=["long-page", "robots"],
+)
+async def test_one_portion_in_which_others_are_served_counts_once_after_a_crash(
+    tmp_path: Path, fetches: list[Fetch]
+) -> None:
+    guide, message = open_guide(tmp_path / "data", Config()), report(fetches, "r-1")
+    await guide.define(CRAWL, Definition())
+    told = asyncio.ensure_future(guide.tell(message))
+    while not (await guide.store.stats(CRAWL))["fetches"]:  # noqa: ASYNC110 - no event tells of it
+        await asyncio.sleep(0)
+    assert not told.done()
+    await guide.store.commit()  # as an ask of another crawl does
+    guide.store._disk.checkpoint(tmp_path / "left")  # type: ignore[attr-defined]
+    await told
+    await guide.close()
+    after = open_guide(tmp_path / "left", Config())
+    await after.tell(message)
+    assert (await after.store.stats(CRAWL))["fetches"] == len(fetches)
+    await after.close()
+
+
 async def test_a_crawl_that_is_deleted_between_portions_does_not_come_back(guide: LocalGuide) -> None:
     with pytest.raises(NotFound):
         await beside(guide, report([page(number) for number in range(MANY)]), lambda: guide.delete(CRAWL))

@@ -16,8 +16,8 @@ from crawlguide.core.types import Crawl
 from crawlguide.gateway.opening import open_guide
 from crawlguide.guide.crawl.quotas import Quotas
 from crawlguide.guide.crawl.transfer import exported
-from crawlguide.guide.tell.groups import FEW_WAITING
-from crawlguide.guide.tell.portions import MOST_COST
+from crawlguide.guide.tell.groups import FEW_WAITING, MOST_PASSES
+from crawlguide.guide.tell.portions import MOST_COST, cost_in_group
 from crawlguide.store.embedded.disk import Disk
 from crawlguide.store.embedded.store import EmbeddedStore
 from crawlguide.testing import ManualClock
@@ -143,9 +143,10 @@ async def test_another_body_under_a_known_id_is_refused_alone(guide: LocalGuide)
 
 
 async def test_one_that_cannot_be_read_spoils_no_other(guide: LocalGuide) -> None:
-    spoiled = Fetch(7, 200)  # type: ignore[arg-type]
+    """No door lets such a one through; the others are taken one by one, each when it is its turn."""
+    spoiled = report(page(1, elapsed_ms="soon"))
     first, fault, last = await asyncio.gather(
-        *map(guide.tell, (report(page(1)), report(spoiled), report(page(2)))), return_exceptions=True
+        *map(guide.tell, (report(page(2)), spoiled, report(page(3)))), return_exceptions=True
     )
     assert isinstance(fault, Exception)
     assert [ack.accepted for ack in (first, last) if not isinstance(ack, BaseException)] == [1, 1]
@@ -174,6 +175,27 @@ async def test_in_a_crawl_that_is_deleted_meanwhile_nobody_is_heard(guide: Local
     await asyncio.sleep(0)  # they wait for their turn
     await guide.delete(CRAWL)
     assert all(isinstance(one, NotFound) for one in await asyncio.gather(*told, return_exceptions=True))
+
+
+@pytest.mark.parametrize("turns", [10, 30, 60, 100, 140])
+async def test_a_long_tell_writes_nothing_into_the_next_crawl_of_the_name(guide: LocalGuide, turns: int) -> None:
+    told = asyncio.ensure_future(guide.tell(report(page(1, links=9_000)), create=False))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    await guide.delete(CRAWL)
+    await guide.define(CRAWL, Definition())
+    assert isinstance((await asyncio.gather(told, return_exceptions=True))[0], NotFound)
+    numbers = await guide.store.stats(CRAWL)
+    assert (numbers["queued"], numbers["fetches"]) == (0, 0)
+
+
+async def test_who_leaves_in_the_middle_of_a_pass_keeps_nobody_waiting(guide: LocalGuide) -> None:
+    gone, *stay = (asyncio.ensure_future(guide.tell(report(page(number)))) for number in range(3))
+    async with asyncio.timeout(10):
+        while not guide.tells._passes:  # noqa: ASYNC110 - no event tells of it
+            await asyncio.sleep(0)
+        gone.cancel()
+        assert [(await one).accepted for one in stay] == [1, 1]
 
 
 async def test_what_nobody_waits_for_any_more_before_its_turn_is_not_taken(guide: LocalGuide) -> None:
@@ -261,11 +283,47 @@ async def test_tenants_take_turns_and_so_do_their_crawls() -> None:
     await guide.close()
 
 
-async def test_a_door_is_told_that_one_more_would_wait_too_long(guide: LocalGuide) -> None:
-    assert not guide.tells.is_crowded()
+def none_wait(guide: LocalGuide) -> bool:
+    return not guide.tells.is_crowded("default")
+
+
+async def test_a_door_is_told_that_one_more_of_a_tenant_would_wait_too_long(guide: LocalGuide) -> None:
+    assert none_wait(guide)
     told = [asyncio.ensure_future(guide.tell(report(page(number)))) for number in range(2 * FEW_WAITING)]
     await asyncio.sleep(0)
     guide.tells._each_s = 1.0
-    assert guide.tells.is_crowded()
+    assert guide.tells.is_crowded("default")
+    assert not guide.tells.is_crowded("other")
     await asyncio.gather(*told)
-    assert not guide.tells.is_crowded()
+    assert none_wait(guide)
+
+
+async def test_where_the_disk_is_slow_few_passes_wait_for_it_and_the_others_are_a_crowd(tmp_path: Path) -> None:
+    guide = await opened(tmp_path)
+    told: list[asyncio.Future[Ack]] = []
+    goes_on = asyncio.Event()
+    commit = guide.store.commit
+
+    async def slow(durable: bool = True) -> None:
+        await goes_on.wait()
+        await commit(durable)
+
+    guide.store.commit = slow  # type: ignore[method-assign]
+    for number in range(MOST_PASSES + 1):
+        told += [asyncio.ensure_future(guide.tell(report(page(number, links=MOST_COST))))]
+    told += [asyncio.ensure_future(guide.tell(report(page(number)))) for number in range(FEW_WAITING)]
+    async with asyncio.timeout(60):
+        while len(guide.tells._passes) < MOST_PASSES:  # noqa: ASYNC110 - no event tells of it
+            await asyncio.sleep(0)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert len(guide.tells._passes) == MOST_PASSES
+    guide.tells._each_s = 1.0
+    assert guide.tells.is_crowded("default")
+    goes_on.set()
+    assert all([(await one).accepted == 1 for one in told])
+    await guide.close()
+
+
+def test_robots_files_go_alone() -> None:
+    assert cost_in_group([ROBOTS]) == MOST_COST

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 LONG_BYTES = 16 * 1024  # of a message or definition
 LONG_ROWS = 1_000  # of a batch
-TURNS = 6  # of the loop that a request takes: it is read, begun, begun under its id, answered, handed back twice
+TURNS = 10  # of the loop that a request takes through gRPC, the longest way in: read, begun, answered, handed back
 
 
 class Line:

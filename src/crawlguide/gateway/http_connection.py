@@ -39,7 +39,7 @@ HEAD_END = b"\r\n\r\n"
 TELL_PATH = "/v1/report"
 TELL = f"POST {TELL_PATH} ".encode()
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-UNUSUAL = re.compile(rb" HTTP/1\.0\r|\r\n(?:transfer-encoding|upgrade|expect|[ \t])", re.IGNORECASE)
+UNUSUAL = re.compile(rb" HTTP/1\.0\r|\r\n(?:transfer-encoding|upgrade|expect|connection: *close|[ \t])", re.IGNORECASE)
 BUSY = UnavailableError("more requests than can be answered within a second", retry_after_s=RETRY_AFTER_S)
 
 

@@ -44,7 +44,7 @@ class Load:
         self.answers = UnsentAnswers(options.max_bodies_bytes)
         self.turns = Turns()
         self.on_refusal: Callable[[UnavailableError], None] = lambda _: None
-        self.are_tells_crowded: Callable[[], bool] = lambda: False  # they wait for each other, beside the turns of all
+        self.are_tells_crowded: Callable[[], bool] = lambda: False  # whoever tells; they wait for each other
         self._said_at = -SAID_EVERY_S
 
     def is_crowded(self, *, tells: bool) -> bool:

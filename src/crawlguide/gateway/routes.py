@@ -128,6 +128,7 @@ class Route:
     gives: Any
     serve: Callable[[RouteCall], Awaitable[Any]]
     query: tuple[str, ...] = ()
+    tells: bool = False  # waits behind what others tell
 
 
 def check_before_body(route: Route, credential: Credential, path: Mapping[str, str]) -> None:
@@ -281,7 +282,7 @@ ROUTES = (
     Route("POST", "/v1/next", ASK, "Ask: what should this crawler fetch next?", AskMessage, Advice,
           ask),
     Route("POST", "/v1/report", TELL, "Tell: what was fetched, and what was found there.", ReportMessage, Ack,
-          tell),
+          tell, tells=True),
     Route("GET", "/v1/crawls", READ, "All crawls, page by page.", None, CrawlsMessage, list_crawls,
           query=("limit", "cursor")),
     Route("PUT", CRAWL, ADMIN, "Create a crawl, or replace its definition.", Definition, CrawlMessage, put_crawl),

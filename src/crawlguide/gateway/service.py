@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlguide.core.errors import CrawlGuideError, Draining, NotFound, UnavailableError
+from crawlguide.core.messages import DEFAULT_TENANT
 from crawlguide.core.telemetry import WARNING, happened
 from crawlguide.core.turns import make_way
 from crawlguide.gateway.access import audit
@@ -19,7 +20,7 @@ from crawlguide.gateway.assigned import AssignedUrls
 from crawlguide.gateway.load import Load
 from crawlguide.gateway.metrics import Metrics
 from crawlguide.gateway.responses import STATUS, fault_of_ours
-from crawlguide.gateway.routes import RouteCall, check_before_body, tell
+from crawlguide.gateway.routes import RouteCall, check_before_body
 from crawlguide.guide.local import always
 
 if TYPE_CHECKING:
@@ -71,20 +72,21 @@ class Service:
         self.options, self.entrance = self.config.server, Entrance(self.config)
         self.load = Load(self.options)
         self.load.on_refusal = lambda problem: self.metrics.count("errors", code=problem.code)
-        self.load.are_tells_crowded = self.guide.tells.is_crowded
+        self.load.are_tells_crowded = self._are_tells_crowded
         folder = self.guide.store.folder
         self.audit = AuditLog(None if folder is None else folder / FOLDER / audit.FILE)
         self.assigned = AssignedUrls()
         self.guide.on_deleted.append(self.assigned.deleted)
 
     async def received(
-        self, label: str, caller: Caller, read: Callable[[Credential], Awaitable[Any]]
+        self, label: str, route: Route, caller: Caller, read: Callable[[Credential], Awaitable[Any]]
     ) -> tuple[Credential, Any]:
-        """Who somebody is, and what they say: of those who may not come in nothing is read. Raises what refuses."""
+        """Who somebody is, and what they say. Raises what refuses them: then nothing is read."""
         credential: Credential | None = None
         began = time.perf_counter()
         try:
             credential = self.entrance.admit(caller)
+            self.check_room(route, credential)
             return credential, await read(credential)
         except CrawlGuideError as problem:
             took_s = time.perf_counter() - began
@@ -99,7 +101,7 @@ class Service:
         began, credential = time.perf_counter(), admitted
         try:
             credential = admitted or self.entrance.admit(caller)
-            with self._working(wanted):
+            with self._working(wanted.size):
                 self.check(wanted.route, credential, wanted.path)
                 await self.load.turns.come()
                 result = await self.serve(wanted, credential)
@@ -119,29 +121,39 @@ class Service:
         return result
 
     @contextmanager
-    def _working(self, wanted: Wanted) -> Iterator[None]:
+    def _working(self, size: int) -> Iterator[None]:
         """A message counts among those in work until it is answered."""
-        self.check_load(wanted.route)
-        self.load.bodies.grow(0, wanted.size)
+        self.check_load()
+        self.load.bodies.grow(0, size)
         self.running += 1
         try:
             yield
         finally:
             self.running -= 1
-            self.load.bodies.free(wanted.size)
+            self.load.bodies.free(size)
 
-    def check_load(self, route: Route | None = None) -> None:
+    def check_load(self) -> None:
         """Raise `UnavailableError` where one more would wait too long."""
         if self.running >= self.options.max_requests:
             raise UnavailableError(f"more than {self.options.max_requests} requests at once", retry_after_s=1.0)
-        if self.load.is_crowded(tells=route is not None and route.serve is tell):
+        if self.load.turns.is_crowded():
             raise UnavailableError("more requests than can be answered within a second", retry_after_s=1.0)
 
     def check(self, route: Route, credential: Credential, path: Mapping[str, str]) -> None:
         """What can be refused before a message is read is."""
         if self.draining:
             raise Draining("the server is shutting down; ask again, another may answer", retry_after_s=1.0)
+        self.check_room(route, credential)
         check_before_body(route, credential, path)
+
+    def check_room(self, route: Route, credential: Credential) -> None:
+        """Raise `UnavailableError` where a report would wait too long behind what its tenant told before."""
+        if route.tells and self.guide.tells.is_crowded(credential.tenant):
+            raise UnavailableError("more reports than can be taken within a second", retry_after_s=1.0)
+
+    def _are_tells_crowded(self) -> bool:
+        """Whoever it is that tells: only where all are of one tenant anything can be said before that is known."""
+        return not self.entrance.required and self.guide.tells.is_crowded(DEFAULT_TENANT)
 
     async def serve(self, wanted: Wanted, credential: Credential) -> Any:
         """What a route gives. The caller has been admitted and checked."""

@@ -350,7 +350,7 @@ class LocalGuide:
         left = len(message.fetches)
         for fetches in portions(message.fetches, message.report_id):
             left -= len(fetches)
-            told = Told(message.crawler_id, fetches, nothing_more if left else known)
+            told = Told(message.crawler_id, fetches, nothing_more if left else known, is_last=not left)
             acks.append(await self.tells.taken(crawl, told, trains))
         return joined(acks)
 
@@ -364,9 +364,9 @@ class LocalGuide:
         return joined(acks)
 
     async def _take_group(self, crawl: Crawl, group: Sequence[Told], trains: bool) -> Sequence[Ack]:
-        """Written at once, before anybody else is served; and on the disk where a report is complete."""
+        """Written together; and on the disk where a report is complete."""
         acks = await self._take(crawl, group, trains)
-        await self.store.commit(durable=any(told.then is not nothing_more for told in group))
+        await self.store.commit(durable=any(told.is_last for told in group))
         return acks
 
     async def _take(self, crawl: Crawl, group: Sequence[Told], trains: bool) -> Sequence[Ack]:

@@ -18,7 +18,7 @@ from crawlguide.core import urls
 from crawlguide.core.clock import milliseconds
 from crawlguide.core.columns import texts
 from crawlguide.core.definition import Definition, Policy
-from crawlguide.core.errors import Conflict, NotFound, RateLimited
+from crawlguide.core.errors import Conflict, NotFound
 from crawlguide.core.messages import Fetch
 from crawlguide.core.outcomes import RELEASED
 from crawlguide.core.turns import let_others
@@ -90,10 +90,10 @@ class Control(msgspec.Struct, frozen=True):
 class NamedQueues:
     """The crawls of this kind. Every call says whose they are."""
 
-    def __init__(self, guide: LocalGuide, auto_create: bool, most_crawls: int) -> None:
+    def __init__(self, guide: LocalGuide, auto_create: bool) -> None:
         self._guide, self._store, self._clock = guide, guide.store, guide.clock
         self._telling = Telling(guide.store, guide.robots)
-        self._auto_create, self._most_crawls = auto_create, most_crawls
+        self._auto_create = auto_create
         self._creating = asyncio.Lock()
 
     # crawls
@@ -113,20 +113,13 @@ class NamedQueues:
             raise Conflict(f"{words}; use another name", field="crawlID")
         if not known and not self._auto_create:
             raise NotFound(f"crawlID: no crawl named {crawl.name!r}, and crawls.auto_create is off", field="crawlID")
-        if not known and len(await self._store.crawl_list(crawl.tenant)) >= self._most_crawls:
-            words = (
-                f"crawlID: no crawl named {crawl.name!r}, and there are {self._most_crawls} (crawls.max_auto_created)"
-            )
-            raise RateLimited(words, field="crawlID", retry_after_s=60.0)
+        if not known:
+            await self._guide.crawls.check_room(crawl, "crawlID")
         policy = POLICY if ignores_robots else msgspec.structs.replace(POLICY, robots="obey")
         await self._guide.define(crawl, Definition(policy=policy))
         await self._store.queues_begin(crawl, str(milliseconds(self._clock.now())))
+        await self._guide.crawls.note_undefined(crawl)
         await self._store.commit()
-
-    async def check(self, crawl: Crawl) -> None:
-        """Raise `NotFound` where there is no such crawl."""
-        if not await self._store.queues_named(crawl):
-            raise NotFound(f"crawlID: no crawl named {crawl.name!r} has queues here", field="crawlID")
 
     async def crawls(self, tenant: str) -> list[Crawl]:
         return [crawl for crawl in await self._store.crawl_list(tenant) if await self._store.queues_named(crawl)]

@@ -190,6 +190,19 @@ async def test_over_the_limit_it_is_said_when_to_come_back(kind: type[Library], 
         assert "assigned_urls" in json.loads(await quiet.ask(ASK))
 
 
+@waiting_door
+async def test_where_the_reports_of_a_tenant_wait_long_one_more_is_refused_and_others_are_taken(
+    kind: type[Library], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(kind, tmp_path) as house:
+        monkeypatch.setattr(house.service.guide.tells, "is_crowded", lambda tenant: tenant == "mine")
+        mine = await house.visitor(house.key("ask", "tell", tenant="mine"))
+        other = await house.visitor(house.key("ask", "tell", tenant="other"))
+        assert code(await mine.tell(TELL)) == "unavailable"
+        assert json.loads(await other.tell(TELL))["accepted"] == 1
+        assert "assigned_urls" in json.loads(await mine.ask(ASK))  # asks do not wait behind reports
+
+
 @kept_door
 async def test_over_the_limit_a_message_that_is_kept_comes_again_until_it_is_answered(
     kind: type[Kept], tmp_path: Path

@@ -165,3 +165,20 @@ async def test_a_deleted_crawl_does_not_come_back_with_an_open_or_a_closing_sock
         assert (said["type"], said["error"]["code"]) == ("error", "not_found")
     await asyncio.sleep(0.2)
     assert "gone" not in get(own_server, "/v1/stats").json()["crawls"]
+
+
+async def test_what_a_quiet_subscription_was_given_later_returns_when_the_socket_goes(
+    served: Served, crawl: str, codec: str
+) -> None:
+    prepare(served, crawl, 0)
+    async with opened(served, codec) as line:
+        await line.say("subscribe", 1, **wish(crawl, 3))  # it is given nothing yet
+        await line.say("subscribe", 2, **wish(f"{crawl}-other", 3))
+        await line.call("ping", 3)
+        seeds = {"urls": [f"https://later{number}.example/" for number in range(3)]}
+        await asyncio.to_thread(post, served, f"/v1/crawls/{crawl}/seeds", seeds)
+        given = list[str]()
+        while len(given) < 3:
+            heard = await line.hear()
+            given += urls_of(heard) if heard["type"] == "assignment" else []
+    await comes_to(served, crawl, (3, 0))

@@ -263,6 +263,18 @@ def test_no_room_for_a_crawl_keeps_nothing_from_others(tmp_path: Path) -> None:
         assert raw.put(*some) == {"https://one.example/": [OK, SKIPPED], "https://two.example/": [FAIL]}
 
 
+def test_crawls_that_nobody_defined_count_together_whatever_door_they_came_through(tmp_path: Path) -> None:
+    with guarded_frontier(tmp_path, CRAWLGUIDE_CRAWLS_MAX_AUTO_CREATED="2") as full:
+        raw = full.raw()
+        with full.guarded.client(raw.token) as http:
+            for name in ("mine", "yours"):  # somebody defined these
+                http.put(f"/v1/crawls/{name}", json={}).raise_for_status()
+            http.post("/v1/next", json=ASK | {"crawl_id": "a"}).raise_for_status()
+            put = [found(f"https://{name}.example/", crawl=name) for name in ("one", "two")]
+            assert raw.put(*put) == {"https://one.example/": [OK], "https://two.example/": [FAIL]}
+            assert http.post("/v1/next", json=ASK | {"crawl_id": "b"}).status_code == 429
+
+
 def test_very_many_crawls_for_which_there_is_no_room_keep_nobody_waiting(tmp_path: Path) -> None:
     with guarded_frontier(tmp_path, CRAWLGUIDE_CRAWLS_MAX_AUTO_CREATED="400") as full:
         raw = full.raw(tenant="theirs")
@@ -533,6 +545,19 @@ def test_who_is_too_fast_is_made_to_wait_and_told_to_come_again(tmp_path: Path) 
         assert dict(problem.value.trailing_metadata())["retry-after-ms"]
         with pytest.raises(Unauthenticated):
             UrlFrontierClient(f"127.0.0.1:{frontier.port}", token="wrong").stats()
+
+
+def test_calls_for_which_nothing_is_done_count_too(tmp_path: Path) -> None:
+    with guarded_frontier(tmp_path, CRAWLGUIDE_ACCESS_REQUESTS_PER_S="2") as frontier:
+        raw = frontier.raw()
+        of_nothing: list[Callable[[], Any]] = [
+            lambda: list(raw.call("PutURLs", iter([]))),
+            lambda: list(raw.call("GetURLs", wire.GetParams(key="a.example"))),
+        ]
+        for call in of_nothing:
+            with refused(grpc.StatusCode.RESOURCE_EXHAUSTED):
+                for _ in range(20):
+                    call()
 
 
 def test_one_credential_does_not_take_all_streams(tmp_path: Path) -> None:

@@ -103,7 +103,10 @@ class GrpcDoor:
         """Who asks, and what. Raises what refuses it."""
         caller = transport.caller(context)
         credential, request = await self._service.received(
-            method.label, caller, lambda known: self._reads.read(context, owner(known, caller.address))
+            method.label,
+            route_of(method),
+            caller,
+            lambda known: self._reads.read(context, owner(known, caller.address)),
         )
         return Asked(caller, credential, Served(method, request))
 
@@ -179,12 +182,17 @@ class Asked(NamedTuple):
     served: Served
 
 
+def route_of(method: Method) -> routes.Route:
+    """The endpoint of HTTP that it is at this door."""
+    return routes.BY_ENDPOINT[method.method, method.path]
+
+
 class Served:
     """One request as the endpoint of HTTP would get it."""
 
     def __init__(self, method: Method, request: Any) -> None:
         self._method, self._request = method, request
-        self._route = routes.BY_ENDPOINT[method.method, method.path]
+        self._route = route_of(method)
 
     def wanted(self, waiting: Waiting) -> Wanted:
         size = self._request.ByteSize()

@@ -69,7 +69,7 @@ class UrlFrontierDoor:
     def __init__(self, service: Service) -> None:
         crawls = service.config.crawls
         self._service = service
-        queues = NamedQueues(service.guide, crawls.auto_create, crawls.max_auto_created)
+        queues = NamedQueues(service.guide, crawls.auto_create)
         self._calls = Calls(queues, Counts(service.metrics.registry))
         self._answers = Answers(service, self._calls)
         self._server = transport.server(service.options, transport.handlers(SERVICE, self._answers.behaviour()))
@@ -155,7 +155,7 @@ class Answers:
         caller = transport.caller(context)
         try:
             credential, request = await self._service.received(
-                f"urlfrontier {name}", caller, partial(self._read, context)
+                f"urlfrontier {name}", self._routes[name], caller, partial(self._read, context)
             )
             crawl = None if name in OF_NODE else getattr(request, CRAWL_FIELDS.get(name, "crawlID"))
             if name == "SetDelay" and not request.key:
@@ -190,6 +190,8 @@ class Answers:
                 wanted: wire.GetParams = await self._read(context, credential)
                 any_crawl = wanted.WhichOneof("item") != "crawlID"
                 left: Round | None = None if any_crawl and wanted.key else round_of(wanted)
+                if left is None:
+                    self._service.entrance.admit(caller)  # it counts, too, though nothing is done
                 while left is not None:
                     crawl = None if any_crawl else wanted.crawlID
                     given = await self._next_round(caller, left, crawl, wanted.ByteSize())
@@ -253,10 +255,14 @@ class Answers:
             with self._counted(context) as credential:
                 self._service.check(self._routes[name], credential, {})
                 async with self._reading(context, most, caller) as ahead:
-                    while some := await ahead.next():
+                    some = await ahead.next()
+                    if not some:
+                        self._service.entrance.admit(caller)  # it counts, too, though nothing is done
+                    while some:
                         acks, refusal = await put(caller, some)
                         await self._write(context, acks)
                         self._raise_refusal(name, caller, refusal)
+                        some = await ahead.next()
         except CrawlGuideError as problem:
             await transport.refuse(context, problem)
 

@@ -65,19 +65,24 @@ class Session:
         self._in_work = InWork(service.options.socket_in_flight)
         self._tasks: set[asyncio.Task[None]] = set()
         self._streams: dict[Id, Stream] = {}
+        self._running: set[Stream] = set()  # and those that were unsubscribed and are at their last ask
         self._holders: list[Holder] = []
         self._leaving = False
         self._standing = Standing(service.entrance, caller)
 
     def receive(self, body: bytes) -> None:
         """One message. Over the limits the connection is held until one of those before is answered."""
+        kind = "other"
         try:
             envelope = self._codec.envelope(body)
+            kind = envelope.type
             credential = self._service.entrance.admit(self._caller)
-            self._service.check_load(ROUTE_OF.get(envelope.type))
+            self._service.check_load()
+            if kind in ROUTE_OF:
+                self._service.check_room(ROUTE_OF[kind], credential)
             self._service.load.bodies.grow(0, len(body))
         except CrawlGuideError as problem:
-            self._refuse("other", self._codec.id_of(body), problem, 0.0, self._caller.logged)
+            self._refuse(kind, self._codec.id_of(body), problem, 0.0, self._caller.logged)
             return
         self._in_work.enter(len(body))
         self._service.running += 1
@@ -179,8 +184,8 @@ class Session:
             name, wanted, crawl, self._asks, self._service.guide, self.connection, self._assigned
         )
         self._begin(name, subscription)
-        now = self._service.guide.clock.now()
-        self._holders = [one for one in self._holders if one.next_end(now) is not None]
+        now, running = self._service.guide.clock.now(), {id(getattr(one, "holder", None)) for one in self._running}
+        self._holders = [one for one in self._holders if id(one) in running or one.next_end(now) is not None]
         self._holders.append(subscription.holder)
 
     async def _asks(self, message: AskMessage, create: bool) -> Advice | float:
@@ -248,6 +253,7 @@ class Session:
             most = self._service.options.socket_in_flight
             raise RateLimited(f"expected at most {most} subscriptions of one socket", retry_after_s=1.0)
         self._streams[name] = stream
+        self._running.add(stream)
         self._start(self._streamed(name, stream))
 
     async def _streamed(self, name: Id, stream: Stream) -> None:
@@ -258,6 +264,7 @@ class Session:
         except Exception as fault:
             log.exception("a fault in a subscription")
             self._say_error(name, fault_of_ours(fault))
+        self._running.discard(stream)
         if self._streams.get(name) is stream:
             del self._streams[name]
 

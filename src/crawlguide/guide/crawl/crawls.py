@@ -7,6 +7,7 @@ loaded again. One that was merely asked and holds nothing has no judges of its o
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from bisect import bisect
 from collections import Counter
@@ -88,6 +89,7 @@ class ActiveCrawls:
         self.known = known  # those that are loaded, the one that was used last at the end
         self._before = Bounded[Crawl, ActiveCrawl](self._most)  # known before the store had to read all anew
         self._holders: Counter[Crawl] = Counter()  # requests that are under way
+        self._leaving: dict[Crawl, asyncio.Event] = {}  # of crawls that were deleted meanwhile: set by the last one
         self._generation = 0  # of the store
         self._opened = defaults.now()
         self._noted = Bounded[Crawl, str](NOTED)
@@ -142,6 +144,8 @@ class ActiveCrawls:
             self._holders[crawl] -= 1
             if not self._holders[crawl]:
                 del self._holders[crawl]
+                if crawl in self._leaving:
+                    self._leaving.pop(crawl).set()
 
     @asynccontextmanager
     async def held_to_ask(self, crawl: Crawl, at: float, create: bool = True) -> AsyncIterator[ActiveCrawl]:
@@ -175,31 +179,37 @@ class ActiveCrawls:
         if stored is None:
             if not (create and self._config.crawls.auto_create):
                 raise await self._unknown(crawl)
+            await self._vacated(crawl)
             await self._create(crawl, at)
         return BLANK if stored is None else stored
 
     async def _create(self, crawl: Crawl, at: float) -> None:
+        await self.check_room(crawl, "crawl_id")
+        await self._begin(crawl, CrawlRecord(), at)
+        await self.note_undefined(crawl)
+
+    async def check_room(self, crawl: Crawl, field: str) -> None:
         """Nobody defined it: there may be so many of these, for each costs a little even if nothing comes of it."""
-        number = len(await self._undefined_of(crawl.tenant))
         most = self._config.crawls.max_auto_created
-        if number >= most:
+        if len(await self._undefined_of(crawl.tenant)) >= most:
             raise RateLimited(
-                f"crawl_id: no crawl named {crawl.name!r}, and {most} were created already that nobody defined"
+                f"{field}: no crawl named {crawl.name!r}, and {most} were created already that nobody defined"
                 " (crawls.max_auto_created); define this one, or delete some",
-                field="crawl_id",
+                field=field,
                 retry_after_s=ROOM_AGAIN_S,
             )
-        await self._begin(crawl, CrawlRecord(), at)
+
+    async def note_undefined(self, crawl: Crawl) -> None:
         (await self._undefined_of(crawl.tenant)).add(crawl)
 
     async def _undefined_of(self, tenant: str) -> set[Crawl]:
         if tenant not in self._undefined:
             crawls = await self.names(tenant)
-            records = [await self._store.crawl_get(crawl) for crawl in crawls]
-            blank = {crawl for crawl, record in zip(crawls, records, strict=True) if record == BLANK}
-            self._undefined[tenant] = blank
-            return blank
+            self._undefined[tenant] = {crawl for crawl in crawls if await self._is_undefined(crawl)}
         return self._undefined[tenant]
+
+    async def _is_undefined(self, crawl: Crawl) -> bool:
+        return await self._store.crawl_get(crawl) == BLANK or await self._store.queues_named(crawl)
 
     async def _is_blank(self, crawl: Crawl) -> bool:
         """Whether nobody defined it, and it holds nothing."""
@@ -218,8 +228,14 @@ class ActiveCrawls:
         Who changes a definition says which crawls were deleted since it was read: none is created, or takes the place
         of another that has its name by now.
         """
+        await self._vacated(crawl)
         with self._holding(crawl):
             return await self._put(crawl, definition, at, deleted)
+
+    async def _vacated(self, crawl: Crawl) -> None:
+        """Whoever works on a crawl of this name that was deleted has noticed: none of it comes into the next one."""
+        while crawl in self._leaving:
+            await self._leaving[crawl].wait()
 
     async def _put(self, crawl: Crawl, definition: Definition, at: float, deleted: Collection[Crawl] | None) -> bool:
         built = await self._checked(crawl, CrawlRecord(definition))
@@ -303,6 +319,8 @@ class ActiveCrawls:
         for remembered in (self.known, self._before, self._noted, self._learned):
             remembered.pop(crawl, None)
         self._undefined.get(crawl.tenant, set()).discard(crawl)
+        if self._holders[crawl]:
+            self._leaving.setdefault(crawl, asyncio.Event())
         if not await self._store.crawl_delete(crawl):
             raise await self._unknown(crawl)
         happened("crawl_deleted", "crawl {crawl} was deleted with all it held", **crawl.logged)

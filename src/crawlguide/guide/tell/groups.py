@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlguide.core.turns import short_requests_first
 from crawlguide.guide.tell.intake import reported
-from crawlguide.guide.tell.portions import MOST_COST, cost
+from crawlguide.guide.tell.portions import MOST_COST, cost_in_group
 from crawlguide.guide.under_way import ENDS_WITHIN_S
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crawlguide.guide.tell.intake import IntakeRules
 
 LONGEST_WAIT_S, FEW_WAITING = 1.0, 64  # as long as who is sent away is told to stay away: waiting is no worse
-FILE = "/robots.txt"
+MOST_PASSES = 32  # at once: all but one of them wait for the disk
 
 
 async def nothing_more(_ack: Ack) -> None:
@@ -37,6 +37,7 @@ class Told(NamedTuple):
     crawler_id: str
     fetches: Sequence[Fetch]
     then: Callable[[Ack], Awaitable[None]] = nothing_more
+    is_last: bool = False  # of its report: now all of it has to be on the disk
 
 
 class Unread(Exception):
@@ -59,31 +60,40 @@ class TellGroups:
         """`take` is given a crawl, some tells and whether they train, and gives an acknowledgement for each."""
         self._take = take
         self._tenants: OrderedDict[str, OrderedDict[Lane, deque[Waiting]]] = OrderedDict()
-        self._waiting = 0
+        self._unanswered: Counter[str] = Counter()  # by tenant
         self._each_s = 0.0  # what one takes, with all that is done in between, as a moving average
         self._serving: asyncio.Task[None] | None = None
         self._passes: set[asyncio.Future[Sequence[Ack]]] = set()
 
-    def is_crowded(self) -> bool:
-        """Would one more wait too long? Doors tell it to come back later before they read it."""
-        return self._waiting > max(FEW_WAITING, LONGEST_WAIT_S / max(self._each_s, 1e-6))
+    def is_crowded(self, tenant: str) -> bool:
+        """Would one more of this tenant wait too long? Doors tell it to come back later before they read it."""
+        ahead = self._unanswered[tenant] * max(len(self._tenants), 1)  # as many of each other tenant have their turns
+        return ahead > max(FEW_WAITING, LONGEST_WAIT_S / max(self._each_s, 1e-6))
 
     async def taken(self, crawl: Crawl, told: Told, trains: bool) -> Ack:
         """The acknowledgement of this one, which was taken with others or alone."""
         waiting = Waiting(told, cost_in_group(told.fetches), asyncio.get_running_loop().create_future())
-        lanes = self._tenants.setdefault(crawl.tenant, OrderedDict())
-        lanes.setdefault((crawl, trains), deque()).append(waiting)
-        self._waiting += 1
+        self._unanswered[crawl.tenant] += 1
+        waiting.ack.add_done_callback(lambda _: self._answered(crawl.tenant))
+        self._wait((crawl, trains), waiting)
+        return await waiting.ack
+
+    def _wait(self, lane: Lane, waiting: Waiting) -> None:
+        lanes = self._tenants.setdefault(lane[0].tenant, OrderedDict())
+        lanes.setdefault(lane, deque()).append(waiting)
         if self._serving is None or self._serving.done():
             self._serving = asyncio.ensure_future(self._serve())
-        return await waiting.ack
+
+    def _answered(self, tenant: str) -> None:
+        self._unanswered[tenant] -= 1
+        if not self._unanswered[tenant]:
+            del self._unanswered[tenant]
 
     async def end(self) -> None:
         """Let all that was told come to its end."""
-        if self._serving is not None:
-            await asyncio.wait([self._serving], timeout=ENDS_WITHIN_S)
-        if self._passes:
-            await asyncio.wait(self._passes, timeout=ENDS_WITHIN_S)
+        async with asyncio.timeout(ENDS_WITHIN_S):
+            while left := self._passes | ({self._serving} if self._tenants and self._serving else set()):
+                await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
 
     async def _serve(self) -> None:
         """A group, then others: whoever asks meanwhile is answered before the next one."""
@@ -93,6 +103,8 @@ class TellGroups:
             if group:
                 self._begin(lane, group)
             await short_requests_first()
+            while len(self._passes) >= MOST_PASSES:  # the disk is slow: whoever tells finds a crowd before long
+                await asyncio.wait(self._passes, return_when=asyncio.FIRST_COMPLETED)
             self._each_s += 0.1 * ((time.perf_counter() - began) / max(len(group), 1) - self._each_s)
 
     def _next(self) -> tuple[Lane, list[Waiting]]:
@@ -104,7 +116,6 @@ class TellGroups:
         while waiting and waiting[0].cost <= left:
             group.append(waiting.popleft())
             left -= group[-1].cost
-        self._waiting -= len(group)
         if waiting:
             lanes[lane] = waiting
         if lanes:
@@ -123,7 +134,7 @@ class TellGroups:
         problem = asyncio.CancelledError() if done.cancelled() else done.exception()
         if isinstance(problem, Unread):
             for one in group:
-                self._begin(lane, [one])
+                self._wait(lane, one._replace(cost=MOST_COST))  # alone, when it is its turn
             return
         for number, one in enumerate(group):
             if one.ack.done():  # nobody waits for it any more
@@ -132,11 +143,6 @@ class TellGroups:
                 one.ack.set_result(done.result()[number])
             else:
                 one.ack.set_exception(problem)
-
-
-def cost_in_group(fetches: Sequence[Fetch]) -> int:
-    """Between robots.txt files others are served, so half of what is told with them might be written: they go alone."""
-    return MOST_COST if any(FILE in fetch.url for fetch in fetches) else sum(map(cost, fetches))
 
 
 async def read_together(

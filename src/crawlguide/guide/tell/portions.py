@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     from crawlguide.core.messages import Fetch
 
 MOST_COST = 300  # of a portion, in links: some 15 ms
+FILE = "/robots.txt"
 FETCH_COST, JUDGED_COST = 2, 6  # the second where the guide has to judge a page by itself
 
 
 def portions(fetches: Sequence[Fetch], report_id: str | None) -> Iterator[Sequence[Fetch]]:
-    """All fetches in their order. An ordinary report is one portion, and so is a page with however many links."""
+    """All fetches in their order. An ordinary report is one portion, and so is a page with however many links.
+
+    While more than one portion's work is done, others are served, and what they write is written with half of it: a
+    server that ends then has taken some of the report and does not know it, so its fetches are recognised one by one.
+    """
     first, spent = 0, 0
     for number, fetch in enumerate(fetches):
         added = cost(fetch)
@@ -29,7 +34,8 @@ def portions(fetches: Sequence[Fetch], report_id: str | None) -> Iterator[Sequen
             yield _told_once(fetches[first:number], first, report_id)
             first, spent = number, 0
         spent += added
-    yield fetches if first == 0 else _told_once(fetches[first:], first, report_id)
+    is_short = first == 0 and cost_in_group(fetches) < MOST_COST
+    yield fetches if is_short else _told_once(fetches[first:], first, report_id)
 
 
 def cost(fetch: Fetch) -> int:
@@ -38,11 +44,13 @@ def cost(fetch: Fetch) -> int:
     return min(len(fetch.outlinks or ()), MAX_OUTLINKS) + (JUDGED_COST if judged else FETCH_COST)
 
 
-def _told_once(fetches: Sequence[Fetch], first: int, report_id: str | None) -> Sequence[Fetch]:
-    """Fetches that are recognised one by one when the report is told again.
+def cost_in_group(fetches: Sequence[Fetch]) -> int:
+    """Between robots.txt files others are served, so they go alone."""
+    return MOST_COST if any(FILE in fetch.url for fetch in fetches) else sum(map(cost, fetches))
 
-    A server that ends between two portions has taken only some of them, and does not know the report.
-    """
+
+def _told_once(fetches: Sequence[Fetch], first: int, report_id: str | None) -> Sequence[Fetch]:
+    """Fetches that are recognised one by one when the report is told again."""
     if report_id is None:
         return fetches
     names = (f"{report_id} {number}" for number in range(first, first + len(fetches)))
