@@ -103,8 +103,9 @@ def score_link(row, base, tables, columns, score):  # type: ignore[no-untyped-de
     link, crawl, tuning = tables.links[row], tables.crawl[0], tables.tuning[0]
     describe(row, tables, columns)
     answers, logit = answer_chance(link, tables), log_odds(link, columns, base, tables)
-    score.value = answers * trusted(calibrated(logit, crawl), tables.trust[0])
     chance = answers * sigmoid(calibrated(logit, crawl))
+    mixed = tables.trust[0].judged > 0
+    score.value = answers * trusted(calibrated(logit, crawl), tables.trust[0]) if mixed else chance
     if link.finder == SEED and link.parents[0] < 0:  # somebody vouches for it, and its links make a host known
         score.explore_value, score.host_bonus = tuning.seed_value + (1.0 - tuning.seed_value) * chance, 0.0
         return

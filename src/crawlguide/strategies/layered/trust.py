@@ -34,8 +34,11 @@ FLATTEST, LEAST_CURVE = 0.05, 0.02
 
 @part
 def trusted(logit, trust):  # type: ignore[no-untyped-def]
-    """The chance that is told, where the log-odds of the chance by which URLs are ordered are these."""
-    return sigmoid(trust.steepness * logit + trust.offset) if trust.judged > 0 else sigmoid(logit)
+    """The chance that is told, where the log-odds of the chance by which URLs are ordered are these.
+
+    Only where the guide judged some pages: there is nothing to trust or mistrust where the crawler labels all.
+    """
+    return sigmoid(trust.steepness * logit + trust.offset)
 
 
 @part
