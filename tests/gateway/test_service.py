@@ -37,15 +37,20 @@ async def test_a_door_is_told_whose_answer_it_was_and_only_of_answers() -> None:
     await service.guide.close()
 
 
-async def test_where_reports_wait_long_one_more_is_refused_before_it_is_read() -> None:
+async def test_where_reports_wait_long_one_more_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     service = Service(open_guide(MEMORY, Config()), Config())
-    service.load.are_tells_crowded = lambda: True
+    monkeypatch.setattr(service.guide.tells, "is_crowded", lambda tenant: tenant == "default")
     report = next(route for route in routes.ROUTES if route.path == "/v1/report")
 
     def read() -> Any:
         raise AssertionError("it was read")
 
-    with pytest.raises(UnavailableError, match="more requests"):
+    with pytest.raises(UnavailableError, match="more reports"):
         await service.answer(Caller("test", ""), Wanted("test", report, {}, {}, read))
-    service.check_load(NEXT)  # an ask is not
+    history = {"recent_history": [{"url": "https://a.example/", "status": 200}]}
+    asked = ask(context=history)
+    wanted = Wanted("test", NEXT, {}, {}, lambda: wire.convert(asked, AskMessage))
+    with pytest.raises(UnavailableError, match="more reports"):
+        await service.answer(Caller("test", ""), wanted)
+    assert service.load.are_tells_crowded()  # so the connection need not even parse them
     await service.guide.close()

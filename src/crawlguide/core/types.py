@@ -350,6 +350,8 @@ class QueueAsk(NamedTuple):
     per_queue: int
     key: str | None = None
     spare: int = 1  # so many times as many rows are looked at
+    most: int = 2**31  # URLs of all queues; the last queue is not cut short
+    opened_by: float = np.inf  # only queues that were open by then
 
 
 class QueueFacts(NamedTuple):

@@ -129,6 +129,7 @@ class HttpConnection(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
         self._sent_away_at = -math.inf
+        self._sent_away = 0  # requests that were parsed
 
     # what the transport calls
 
@@ -146,7 +147,8 @@ class HttpConnection(HttpToolsProtocol):
         self._left()
 
     def data_received(self, data: bytes) -> None:
-        if self._load.is_crowded(tells=data.startswith(TELL)) and self._is_between_requests() and is_whole(data):
+        crowded = self._load.is_crowded(tells=data.startswith(TELL))
+        if crowded and self._is_between_requests() and not self.flow.write_paused and is_whole(data):
             self._load.refused(BUSY)
             self.transport.write(BUSY_RESPONSES[True])
             self._sent_away_at = self.loop.time()
@@ -167,6 +169,8 @@ class HttpConnection(HttpToolsProtocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._load.answers.leave(self._cut_off)
+        if self._unread:
+            self.loop.call_soon(self._go_on)
         if self._stall is not None:
             self._stall.cancel()
             self._stall = None
@@ -174,19 +178,28 @@ class HttpConnection(HttpToolsProtocol):
     # in
 
     def _read_on(self) -> None:
-        """Parse what came, up to the next request while one is being answered."""
-        data, at = self._unread, 0
+        """Parse what came, up to the next request while one is being answered. Who takes no answers is not heard."""
+        data, at, sent_away = self._unread, 0, self._sent_away
         while at < len(data) and not (self._in_head and self._is_answering()) and self._is_ours():
+            if self.flow.write_paused or self._sent_away != sent_away:
+                break
             end = self._cut(data, at)
             self._parse(data[at:end])
             at = end
         self._unread = data[at:]
         if not self._is_ours():
             return
+        if self._unread and self._sent_away != sent_away:  # a thousand refusals in one turn would keep others waiting
+            self.loop.call_soon(self._go_on)
         if self._unread:
             self.flow.pause_reading()
         elif self._in_head and self._head_bytes and self._deadline is None:
             self._expect_more(HEAD_WITHIN_S, "head: expected all headers within 10 s")
+
+    def _go_on(self) -> None:
+        self._read_on()
+        if not self._unread:
+            self.flow.resume_reading()
 
     def _is_ours(self) -> bool:
         return not self.transport.is_closing() and self.transport.get_protocol() is self
@@ -311,6 +324,7 @@ class HttpConnection(HttpToolsProtocol):
     def _send_away(self, cycle: RequestResponseCycle) -> None:
         """As cheap as can be: more are sent away than answered when there are far too many."""
         self._load.refused(BUSY)
+        self._sent_away += 1
         cycle.response_started = cycle.response_complete = True
         self.transport.write(BUSY_RESPONSES[cycle.keep_alive])
         if not cycle.keep_alive:

@@ -147,6 +147,8 @@ async def ask(call: RouteCall) -> Advice:
     context = message.context
     if context is not None and (context.recent_history or context.seed_urls):
         call.credential.check(TELL, message.crawl_id)
+    if context is not None and context.recent_history:
+        call.guide.tells.check_room(call.tenant)
     learns = trains(call, message.crawl_id)
     return await call.guide.ask(message, call.tenant, create=call.create, trains=learns, is_awaited=call.is_awaited)
 

@@ -355,13 +355,9 @@ class LocalGuide:
         return joined(acks)
 
     async def _take_history(self, ask: Ask, history: Sequence[Fetch], trains: bool) -> Ack:
-        """The same of what an ask tells, which waits for nobody."""
-        acks: list[Ack] = []
-        for fetches in portions(history, ask.request_id):
-            if acks:
-                await self._commit_portion()
-            acks += await self._take(ask.crawl, [Told(ask.crawler_id, fetches)], trains)
-        return joined(acks)
+        """The same of what an ask tells: it waits for its turn among tells."""
+        told = (Told(ask.crawler_id, fetches) for fetches in portions(history, ask.request_id))
+        return joined([await self.tells.taken(ask.crawl, one, trains) for one in told])
 
     async def _take_group(self, crawl: Crawl, group: Sequence[Told], trains: bool) -> Sequence[Ack]:
         """Written together; and on the disk where a report is complete."""

@@ -223,7 +223,7 @@ class NamedQueues:
     async def take(self, crawl: Crawl, ask: QueueAsk, lease_s: float, delay_s: float) -> list[Taken]:
         """The best of some queues, leased; a queue that gives something is left alone for its delay."""
         async with self._guide.crawls.held(crawl, ask.at, create=False) as active:
-            spare = SPARE if ask.queues * ask.per_queue * SPARE <= MOST_LOOKED_AT else 1
+            spare = SPARE if min(ask.queues * ask.per_queue, ask.most) * SPARE <= MOST_LOOKED_AT else 1
             batch = await self._store.queues_open(crawl, ask._replace(spare=spare))
             if not len(batch):
                 return []

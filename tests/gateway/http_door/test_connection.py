@@ -537,6 +537,52 @@ async def test_where_reports_wait_long_more_of_them_are_sent_away_and_asks_are_s
 
 
 @on_uvloop
+async def test_who_pipelines_what_is_refused_keeps_nobody_waiting_and_is_answered_to_the_end() -> None:
+    async with opened() as door:
+        door.load.turns.is_crowded = lambda: True  # type: ignore[method-assign]
+        (reader, writer), loop = await door.line(), asyncio.get_running_loop()
+        longest = 0.0
+
+        async def watch() -> None:
+            nonlocal longest
+            while True:
+                before = loop.time()
+                await asyncio.sleep(0)
+                longest = max(longest, loop.time() - before)
+
+        watching = asyncio.create_task(watch())
+        writer.write(GET * 5_000)
+        for _ in range(5_000):
+            assert (await heard(reader))[0] == 503
+        watching.cancel()
+        assert longest < 0.2
+        door.load.turns = load.Turns()
+        writer.write(GET)
+        assert (await heard(reader))[0] == 200
+
+
+@on_uvloop
+async def test_who_is_sent_away_and_does_not_listen_is_not_heard() -> None:
+    async with opened() as door:
+        door.load.turns.is_crowded = lambda: True  # type: ignore[method-assign]
+        refused = 0
+
+        def count(_: Any) -> None:
+            nonlocal refused
+            refused += 1
+
+        door.load.on_refusal = count
+        _, writer = await door.line()
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        for _ in range(20):
+            writer.write(GET * 5_000)
+            await asyncio.sleep(0.05)
+        before = refused
+        await asyncio.sleep(0.2)
+        assert before == refused < 100_000
+
+
+@on_uvloop
 async def test_who_is_sent_away_again_and_again_is_not_idle() -> None:
     async with opened(keep_alive_s=1) as door:
         door.load.are_tells_crowded = lambda: True

@@ -268,7 +268,7 @@ def test_crawls_that_nobody_defined_count_together_whatever_door_they_came_throu
         raw = full.raw()
         with full.guarded.client(raw.token) as http:
             for name in ("mine", "yours"):  # somebody defined these
-                http.put(f"/v1/crawls/{name}", json={}).raise_for_status()
+                http.put(f"/v1/crawls/{name}", json={"goal": {"topic": "books"}}).raise_for_status()
             http.post("/v1/next", json=ASK | {"crawl_id": "a"}).raise_for_status()
             put = [found(f"https://{name}.example/", crawl=name) for name in ("one", "two")]
             assert raw.put(*put) == {"https://one.example/": [OK], "https://two.example/": [FAIL]}

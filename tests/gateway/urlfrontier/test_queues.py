@@ -213,6 +213,13 @@ def test_any_crawl_will_do(raw: Raw) -> None:
     assert {one.crawlID for one in [*infos, *rest]} == {"one", "two", "three"}
 
 
+def test_very_many_queues_are_given_each_once_however_much_of_each_is_wanted(raw: Raw) -> None:
+    urls = [f"https://h{number % 1_200}.example/{number}" for number in range(3_600)]
+    list(raw.call("PutDiscovered", iter([wire.DiscoveredBatch(items=[info(url) for url in urls])])))
+    given = [item.url for item in raw.call("GetURLs", wire.GetParams(crawlID="DEFAULT"))]
+    assert sorted(given) == sorted(urls)
+
+
 def test_a_key_without_a_crawl_gives_nothing(raw: Raw) -> None:
     fill(raw)
     assert raw.get(key="h0.example") == []

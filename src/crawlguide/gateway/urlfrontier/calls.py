@@ -54,6 +54,7 @@ class Round(NamedTuple):
     key: str | None
     lease_s: int
     crawls: tuple[Crawl, ...] | None  # None: not looked up yet
+    began: float | None = None  # a queue that opens again while the call goes on is not served again
 
 
 class Given(NamedTuple):
@@ -243,14 +244,15 @@ class Calls:
         crawls = await self._crawls(call) if wanted.crawls is None else wanted.crawls
         if not (control.active and crawls):
             return Given(None, (), None)
-        at_once = min(wanted.queues, max(1, MOST_OF_ROUND // wanted.per_queue))
-        ask = QueueAsk(call.guide.clock.now(), at_once, wanted.per_queue, wanted.key)
+        now, at_once = call.guide.clock.now(), min(wanted.queues, MOST_OF_ROUND)
+        began = now if wanted.began is None else wanted.began
+        ask = QueueAsk(now, at_once, wanted.per_queue, wanted.key, most=MOST_OF_ROUND, opened_by=began)
         taken: Sequence[Taken] = ()
         if await call.guide.store.queues_named(crawls[0]):
             taken = await self.queues.take(crawls[0], ask, wanted.lease_s, control.delay_s)
         served = len({one.key for one in taken})
-        crawls_left = crawls if served >= at_once else crawls[1:]
-        rest = wanted._replace(queues=wanted.queues - served, crawls=crawls_left)
+        crawls_left = crawls if served >= at_once or len(taken) >= MOST_OF_ROUND else crawls[1:]
+        rest = wanted._replace(queues=wanted.queues - served, crawls=crawls_left, began=began)
         return Given(crawls[0], taken, rest if rest.queues and crawls_left else None)
 
     async def _crawls(self, call: RouteCall) -> tuple[Crawl, ...]:

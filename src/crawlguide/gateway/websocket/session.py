@@ -15,6 +15,7 @@ from crawlguide.core.errors import (
     NotFound,
     RateLimited,
     Unauthenticated,
+    UnavailableError,
 )
 from crawlguide.core.messages import ReleaseMessage
 from crawlguide.gateway import routes, wire
@@ -49,6 +50,7 @@ ROUTE_OF = {  # of the types that an endpoint of HTTP serves
     "report": BY_ENDPOINT["POST", "/v1/report"],
     "release": BY_ENDPOINT["POST", routes.CRAWL + "/release"],
 }
+RESTS_S = 0.25
 log = logging.getLogger(__name__)
 
 
@@ -83,12 +85,23 @@ class Session:
             self._service.load.bodies.grow(0, len(body))
         except CrawlGuideError as problem:
             self._refuse(kind, self._codec.id_of(body), problem, 0.0, self._caller.logged)
+            if isinstance(problem, UnavailableError):
+                self._rest()
             return
         self._in_work.enter(len(body))
         self._service.running += 1
         if self._in_work.is_full:
             self.connection.pause_receiving()
         self._service.load.turns.wait(lambda: self._start(self._served(envelope, credential, body)))
+
+    def _rest(self) -> None:
+        """Nothing is heard for a moment: whoever sends again at once what was refused would cost more than others."""
+        self.connection.pause_receiving()
+        self.connection.loop.call_later(RESTS_S, self._resume)
+
+    def _resume(self) -> None:
+        if not (self._leaving or self._in_work.is_full):
+            self.connection.resume_receiving()
 
     def check_credential(self) -> None:
         """A key that was revoked, or has expired, ends the socket: whoever subscribed would wait for ever."""

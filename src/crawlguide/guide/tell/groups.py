@@ -11,6 +11,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from crawlguide.core.errors import UnavailableError
 from crawlguide.core.turns import short_requests_first
 from crawlguide.guide.tell.intake import reported
 from crawlguide.guide.tell.portions import MOST_COST, cost_in_group
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from crawlguide.core.types import Crawl, Report
     from crawlguide.guide.tell.intake import IntakeRules
 
-LONGEST_WAIT_S, FEW_WAITING = 1.0, 64  # as long as who is sent away is told to stay away: waiting is no worse
+LONGEST_WAIT_S, FEW_WAITING = 1.0, 16  # as long as who is sent away is told to stay away: waiting is no worse
 MOST_PASSES = 32  # at once: all but one of them wait for the disk
 
 
@@ -65,8 +66,12 @@ class TellGroups:
         self._serving: asyncio.Task[None] | None = None
         self._passes: set[asyncio.Future[Sequence[Ack]]] = set()
 
+    def check_room(self, tenant: str) -> None:
+        """Raise `UnavailableError` where one more of this tenant would wait too long. Doors ask before they read it."""
+        if self.is_crowded(tenant):
+            raise UnavailableError("more reports than can be taken within a second", retry_after_s=LONGEST_WAIT_S)
+
     def is_crowded(self, tenant: str) -> bool:
-        """Would one more of this tenant wait too long? Doors tell it to come back later before they read it."""
         ahead = self._unanswered[tenant] * max(len(self._tenants), 1)  # as many of each other tenant have their turns
         return ahead > max(FEW_WAITING, LONGEST_WAIT_S / max(self._each_s, 1e-6))
 

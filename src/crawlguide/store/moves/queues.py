@@ -19,7 +19,7 @@ from crawlguide.store.tables.rows import DONE, DROPPED, FREE, LEASED, QUEUED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawlguide.core.tables import F64, I64, U64, Mask
+    from crawlguide.core.tables import F64, I32, I64, U64, Mask
     from crawlguide.core.types import Batch, Crawl, LeaseTerms, QueueAsk, Revisits
     from crawlguide.store.frontier import Frontier
 
@@ -43,8 +43,13 @@ class Queueing(Crawls):
         frontier.wake(ask.at)
         limits = self._limits(crawl)
         hosts = _open(frontier, ask, limits) if ask.key is None else _one_open(frontier, ask, limits)
-        most = ask.per_queue * ask.spare
-        found = [frontier.queues.waiting.best_of(host, most) for host in hosts.tolist()]
+        found: list[I32] = []
+        left = ask.most * ask.spare
+        for host in hosts.tolist():
+            if left <= 0:
+                break
+            found.append(frontier.queues.waiting.best_of(host, ask.per_queue * ask.spare))
+            left -= len(found[-1])
         return views.batch(frontier, np.concatenate(found).astype(np.int64) if found else np.zeros(0, np.int64))
 
     async def queues_serve(self, crawl: Crawl, ids: U64, terms: LeaseTerms) -> Grants:
@@ -210,7 +215,7 @@ def _one_open(frontier: Frontier, ask: QueueAsk, limits: dict[str, int]) -> I64:
     """The queue that is named, if it may be served."""
     host = frontier.hosts.find(ask.key or "")
     hosts = np.array([] if host is None else [host], np.int64)
-    hosts = hosts[(frontier.opens(hosts) <= ask.at) & _has_room(frontier, hosts, ask)]
+    hosts = hosts[(frontier.opens(hosts) <= min(ask.at, ask.opened_by)) & _has_room(frontier, hosts, ask)]
     return hosts[:0] if len(_full(frontier, hosts, limits)) else hosts
 
 
@@ -219,7 +224,7 @@ def _open(frontier: Frontier, ask: QueueAsk, limits: dict[str, int]) -> I64:
     waiting, opens, queue_row = frontier.queues.waiting, frontier.politeness.opens, frontier.hosts.queue_row
     limit = ask.queues
     while True:
-        heads = waiting.best(limit, 1, ask.at, opens, queue_row)
+        heads = waiting.best(limit, 1, min(ask.at, ask.opened_by), opens, queue_row)
         hosts = frontier.table["host"][heads].astype(np.int64)
         full = _full(frontier, hosts, limits)
         if len(full):
