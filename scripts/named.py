@@ -19,7 +19,7 @@ FORAGER = {  # forager's eleven, by name and order
 }
 GROUPS = {
     "Graph and links": {
-        "links that it has": "the expected number of new links: in the exploration bonus for little-known hosts",
+        "links that it has": "the expected number of new links: in the exploration bonus before the first hit",
         "links to it": "`good parents`, `bad parents`; the term `authority` of the score, with a sitemap's priority",
         "PageRank of its domain": "`pagerank` in `external_features`: the term `authority`, and `ask signals`; "
         "strategies `opic` and `pagerank`",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 import pytest
 
 import crawlguide
@@ -102,6 +103,14 @@ def test_feedback_by_text_lets_the_guide_judge() -> None:
     judged = run(WEB, TASK, "relational", 0, Settings(budget=100, feedback="text"))
     assert judged.feedback == "text"
     assert judged.host != labelled.host
+
+
+def test_with_a_sample_of_labels_the_chance_is_not_that_of_a_judgement() -> None:
+    judged, sampled = (run(WEB, TASK, "layered", 0, Settings(budget=300, feedback=one)) for one in ("text", "sample"))
+    off = [
+        abs(np.mean([one for one in done.p if one is not None]) - np.mean(done.relevant)) for done in (judged, sampled)
+    ]
+    assert off[1] < off[0]
 
 
 def test_a_start_that_the_web_does_not_have_is_refused() -> None:

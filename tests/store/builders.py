@@ -75,6 +75,7 @@ def fetches(*found: str, target: str | None = None, crawler_id: str = "c-1", **c
         fetch_time=texts(column["fetch_time"]),
         content_hash=texts(column["content_hash"]),
         crawler_id=texts([crawler_id] * count),
+        labelled=~(np.isnan(np.array(column["relevance"])) & np.isnan(np.array(column["reward"]))),
     )
 
 

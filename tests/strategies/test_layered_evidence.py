@@ -343,8 +343,29 @@ def leading(hits: int, *without: str) -> float:
 
 
 def test_pages_that_lead_on_are_worth_something_until_something_else_is() -> None:
-    assert leading(0) > 5 * leading(10) > 0.0
-    assert leading(0, "leads") == 0.0
+    early, late = (leading(hits) - leading(hits, "leads") for hits in (0, 10))
+    assert early > 5 * late > 0.0
+
+
+def test_of_likely_links_those_of_a_host_with_few_fetches_are_preferred() -> None:
+    found, known, little_known = learner("", "hopes", "hubs"), f"{A}b/", "https://b.org/b/"
+    found.learn(told(fetched(A, *(f"{known}{number}" for number in range(40)), relevance=1.0)))
+    found.learn(told(fetched("https://b.org/", *(f"{little_known}{number}" for number in range(40)), relevance=1.0)))
+    found.learn(told(*(fetched(f"{known}{number}", relevance=1.0) for number in range(1, 31))))
+    one, other = found.exploration_bonus(batch([f"{little_known}0", f"{known}0"]))
+    assert one > 2 * other > 0.0
+
+
+def test_parts_of_earlier_versions_may_still_be_named() -> None:
+    assert tuning.tuned(tuning.GONE) == tuning.tuned([])
+
+
+def test_links_of_a_page_that_promise_alike_are_taken_from_all_over_it() -> None:
+    found, links = learner("", "exploration"), [f"{A}{number}" for number in range(64)]
+    found.learn(told(fetched(A, *links, relevance=0.0)))
+    worth = found.predict(batch(links)) + found.exploration_bonus(batch(links))
+    assert np.argsort(-worth)[:4].tolist() == [0, 32, 16, 48]
+    assert np.ptp(worth - found.predict(batch(links))) < 0.0011
 
 
 def test_a_link_nobody_heard_of_has_the_chance_of_any_page() -> None:

@@ -87,7 +87,7 @@ def test_a_host_that_began_badly_is_tried_again_when_the_best_one_is_dry() -> No
 
 def bonuses(urls: list[str], dry: int, *without: str) -> list[float]:
     """The exploration bonus of links in a crawl that paid, and then did not for a while."""
-    found = learner("", "bonus", "leads", *without)
+    found = learner("", "bonus", *without)
     good, bad = [f"{DIGGING}a/{n}" for n in range(60)], [f"{DIGGING}b/{n}" for n in range(dry)]
     found.learn(told(fetched(DIGGING, *good, *bad, *urls, relevance=1.0)))
     found.learn(told(*(fetched(url, relevance=1.0) for url in good)))
@@ -108,12 +108,12 @@ def test_the_peak_is_forgotten_in_a_long_decline() -> None:
 
 
 def test_the_bonus_has_a_bound() -> None:
-    found, new = learner("pottery", "bonus", "leads"), f"{OTHER}pottery"
+    found, new = learner("pottery", "bonus"), f"{OTHER}pottery"
     found.learn(told({**fetched(DIGGING), "relevance": 1.0, "outlinks": [{"url": new, "anchor": "pottery"}]}))
     crawl = found.memory.crawl.rows
     crawl["best"], crawl["good"], crawl["tried"], crawl["hits"], crawl["fetched"] = 1.0, 0.0, 100.0, 500.0, 1_000
     (bonus,) = found.exploration_bonus(batch([new]))
-    assert 0.2 < bonus < exploration.MOST_HOST_BONUS
+    assert 0.2 < bonus < exploration.MOST_HOPE
 
 
 def test_the_bonus_is_larger_in_a_folder_where_nothing_was_fetched() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from crawlguide.core.notebook import Notebook
+from crawlguide.core.notebook import Notebook, Sheet
 from crawlguide.strategies.layered import tuning
 from crawlguide.strategies.layered.columns import PRIOR
 from crawlguide.strategies.layered.memory import FORGOTTEN_AT_ONCE, LayeredMemory
-from crawlguide.strategies.layered.records import ASSIGNED, WAITING
+from crawlguide.strategies.layered.records import ASSIGNED, PARENTS, WAITING
 from tests.strategies.alone import A, learner, page
 from tests.strategies.lessons import ids, told
 from tests.support import batch, fetched, question
@@ -64,7 +66,6 @@ def test_a_long_crawl_in_little_memory_stays_in_its_senses() -> None:
         assert found.stats()["urls"] <= 10_000
         found.draw(question(), 10)
     assert found.memory.links.used <= 10_000
-    assert np.isfinite(found.memory.hub_weights.rows["weight"]).all()
 
 
 def test_a_page_fetched_again_has_its_new_links() -> None:
@@ -73,3 +74,44 @@ def test_a_page_fetched_again_has_its_new_links() -> None:
     found.learn(told(fetched("https://b.org/", *(f"https://b.org/{number}" for number in range(50)), relevance=0.0)))
     found.learn(told(fetched(A, A + "x", A + "y", A + "z", relevance=0.0)))
     assert page(found, A)["found"] == 2
+
+
+class KeptSheet(Sheet):
+    """A sheet, and what a store has of it: the records that were marked, as they were at the last commit."""
+
+    def __init__(self, kind: np.dtype[Any]) -> None:
+        super().__init__(kind)
+        self.kept, self._marked = Sheet(kind), set[int]()
+
+    def changed(self, rows: Any) -> None:
+        super().changed(rows)
+        self._marked.update(rows.tolist())
+
+    def commit(self) -> None:
+        self.kept.fit(self.used)
+        self.kept.rows[sorted(self._marked)] = self.rows[sorted(self._marked)]
+        self._marked.clear()
+
+
+class KeptNotebook(Notebook):
+    def _blank(self, name: str, kind: np.dtype[Any]) -> Sheet:
+        return KeptSheet(kind)
+
+
+def test_all_that_a_tell_changes_is_kept() -> None:
+    """Also of a page that links to one that was fetched, where newer pages of the same tell take its place."""
+    found, book, newer = learner("birds"), KeptNotebook(), [f"{A}{number}" for number in range(PARENTS)]
+    found.remember(book)
+    for lesson in (
+        told(fetched(A, f"{A}x", *newer, relevance=1.0)),
+        told(fetched("https://b.org/", f"{A}x", relevance=0.0)),
+        told(fetched(f"{A}x", relevance=1.0), *(fetched(one, f"{A}x", relevance=0.0) for one in newer)),
+    ):
+        found.learn(lesson)
+        for name, sheet in book.in_use().items():
+            assert isinstance(sheet, KeptSheet)
+            sheet.commit()
+            for field in sheet.kind.names or ():
+                kept, now = (one[field][: sheet.used] for one in (sheet.kept.rows, sheet.rows))
+                np.testing.assert_array_equal(kept, now, err_msg=f"{name}: {field}")
+    assert page(found, "https://b.org/")["good"] == 1.0

@@ -49,7 +49,10 @@ SeedsOption = Annotated[
     Literal["auto", "portal", "near", "far"], typer.Option(help="Where a crawl begins; auto: portal, else far.")
 ]
 FeedbackOption = Annotated[
-    Literal["label", "text"], typer.Option(help="label: crawlers tell the truth; text: the guide judges texts.")
+    Literal["label", "text", "sample"],
+    typer.Option(
+        help="label: crawlers tell the truth; text: the guide judges texts; sample: and is told the truth of one in 20."
+    ),
 ]
 ViaOption = Annotated[str | None, typer.Option(metavar="URL", help="Ask the guide that is served there.")]
 JsonFile = Annotated[Path | None, typer.Option(metavar="OUT", help="Write every fetch of every run.")]

@@ -243,6 +243,7 @@ class Fetches(Table):
     fetch_time: Text
     content_hash: Text
     crawler_id: Text  # who tells
+    labelled: Mask  # the crawler said itself how relevant the page is, or what it was worth
 
     def __len__(self) -> int:
         return len(self.id)

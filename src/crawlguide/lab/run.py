@@ -15,6 +15,7 @@ from crawlguide.core.config import Config, CrawlsOptions
 from crawlguide.core.definition import Definition
 from crawlguide.core.errors import ConfigError, ModelUnavailable
 from crawlguide.core.messages import VERSION, AskMessage, BudgetMessage, Fetch, Outlink, ReportMessage
+from crawlguide.core.urls import identity
 from crawlguide.gateway.client import Client
 from crawlguide.gateway.library import Guide
 from crawlguide.lab import policy_names
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 TURN_S = 0.05  # the lab's clock between two asks: no lease ends, and what failed may be tried again some day
 PATIENCE = 100  # asks in a row that give nothing although something waits
 MOST_BYTES = 3_000_000  # of a message, which may have 4 MiB
+SAMPLE = 20  # one page of so many is labelled by the feedback `sample`
 LINK_BYTES = 60  # what a link weighs in a message besides its URL and anchor
 
 
@@ -226,7 +228,7 @@ class Crawlers:
             self._clock.advance(seconds)
 
     def _fetched(self, url: str) -> Fetch:
-        """What a crawler tells of a page: by the feedback `text` it has no opinion of its own."""
+        """What a crawler tells of a page."""
         page = self._web.fetch(url)
         if self._watch is not None:
             self._watch.fetched(url, page)
@@ -240,9 +242,14 @@ class Crawlers:
             title=page.title or None,
             text=page.text or None,
             language=page.language or None,
-            relevance=self._web.label(url) if self._settings.feedback == "label" else None,
+            relevance=self._web.label(url) if self._labels(url) else None,
             outlinks=outlinks(page),
         )
+
+    def _labels(self, url: str) -> bool:
+        """By the feedback `text` crawlers have no opinion of their own, by `sample` of a few pages, whatever policy."""
+        feedback = self._settings.feedback
+        return feedback == "label" or (feedback == "sample" and identity(url) % SAMPLE == 0)
 
     def _tell(self, crawler: str, fetches: list[Fetch]) -> None:
         for part in parts(fetches):

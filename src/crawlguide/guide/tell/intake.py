@@ -14,6 +14,7 @@ from crawlguide.core.errors import UrlError
 from crawlguide.core.messages import MAX_METADATA_BYTES, MAX_OUTLINKS
 from crawlguide.core.turns import in_turns, let_others
 from crawlguide.core.types import READ_ANCHOR, Fetches, Links, Report, Seed
+from crawlguide.guide.tell.pages import told_relevance
 from crawlguide.policy.robots.cache import is_file
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ def columns_of(
         fetch_time=texts(fetch.fetch_time or "" for fetch in messages),
         content_hash=texts(fetch.content_hash or "" for fetch in messages),
         crawler_id=texts([teller] * len(messages) if isinstance(teller, str) else teller),
+        labelled=np.array([told_relevance(fetch) is not None for fetch in messages], np.bool_),
     )
 
 

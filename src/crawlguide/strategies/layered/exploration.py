@@ -1,7 +1,16 @@
-"""What is added to a link's probability because little is known of where it leads.
+"""What a link is worth beyond its chance, because little is known of where it leads: one rule, on one scale.
 
-A bonus for new hosts, and one for pages with many new links (hubs). What a new place, a little-known link and a seed
-get on top is in `scores.py`, `score_link`.
+    explore value = chance + answers · lead
+                  + doubt · (answers · hope · novelty + boldness · chance · (1 - chance))
+
+`doubt` is 1 for a host where nothing was fetched, and falls with each page of it. `hope` is what the links of an
+unknown host may be worth: a share of what the crawl pays, more where the link's words are near to the goal, and more
+when the crawl pays less than it did. `novelty` is 1 where nothing was fetched from the link's folder and place.
+The last term prefers what is likely on hosts of which more is to be learned. `lead` is for the time before the first
+hit: then pages with many new links count by themselves, since the more links are known, the better is the best of them.
+
+It is added to the chance, not to its log-odds: a few failures count at once as bad parents, bad words and a bad place,
+and in log-odds nothing would bring a host back.
 """
 
 import numpy as np
@@ -12,22 +21,25 @@ from crawlguide.strategies.layered.evidence import recent_rate
 from crawlguide.strategies.layered.records import TABLES
 from crawlguide.strategies.layered.steps import adagrad_step
 
-# The host bonus, for links to hosts with few fetches. It is added to the probability, not to its log-odds: a few
-# failures count at once as bad parents, bad words and a bad place, and in log-odds nothing would bring a host back.
-# It is a share of the crawl's hit rate, and grows when the recent rate falls below 85 % of its peak. It shrinks with
-# each page of the host and each fetch of the folder and place, so it moves on to the next, also within one answer.
-
 CLOSEST = 4.0  # the most that a similarity stands out
 TOLERATED = 0.85  # of the peak rate: a smaller loss is none
 FEW_PAGES = 4.0  # that say little of the rest of a host: often they only lead on
-MOST_HOST_BONUS = 0.5
-FEW_IN_FOLDER = 2.0  # fetches of a folder that halve its bonus
+FEW_IN_FOLDER = 2.0  # fetches of a folder that halve its novelty
+MOST_HOPE = 0.5
 
 
 @part
 def decline(crawl):  # type: ignore[no-untyped-def]
     """By how much the recent reward rate lies below its peak."""
     return max(TOLERATED * crawl.best - recent_rate(crawl), 0.0)
+
+
+@part
+def hope(columns, crawl, tuning):  # type: ignore[no-untyped-def]
+    """What a link of an unknown host may be worth: a share of what the crawl pays, by how near its words are."""
+    paid = (crawl.hits + 0.5) / (crawl.fetched + 5.0) + tuning.decline_bonus * decline(crawl)
+    words = tuning.host_bonus + tuning.near_host_bonus * max(columns[AT.best_meaning], 0.0) / CLOSEST
+    return min(paid * words, MOST_HOPE)
 
 
 @part
@@ -45,12 +57,11 @@ def novelty(link, places):  # type: ignore[no-untyped-def]
 
 
 @part
-def new_host_bonus(link, columns, tables):  # type: ignore[no-untyped-def]
-    """For a link to a host where nothing was fetched, if it answers: more where its words are near to the goal."""
-    crawl, tuning = tables.crawl[0], tables.tuning[0]
-    paid = (crawl.hits + 0.5) / (crawl.fetched + 5.0) + tuning.decline_bonus * decline(crawl)
-    words = tuning.host_bonus + tuning.near_host_bonus * max(columns[AT.best_meaning], 0.0) / CLOSEST
-    return min(paid * words, MOST_HOST_BONUS) * novelty(link, tables.places)
+def bonus_of(link, chance, answers, columns, tables):  # type: ignore[no-untyped-def]
+    """The bonus for a link, as if nothing had been fetched from its host."""
+    tuning = tables.tuning[0]
+    hoped = answers * hope(columns, tables.crawl[0], tuning) * novelty(link, tables.places)
+    return hoped + tuning.boldness * chance * (1.0 - chance)
 
 
 @part
@@ -84,14 +95,14 @@ def spread_over_hosts(rows, explore_value, bonus, tables, wanted, change):  # ty
                 worth[number] = explore_value[number] + change[number]
 
 
-# Hubs: how many new links a page is likely to have, learned by place, by the shape of a URL and by word. Of a host with
-# few fetches such pages say more than others; and before the first hit, the more links are known, the better is the
-# best of them.
+# Hubs: how many new links a page is likely to have, learned by place, by the shape of a URL and by word. Only the lead
+# asks for it, so it is learned as long as there is one.
 
 FEW_OPENED, FIRST_NEWNESS = 3.0, 0.3  # so many pages weigh as much as the rate before any page was opened
 TRAITS = 6  # of a link, by which a hub is recognised
 NEWNESS = 1  # the trait that has a first weight
-FIRST_HITS, PATIENCE = 0.5, 200.0  # hits, and pages of any kind, until the hub bonus is halved
+FIRST_HITS, PATIENCE = 0.5, 200.0  # hits, and pages of any kind, until the lead is halved
+SMALL = 0.01  # of the lead: no more of it matters
 
 
 @part
@@ -135,10 +146,16 @@ def hub_score(link, tables):  # type: ignore[no-untyped-def]
 
 
 @part
-def hub_bonus(hub, crawl, tuning):  # type: ignore[no-untyped-def]
-    """Until the first hit, or until that was tried for long."""
-    cold = FIRST_HITS / (FIRST_HITS + crawl.hits) * PATIENCE / (PATIENCE + crawl.fetched)
-    return tuning.hub_bonus * hub * cold
+def cold(crawl):  # type: ignore[no-untyped-def]
+    """1 for a crawl that begins, less with each hit and each page; 0 when it is so little that hubs do not matter."""
+    share = FIRST_HITS / (FIRST_HITS + crawl.hits) * PATIENCE / (PATIENCE + crawl.fetched)
+    return share if share > SMALL else 0.0
+
+
+@part
+def lead(link, tables):  # type: ignore[no-untyped-def]
+    share = cold(tables.crawl[0])
+    return tables.tuning[0].lead * share * hub_score(link, tables) if share > 0.0 else 0.0
 
 
 @part
@@ -149,10 +166,10 @@ def count_newness(counter, new, decay):  # type: ignore[no-untyped-def]
 
 @kernel(nothing(i64s, TABLES))
 def learn_hubs(opened, tables):  # type: ignore[no-untyped-def]
-    """The links of these pages are known now: learn how many of them were new."""
+    """The links of these pages are known now: learn how many of them were new, as long as it matters."""
     crawl, tuning = tables.crawl[0], tables.tuning[0]
     for number in opened:
-        if number < 0:
+        if number < 0 or cold(crawl) == 0.0:
             continue
         page = tables.pages[number]
         link, new = tables.links[page.link], newness(page.found)

@@ -29,7 +29,7 @@ MOST_SPREAD = 500  # rows of an ask that are chosen one by one; those beyond it 
 
 
 class Layered:
-    version = "layered-6"
+    version = "layered-7"
     transferable = TRANSFERABLE
 
     def __init__(self, goal: Goal, seed: int, without: Sequence[str] = (), most: int = 1_000_000) -> None:
@@ -135,6 +135,7 @@ class Layered:
             page[visited] = self._visit(lesson, rows[visited], visited)
         before = int(self.memory.crawl.rows["examples"][0])
         page[used], taught = self._learn_fetches(lesson, rows[used], reward[used].astype(np.float32), used)
+        self.memory.mark_parents(rows)  # whom the rewards counted for, before newer parents take their place
         found = self._learn_links(lesson.links, page)
         exploration.learn_hubs(page[~late], self.memory.tables())
         self.memory.mark_learned(np.concatenate([rows, found, amended]), page, taught, before)
@@ -164,7 +165,8 @@ class Layered:
         title = self._read(lesson, rows, page, used, np.where(label >= 0.5, HITS, np.where(failed, NEITHER, OTHERS)))
         replayed = np.full(len(rows) * int(self.tuning["replays"][0]), -1, np.int64)
         answered = (~failed).astype(np.int64)
-        model.learn(self.seed, rows, label, relevant, answered, title, page, self.memory.tables(), replayed)
+        labelled = fetches.labelled.astype(np.int64)
+        model.learn(self.seed, rows, label, relevant, answered, labelled, title, page, self.memory.tables(), replayed)
         self.ask_signals.learn(rows, label)
         evidence.count_refusals(rows, refusals(fetches), self.memory.tables())
         return page, np.concatenate([rows, replayed[replayed >= 0]])

@@ -40,6 +40,7 @@ from crawlguide.strategies.layered.records import (
     WORDS,
     Tables,
 )
+from crawlguide.strategies.layered.trust import OFFSET_DOUBT, STEEP_DOUBT, TRUST
 
 if TYPE_CHECKING:
     from crawlguide.core.notebook import Notebook, Sheet
@@ -166,6 +167,8 @@ class LayeredMemory:
             self._begin()
         if not self.covariance.used:
             fill(self.covariance, COLUMNS, of=tuning["doubt"][0] * np.eye(COLUMNS))
+        if not self.trust.used:
+            fill(self.trust, 1, steepness=1.0, steep_doubt=STEEP_DOUBT, offset_doubt=OFFSET_DOUBT)
         if not self.answer_weights.used:
             fill(self.answer_weights, ANSWER_TRAITS + VOCABULARY, square=0.1)
         weights = self.weights.rows[:COLUMNS]
@@ -183,7 +186,7 @@ class LayeredMemory:
         self.hub_weights, self.hub_word_weights = sheet("hub", WEIGHT), sheet("hubwords", WEIGHT)
         self.answer_weights = sheet("answers", WEIGHT)
         self.vectors = LossyTable(VECTOR, sheet("vectors", VECTOR), MOST_VECTORS)
-        self.crawl = sheet("crawl", CRAWL)
+        self.crawl, self.trust = sheet("crawl", CRAWL), sheet("trust", TRUST)
 
     def _torn(self) -> bool:
         """Some sheets were written by a version with other records, and are blank: numbers of rows lead nowhere."""
@@ -218,7 +221,8 @@ class LayeredMemory:
         return Tables(
             self.links.rows, self.pages.rows, self.places.rows, self.crawl.rows, self.tuning,
             self.examples.rows, self.weights.rows, self.covariance.rows, self.word_weights.rows, self.hub_weights.rows,
-            self.hub_word_weights.rows, self.answer_weights.rows, self.profile_direction, self.links.used,
+            self.hub_word_weights.rows, self.answer_weights.rows, self.trust.rows, self.profile_direction,
+            self.links.used,
         )  # fmt: skip
 
     # records
@@ -289,15 +293,20 @@ class LayeredMemory:
         for sheet in (self.weights, self.covariance, self.hub_weights, self.profile):
             sheet.changed(np.arange(sheet.used))
         self.crawl.changed(FIRST)
+        self.trust.changed(FIRST)
 
     def mark_changed(self, links: I64, taught: I64) -> None:
         """These links, the pages linking to them, and the places in which they or links that were `taught` lie."""
-        pages = np.empty((PARENTS + 1) * len(links), np.int64)
         self.links.changed(links)
-        self.pages.changed(pages[: pages_of(links, self.links.rows, self.pages.used, pages)])
+        self.mark_parents(links)
         located = np.concatenate([links, taught])
         places = np.empty(LEVELS * len(located), np.int64)
         self.places.changed(places[: places_of(located, self.links.rows, places)])
+
+    def mark_parents(self, links: I64) -> None:
+        """The pages linking to these links, as far as they are remembered."""
+        pages = np.empty((PARENTS + 1) * len(links), np.int64)
+        self.pages.changed(pages[: pages_of(links, self.links.rows, self.pages.used, pages)])
 
 
 def indexed(sheet: Sheet, name: str) -> Index:

@@ -16,6 +16,7 @@ from crawlguide.strategies.layered.columns import describe, odds, rate
 from crawlguide.strategies.layered.evidence import reward_link
 from crawlguide.strategies.layered.records import COLUMNS, DONE, MEANING, SEED, TABLES
 from crawlguide.strategies.layered.steps import adagrad_step, sigmoid, word_scale
+from crawlguide.strategies.layered.trust import learn_trust
 from crawlguide.strategies.shared.draws import uniform
 
 ERRORS_KEPT, FIRST_SQUARE = 0.99, 1.0  # decay of the sum of squared errors with each fetch; and the least it can be
@@ -83,16 +84,17 @@ def learn_details(link, error, tables):  # type: ignore[no-untyped-def]
 
 
 @part
-def teach(link, columns, base, label, tables, gain):  # type: ignore[no-untyped-def]
+def teach(link, columns, logit, label, tables, gain):  # type: ignore[no-untyped-def]
     """Learn from a fetch all that it says."""
-    chance = sigmoid(log_odds(link, columns, base, tables))
+    chance = sigmoid(logit)
     learn_columns(columns, chance, label, tables, gain)
     learn_details(link, chance - label, tables)
 
 
 @part
 def calibrated(logit, crawl):  # type: ignore[no-untyped-def]
-    return sigmoid(crawl.steepness * logit + crawl.offset)
+    """The log-odds of the chance."""
+    return crawl.steepness * logit + crawl.offset
 
 
 @part
@@ -102,7 +104,7 @@ def calibrate(logit, label, crawl, tuning):  # type: ignore[no-untyped-def]
     Old errors are forgotten, or steps would be too small when a host runs dry late; but never the first square, or a
     crawl that finds nothing for long would go so far that nothing brings it back.
     """
-    error = calibrated(logit, crawl) - label
+    error = sigmoid(calibrated(logit, crawl)) - label
     crawl.steep_square = max(ERRORS_KEPT * crawl.steep_square, FIRST_SQUARE) + (error * logit) ** 2
     crawl.offset_square = max(ERRORS_KEPT * crawl.offset_square, FIRST_SQUARE) + error**2
     step = tuning.calibration_step
@@ -141,13 +143,25 @@ def replay(seed, hit, base, tables):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel(nothing(one_i64, i64s, f32s, f32s, i64s, f32s, i64s, TABLES, i64s))
-def learn(seed, rows, label, relevant, answered, title, page, tables, replayed):  # type: ignore[no-untyped-def]
+@part
+def calibrate_to(logit, relevant, labelled, tables):  # type: ignore[no-untyped-def]
+    """What a page is says how far off its chance was; and a label, how far judgements are to be trusted."""
+    crawl, trust = tables.crawl[0], tables.trust[0]
+    if labelled:
+        learn_trust(calibrated(logit, crawl), relevant, trust)
+    else:
+        trust.judged += 1
+    calibrate(logit, relevant, crawl, tables.tuning[0])
+
+
+@kernel(nothing(one_i64, i64s, f32s, f32s, i64s, i64s, f32s, i64s, TABLES, i64s))
+def learn(seed, rows, label, relevant, answered, labelled, title, page, tables, replayed):  # type: ignore[no-untyped-def]
     """Learn from each fetch by what was known before it, then count it; `replayed` gets the links of replays.
 
     `label` is the reward that the weights learn; `relevant` is what the probability is calibrated to, since `p` is a
-    chance to be relevant, whatever else a page is rewarded for. A page that is fetched again teaches nothing; one that
-    failed does, when it answers at last; until then it teaches which links answer.
+    chance to be relevant, whatever else a page is rewarded for; `labelled` is 1 where the crawler said so itself. A
+    page that is fetched again teaches nothing; one that failed does, when it answers at last; until then it teaches
+    which links answer.
     """
     crawl, tuning = tables.crawl[0], tables.tuning[0]
     columns, gain = np.zeros(COLUMNS, np.float32), np.zeros(COLUMNS)
@@ -160,8 +174,9 @@ def learn(seed, rows, label, relevant, answered, title, page, tables, replayed):
             if link.finder != SEED:  # somebody knew that a seed answers: it says nothing of links that are found
                 learn_answers(link, answered[number], tables)
             if answered[number]:
-                calibrate(log_odds(link, columns, base, tables), relevant[number], crawl, tuning)
-                teach(link, columns, base, label[number], tables, gain)
+                logit = log_odds(link, columns, base, tables)
+                calibrate_to(logit, relevant[number], labelled[number], tables)
+                teach(link, columns, logit, label[number], tables, gain)
             for turn in range(tuning.replays):
                 replayed[number * tuning.replays + turn] = replay(seed, turn % 2 == 0, base, tables)
             if answered[number]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crawlguide.core.kernels import f32s, named_tuple, one_i64, records
+from crawlguide.strategies.layered.trust import TRUSTS
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F32
@@ -126,12 +127,11 @@ TUNING = np.dtype(
         ("hub_step", np.float64),
         ("calibration_step", np.float64),
         ("replays", np.int64),  # earlier fetches that are learned again with each fetch
-        ("new_place", np.float64),  # added to log-odds for a place that is new
-        ("little_known", np.float64),  # and for a host that answers and has few fetches
-        ("host_bonus", np.float64),  # for a new host, as a share of the crawl's hit rate
+        ("host_bonus", np.float64),  # what a link of an unknown host may be worth, as a share of what the crawl pays
         ("near_host_bonus", np.float64),  # more, where the words of the link are near to the goal
         ("decline_bonus", np.float64),  # how much the hit rate that was lost since the peak adds to that rate
-        ("hub_bonus", np.float64),  # for pages with many new links, before the first hit
+        ("lead", np.float64),  # for pages with many new links, before the first hit
+        ("boldness", np.float64),  # how much likely links are preferred on hosts with few fetches
         ("seed_value", np.float64),  # the least explore value of a seed
         ("decay", np.float64),  # of what is known of a place or page, with each newer fetch there
         ("crawl_decay", np.float64),
@@ -194,11 +194,12 @@ class Tables(NamedTuple):
     hub_weights: Records
     hub_word_weights: Records
     answer_weights: Records  # of the traits of a link, and behind them of its words
+    trust: Records  # one record
     profile: F32
     links_used: int
 
 
 TABLES = named_tuple(
     Tables, LINKS, PAGES, PLACES, CRAWLS, TUNINGS, EXAMPLES, WEIGHTS, records(COVARIANCE), WEIGHTS,
-    WEIGHTS, WEIGHTS, WEIGHTS, f32s, one_i64,
+    WEIGHTS, WEIGHTS, WEIGHTS, TRUSTS, f32s, one_i64,
 )  # fmt: skip

@@ -13,14 +13,17 @@ import numpy as np
 from crawlguide.core.kernels import f32s, f64s, i64s, kernel, named_tuple, nothing, one_i64, part, records
 from crawlguide.strategies.layered.answers import answer_chance
 from crawlguide.strategies.layered.columns import AT, REACH, describe, odds, rate
-from crawlguide.strategies.layered.exploration import bonus_left, hub_bonus, hub_score, new_host_bonus
+from crawlguide.strategies.layered.exploration import bonus_left, bonus_of, lead
 from crawlguide.strategies.layered.model import calibrated, log_odds
 from crawlguide.strategies.layered.records import COLUMNS, SEED, TABLES
+from crawlguide.strategies.layered.steps import sigmoid
+from crawlguide.strategies.layered.trust import trusted
 
 if TYPE_CHECKING:
     from crawlguide.core.tables import F64, I64, U64
 
 CACHED = 1 << 11  # scores kept, a power of two
+ALIKE = 0.001  # of the explore value: links of a page that differ by less are taken from all over it
 SCORE = np.dtype(
     [
         ("row", np.int64),  # of the link
@@ -80,20 +83,35 @@ def prefetch(rows, tables, generation, cache):  # type: ignore[no-untyped-def]
 
 
 @part
+def scattered(row, link, pages):  # type: ignore[no-untyped-def]
+    """0…1, less far from 0 the earlier a link is to be taken: the first of its page, that in the middle, quarters.
+
+    Its place in the page with its bits turned around. A menu leads to much that is alike, one beside the other.
+    """
+    share, half = 0.0, 0.5
+    place = row - pages[link.finder].first if link.finder >= 0 else 0
+    while place > 0:
+        share += half * (place & 1)
+        place >>= 1
+        half /= 2.0
+    return share
+
+
+@part
 def score_link(row, base, tables, columns, score):  # type: ignore[no-untyped-def]
+    """`value` is the chance that is told; the explore value begins with the chance by which links are ordered."""
     link, crawl, tuning = tables.links[row], tables.crawl[0], tables.tuning[0]
     describe(row, tables, columns)
     answers, logit = answer_chance(link, tables), log_odds(link, columns, base, tables)
-    score.value = answers * calibrated(logit, crawl)
+    chance = answers * sigmoid(calibrated(logit, crawl))
+    mixed = tables.trust[0].judged > 0
+    score.value = answers * trusted(calibrated(logit, crawl), tables.trust[0]) if mixed else chance
     if link.finder == SEED and link.parents[0] < 0:  # somebody vouches for it, and its links make a host known
-        score.explore_value, score.host_bonus = tuning.seed_value + (1.0 - tuning.seed_value) * score.value, 0.0
+        score.explore_value, score.host_bonus = tuning.seed_value + (1.0 - tuning.seed_value) * chance, 0.0
         return
-    hub = hub_score(link, tables)
-    little_known = tuning.little_known * columns[AT.little_known_host] * hub
-    score.host_bonus = answers * new_host_bonus(link, columns, tables)
-    score.explore_value = answers * calibrated(logit + tuning.new_place * columns[AT.new_place] + little_known, crawl)
-    score.explore_value += bonus_left(score.host_bonus, tables.places[link.places[0]], 0.0)
-    score.explore_value += answers * hub_bonus(hub, crawl, tuning)
+    score.host_bonus = bonus_of(link, chance, answers, columns, tables)
+    score.explore_value = chance + bonus_left(score.host_bonus, tables.places[link.places[0]], 0.0)
+    score.explore_value += answers * lead(link, tables) - ALIKE * scattered(row, link, tables.pages)
 
 
 @kernel(nothing(i64s, TABLES, one_i64, records(SCORE), named_tuple(LinkScores, f64s, f64s, f64s)))

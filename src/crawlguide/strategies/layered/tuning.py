@@ -24,12 +24,11 @@ DEFAULTS = {
     "hub_step": 0.05,
     "calibration_step": 0.1,
     "replays": 2,
-    "new_place": 1.0,
-    "little_known": 4.0,
     "host_bonus": 0.11,
     "near_host_bonus": 0.65,
     "decline_bonus": 3.0,
-    "hub_bonus": 0.01,
+    "boldness": 1.5,
+    "lead": 0.01,
     "seed_value": 0.5,
     "decay": 0.97,
     "crawl_decay": 0.99,
@@ -38,9 +37,9 @@ DEFAULTS = {
     "few_fetches": 3.0,
     "pending": 0.5,
 }
-NO_BONUS = {"new_place": 0.0, "little_known": 0.0}
-NO_HOST_BONUS = {"host_bonus": 0.0, "near_host_bonus": 0.0}
-NO_HUB_BONUS = {"hub_bonus": 0.0}
+NO_BONUS = {"boldness": 0.0}
+NO_HOPES = {"host_bonus": 0.0, "near_host_bonus": 0.0}
+NO_LEADS = {"lead": 0.0}
 NUMBERS: dict[str, dict[str, float]] = {  # that each part sets when it is left out, beside its columns
     "parents": {},
     "yield": {},
@@ -49,11 +48,11 @@ NUMBERS: dict[str, dict[str, float]] = {  # that each part sets when it is left 
     "meaning": {"meaning_step": 0.0},
     "places": {"place_step": 0.0},
     "told": {},
-    "exploration": {**NO_BONUS, **NO_HOST_BONUS, **NO_HUB_BONUS, "seed_value": 0.0},
+    "exploration": {**NO_BONUS, **NO_HOPES, **NO_LEADS, "seed_value": 0.0},
     "bonus": NO_BONUS,
-    "hopes": NO_HOST_BONUS,
+    "hopes": NO_HOPES,
     "losses": {"decline_bonus": 0.0},
-    "leads": NO_HUB_BONUS,
+    "leads": NO_LEADS,
     "seeds": {"seed_value": 0.0},
     "hubs": {"hub_step": 0.0},
     "forgetting": {"decay": 1.0, "crawl_decay": 1.0},
