@@ -97,8 +97,8 @@ class TellGroups:
     async def end(self) -> None:
         """Let all that was told come to its end."""
         async with asyncio.timeout(ENDS_WITHIN_S):
-            while left := self._passes | ({self._serving} if self._tenants and self._serving else set()):
-                await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+            while left := [task for task in (self._serving, *self._passes) if task is not None and not task.done()]:
+                await asyncio.wait(left)
 
     async def _serve(self) -> None:
         """A group, then others: whoever asks meanwhile is answered before the next one."""
