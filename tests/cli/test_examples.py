@@ -154,7 +154,7 @@ def test_the_commands_of_the_other_pages_run(session: Session) -> None:
 
 def test_the_examples_of_the_lab_run(session: Session) -> None:
     """Its runs with a smaller budget: to their end they take most of a minute."""
-    run, explain, serve, build = (line for line in examples() if line.startswith("lab"))
+    run, explain, serve, build, freshness = (line for line in examples() if line.startswith("lab"))
     here = serve.replace("8090", "0")
     said = session.start(here).stderr
     assert said is not None
@@ -166,8 +166,8 @@ def test_the_examples_of_the_lab_run(session: Session) -> None:
     session.run(build)
     session.run(f"{run} --budget 20")
     session.run(f"{explain} --budget 20")
-    assert Path("lab.html").exists()
-    assert Path("errors.html").exists()
+    session.run(f"{freshness} --pages 60 --days 20")
+    assert all(Path(name).exists() for name in ("lab.html", "errors.html", "freshness.html"))
 
 
 def test_the_example_of_bench_begins_and_ends_with_ctrl_c(

@@ -32,5 +32,5 @@ def test_the_bytes_of_what_is_kept_are_those_of_the_records() -> None:
 
 
 def test_the_drawing_shows_the_table() -> None:
-    assert {row.web for row in parts.rows()} == {"docsweb", "wikispeedia"}
+    assert {row.web for row in parts.rows()} == {"docsweb", "debpkg", "wikispeedia"}
     assert parts.DRAWING.read_text() == parts.drawing(), "run python -m scripts.parts"

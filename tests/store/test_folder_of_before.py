@@ -49,7 +49,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
 
 @pytest.mark.parametrize("crawl", CRAWLS)
 def test_its_numbers_are_the_same(guide: Guide, crawl: str) -> None:
-    assert guide.stats(crawl)["crawls"][crawl] == CRAWLS[crawl]["stats"]
+    now = guide.stats(crawl)["crawls"][crawl]
+    assert {name: now.get(name) for name in CRAWLS[crawl]["stats"]} == CRAWLS[crawl]["stats"]
 
 
 @pytest.mark.parametrize("crawl", CRAWLS)

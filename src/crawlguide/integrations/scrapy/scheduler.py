@@ -283,7 +283,7 @@ class Scheduler(BaseScheduler):
             self._beginning = asyncio.get_running_loop().create_task(self._open())
 
     async def _open(self) -> None:
-        slow = "" if self._plan.url else "; the first time on a machine takes about a minute"
+        slow = "" if self._plan.url else "; the first time on a machine takes a minute or more"
         logger.info("crawlguide: opening the guide at %s%s", self._plan.url or self._plan.data, slow)
         try:
             guide = self._guide = self._plan.open()
