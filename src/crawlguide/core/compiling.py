@@ -7,12 +7,10 @@ What only some crawls need is compiled when the first of them is there.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import subprocess
 import sys
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from hashlib import blake2b
 from importlib import import_module
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlguide.core import processor
+from crawlguide.core.processes import end_at_once, pool_of, uninterrupted
 from crawlguide.version import __version__
 
 if TYPE_CHECKING:
@@ -186,17 +185,15 @@ def _can_write(folder: Path) -> bool:
 
 
 def _compile_in_processes(modules: Sequence[str], count: int) -> None:
-    """Started afresh, since one that was forked from a program with threads may hang."""
-    fresh = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(count, fresh, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL))
+    pool = pool_of(count)
     try:
         with suppress(BrokenExecutor):
-            for _ in pool.map(_compile, groups(modules)):
+            with uninterrupted():
+                compiled = pool.map(_compile, groups(modules))
+            for _ in compiled:
                 pass
-    except BaseException:  # somebody interrupts: nobody needs what is under way
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
-            child.terminate()
+    except BaseException:  # somebody interrupts
+        end_at_once(pool)
         raise
     pool.shutdown()
 

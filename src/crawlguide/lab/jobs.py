@@ -6,11 +6,8 @@ asked for, the web, and the code.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import version
@@ -22,6 +19,7 @@ import xxhash
 
 import crawlguide
 from crawlguide.core.errors import ConfigError, CrawlGuideError
+from crawlguide.core.processes import end_at_once, pool_of, uninterrupted
 from crawlguide.lab import policy_names
 from crawlguide.lab import web as webs
 from crawlguide.lab.results import Run
@@ -160,36 +158,17 @@ def worked(work: Callable[[Item], Result], left: Sequence[Item], workers: int) -
 
 
 def _in_processes(work: Callable[[Item], Result], left: Sequence[Item], workers: int) -> Iterator[tuple[Item, Result]]:
-    """Processes are started afresh, as one that was forked from a program with threads may hang."""
-    fresh = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, fresh, initializer=_end_when_interrupted)
-    with _held_back(signal.SIGINT):  # a process that begins with it held back is not interrupted before it is ready
+    pool = pool_of(workers)
+    with uninterrupted():
         waiting = {pool.submit(work, item): item for item in left}
     try:
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 yield waiting.pop(future), _result(future)
-    except BaseException:  # also when somebody interrupts: nobody needs what is under way
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
-            child.terminate()
+    except BaseException:  # also when somebody interrupts
+        end_at_once(pool)
         raise
     pool.shutdown()
-
-
-@contextmanager
-def _held_back(number: signal.Signals) -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _end_when_interrupted() -> None:
-    """Without a word: the process that began this one says it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
 def _result(future: Future[Result]) -> Result:
