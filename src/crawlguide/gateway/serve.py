@@ -99,9 +99,10 @@ def tend(background: Supervisor, guide: LocalGuide, config: Config) -> Upkeep:
 
 
 def _keep_what_is_loaded() -> None:
-    """The collector need not look at it again and again."""
+    """The collector need not look at it again and again, nor at thousands of requests that wait for a moment."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def on_signals(stop: Callable[[], None]) -> None:

@@ -18,13 +18,17 @@ from crawlguide.guide.tell.portions import MOST_COST, cost_in_group
 from crawlguide.guide.under_way import ENDS_WITHIN_S
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 
     from crawlguide.core.messages import Ack, Fetch
     from crawlguide.core.types import Crawl, Report
     from crawlguide.guide.tell.intake import IntakeRules
 
-LONGEST_WAIT_S, FEW_WAITING = 1.0, 16  # as long as who is sent away is told to stay away: waiting is no worse
+RETRY_AFTER_S = 1.0
+LONGEST_WORK_S, FEW_WAITING = (
+    0.5,
+    16,
+)  # with all else that is done meanwhile they wait about as long as who is sent away
 MOST_PASSES = 32  # at once: all but one of them wait for the disk
 
 
@@ -51,6 +55,31 @@ class Waiting(NamedTuple):
     ack: asyncio.Future[Ack]
 
 
+class Steps:
+    """Work and how long its steps take, without what is done while it waits."""
+
+    def __init__(self, work: Coroutine[Any, Any, Sequence[Ack]]) -> None:
+        self._work, self.took_s = work, 0.0
+
+    def __await__(self) -> Generator[Any, Any, Sequence[Ack]]:
+        answer: Any = None
+        fault: BaseException | None = None
+        while True:
+            began = time.perf_counter()
+            try:
+                waits_for = self._work.send(answer) if fault is None else self._work.throw(fault)
+            except StopIteration as end:
+                acks: Sequence[Ack] = end.value
+                return acks
+            finally:
+                self.took_s += time.perf_counter() - began
+            answer = fault = None
+            try:
+                answer = yield waits_for
+            except BaseException as thrown:  # noqa: BLE001 - a cancellation: the work hears of it
+                fault = thrown
+
+
 Lane = tuple["Crawl", bool]  # tells of one crawl, and whether they train it
 
 
@@ -62,18 +91,20 @@ class TellGroups:
         self._take = take
         self._tenants: OrderedDict[str, OrderedDict[Lane, deque[Waiting]]] = OrderedDict()
         self._unanswered: Counter[str] = Counter()  # by tenant
-        self._each_s = 0.0  # what one takes, with all that is done in between, as a moving average
+        self._each_s = (
+            0.0  # that one is worked on, as a moving average: refusals in between must not bring more of them
+        )
         self._serving: asyncio.Task[None] | None = None
         self._passes: set[asyncio.Future[Sequence[Ack]]] = set()
 
     def check_room(self, tenant: str) -> None:
         """Raise `UnavailableError` where one more of this tenant would wait too long. Doors ask before they read it."""
         if self.is_crowded(tenant):
-            raise UnavailableError("more reports than can be taken within a second", retry_after_s=LONGEST_WAIT_S)
+            raise UnavailableError("more reports than can be taken within a second", retry_after_s=RETRY_AFTER_S)
 
     def is_crowded(self, tenant: str) -> bool:
         ahead = self._unanswered[tenant] * max(len(self._tenants), 1)  # as many of each other tenant have their turns
-        return ahead > max(FEW_WAITING, LONGEST_WAIT_S / max(self._each_s, 1e-6))
+        return ahead > max(FEW_WAITING, LONGEST_WORK_S / max(self._each_s, 1e-6))
 
     async def taken(self, crawl: Crawl, told: Told, trains: bool) -> Ack:
         """The acknowledgement of this one, which was taken with others or alone."""
@@ -104,13 +135,12 @@ class TellGroups:
         """A group, then others: whoever asks meanwhile is answered before the next one."""
         await short_requests_first()
         while self._tenants:
-            began, (lane, group) = time.perf_counter(), self._next()
+            lane, group = self._next()
             if group:
                 self._begin(lane, group)
             await short_requests_first()
             while len(self._passes) >= MOST_PASSES:  # the disk is slow: whoever tells finds a crowd before long
                 await asyncio.wait(self._passes, return_when=asyncio.FIRST_COMPLETED)
-            self._each_s += 0.1 * ((time.perf_counter() - began) / max(len(group), 1) - self._each_s)
 
     def _next(self) -> tuple[Lane, list[Waiting]]:
         """The first of the crawl whose turn it is, as many as are one portion; tenant and crawl go to the end."""
@@ -129,9 +159,16 @@ class TellGroups:
 
     def _begin(self, lane: Lane, group: Sequence[Waiting]) -> None:
         crawl, trains = lane
-        task = asyncio.ensure_future(self._take(crawl, [one.told for one in group], trains))
+        task = asyncio.ensure_future(self._timed(self._take(crawl, [one.told for one in group], trains), len(group)))
         self._passes.add(task)
         task.add_done_callback(lambda done: self._ended(lane, group, done))
+
+    async def _timed(self, work: Coroutine[Any, Any, Sequence[Ack]], size: int) -> Sequence[Ack]:
+        steps = Steps(work)
+        try:
+            return await steps
+        finally:
+            self._each_s += 0.1 * (steps.took_s / size - self._each_s)
 
     def _ended(self, lane: Lane, group: Sequence[Waiting], done: asyncio.Future[Sequence[Ack]]) -> None:
         """Each is told what came of it. Where one of them cannot be read, the others are none the worse for it."""
