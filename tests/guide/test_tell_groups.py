@@ -16,6 +16,7 @@ from crawlguide.core.types import Crawl
 from crawlguide.gateway.opening import open_guide
 from crawlguide.guide.crawl.quotas import Quotas
 from crawlguide.guide.crawl.transfer import exported
+from crawlguide.guide.tell import groups
 from crawlguide.guide.tell.groups import FEW_WAITING, MOST_PASSES
 from crawlguide.guide.tell.portions import MOST_COST, cost_in_group
 from crawlguide.store.embedded.disk import Disk
@@ -327,3 +328,21 @@ async def test_where_the_disk_is_slow_few_passes_wait_for_it_and_the_others_are_
 
 def test_robots_files_go_alone() -> None:
     assert cost_in_group([ROBOTS]) == MOST_COST
+
+
+async def test_a_guide_closes_although_a_tell_never_comes_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "ENDS_WITHIN_S", 0.05)
+    guide = await opened(":memory:")
+
+    async def never(*_arguments: object) -> list[Ack]:
+        await asyncio.Event().wait()
+        return []
+
+    guide.tells._take = never  # type: ignore[assignment]
+    told = asyncio.ensure_future(guide.tells.taken(CRAWL, groups.Told("c-1", [page(1)]), True))
+    await asyncio.sleep(0)
+    await guide.tells.end()
+    told.cancel()
+    for one in guide.tells._passes:
+        one.cancel()
+    await guide.close()

@@ -129,7 +129,7 @@ class HttpConnection(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
         self._sent_away_at = -math.inf
-        self._sent_away = 0  # requests that were parsed
+        self._sent_away = 0  # requests, after they were parsed
 
     # what the transport calls
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict, deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlguide.core.errors import UnavailableError
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from crawlguide.guide.tell.intake import IntakeRules
 
 RETRY_AFTER_S = 1.0
-LONGEST_WORK_S, FEW_WAITING = (
-    0.5,
-    16,
-)  # with all else that is done meanwhile they wait about as long as who is sent away
+# The work of tells that may lie before one; with all else meanwhile it waits about as long as who is refused.
+# The work of tells that may lie before one; with all else meanwhile it waits about as long as who is refused.
+LONGEST_WORK_S, FEW_WAITING = 0.5, 16
+LONGEST_WORK_S, FEW_WAITING = 0.5, 16
+MOST_PASSES = 32  # at once: all but one of them wait for the disk
 MOST_PASSES = 32  # at once: all but one of them wait for the disk
 
 
@@ -91,9 +93,7 @@ class TellGroups:
         self._take = take
         self._tenants: OrderedDict[str, OrderedDict[Lane, deque[Waiting]]] = OrderedDict()
         self._unanswered: Counter[str] = Counter()  # by tenant
-        self._each_s = (
-            0.0  # that one is worked on, as a moving average: refusals in between must not bring more of them
-        )
+        self._each_s = 0.0  # the work of one, as a moving average: refusals in between must not bring more of them
         self._serving: asyncio.Task[None] | None = None
         self._passes: set[asyncio.Future[Sequence[Ack]]] = set()
 
@@ -127,9 +127,10 @@ class TellGroups:
 
     async def end(self) -> None:
         """Let all that was told come to its end."""
-        async with asyncio.timeout(ENDS_WITHIN_S):
-            while left := [task for task in (self._serving, *self._passes) if task is not None and not task.done()]:
-                await asyncio.wait(left)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ENDS_WITHIN_S):
+                while left := [task for task in (self._serving, *self._passes) if task is not None and not task.done()]:
+                    await asyncio.wait(left)
 
     async def _serve(self) -> None:
         """A group, then others: whoever asks meanwhile is answered before the next one."""
@@ -139,7 +140,7 @@ class TellGroups:
             if group:
                 self._begin(lane, group)
             await short_requests_first()
-            while len(self._passes) >= MOST_PASSES:  # the disk is slow: whoever tells finds a crowd before long
+            while len(self._passes) >= MOST_PASSES:  # the disk is slow: whoever tells waits, and is counted
                 await asyncio.wait(self._passes, return_when=asyncio.FIRST_COMPLETED)
 
     def _next(self) -> tuple[Lane, list[Waiting]]:
