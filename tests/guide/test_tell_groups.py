@@ -338,7 +338,7 @@ async def test_a_guide_closes_although_a_tell_never_comes_to_its_end(monkeypatch
         await asyncio.Event().wait()
         return []
 
-    guide.tells._take = never  # type: ignore[assignment]
+    guide.tells._take = never
     told = asyncio.ensure_future(guide.tells.taken(CRAWL, groups.Told("c-1", [page(1)]), True))
     await asyncio.sleep(0)
     await guide.tells.end()
